@@ -1,0 +1,66 @@
+"""cocite: given a page, find the related pages, from links alone.
+
+>>> import cocite                                                       # doctest: +SKIP
+>>> graph = cocite.ingest("links.tsv", "web.graph")                     # doctest: +SKIP
+>>> index = cocite.build(graph, "web.index", measure="psimrank")        # doctest: +SKIP
+>>> index.related("Zebra", k=20)                                        # doctest: +SKIP
+
+Names are imported when they are first used, so that ``import cocite`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cocite.errors import CociteError as CociteError
+    from cocite.errors import UnknownNode as UnknownNode
+    from cocite.graph import Graph as Graph
+    from cocite.graph.ingest import ingest as ingest
+    from cocite.query import Hit as Hit
+    from cocite.query import Index as Index
+    from cocite.query import Score as Score
+    from cocite.query import build as build
+    from cocite.query import open_index as open
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CociteError": ("cocite.errors", "CociteError"),
+    "Graph": ("cocite.graph", "Graph"),
+    "Hit": ("cocite.query", "Hit"),
+    "Index": ("cocite.query", "Index"),
+    "Score": ("cocite.query", "Score"),
+    "UnknownNode": ("cocite.errors", "UnknownNode"),
+    "build": ("cocite.query", "build"),
+    "ingest": ("cocite.graph.ingest", "ingest"),
+    "open": ("cocite.query", "open_index"),
+}
+
+__all__ = [
+    "CociteError",
+    "Graph",
+    "Hit",
+    "Index",
+    "Score",
+    "UnknownNode",
+    "__version__",
+    "build",
+    "ingest",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module, attribute = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'cocite' has no attribute {name!r}") from None
+    value = getattr(import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m cocite``."""
+
+from cocite.cli.main import run
+
+run()

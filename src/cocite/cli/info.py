@@ -1,0 +1,87 @@
+"""``cocite info``: what a stored graph or index holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from cocite.cli.options import format_option
+from cocite.cli.output import print_facts
+from cocite.graph import Graph
+from cocite.memory import format_size
+from cocite.store import kind_of
+
+__all__ = ["info", "print_graph"]
+
+
+@click.command()
+@click.argument("path", metavar="GRAPH|INDEX")
+@format_option
+def info(path: str, form: str) -> None:
+    """Show what the stored graph or index at the path holds."""
+    if kind_of(path) == "index":
+        print_index(path, form)
+    else:
+        print_graph(Graph.open(path), form)
+
+
+def print_graph(graph: Graph, form: str) -> None:
+    """The facts of a graph."""
+    found = graph.info()
+    mean = found.edges / found.nodes if found.nodes else 0.0
+
+    def most(degree: int, node: str | None) -> str:
+        return f"{degree:,} ({node})" if degree else "0"
+
+    print_facts(
+        {"kind": "graph", "path": str(graph.path)} | asdict(found) | {"digest": graph.digest},
+        form,
+        {
+            "graph": str(graph.path),
+            "nodes": f"{found.nodes:,}, named by {found.names}",
+            "links": f"{found.edges:,}, {mean:.1f} a node",
+            "most linked to": most(found.largest_in_degree, found.largest_in_degree_node),
+            "most links": most(found.largest_out_degree, found.largest_out_degree_node),
+            "without in-links": f"{found.without_in_links:,}",
+            "without out-links": f"{found.without_out_links:,}",
+            "isolated": f"{found.isolated:,}",
+            "rows read": f"{found.rows:,}",
+            "dropped": f"{found.duplicates:,} duplicates, {found.self_loops:,} self-loops, "
+            f"{found.bad_rows:,} bad rows",
+            "on disk": format_size(found.bytes),
+        },
+    )
+
+
+def print_index(path: str, form: str) -> None:
+    """The facts of an index."""
+    from cocite.index import StoredIndex
+
+    index = StoredIndex.open(path)
+    each = index.store.nbytes / (index.nodes * index.samples)
+    print_facts(
+        {
+            "kind": "index",
+            "path": path,
+            "measure": index.measure,
+            "nodes": index.nodes,
+            "samples": index.samples,
+            "length": index.length,
+            "seed": index.seed,
+            "graph": index.graph,
+            "bytes": index.store.nbytes,
+            "digest": index.store.manifest.digest(),
+        },
+        form,
+        {
+            "index": path,
+            "measure": index.measure,
+            "nodes": f"{index.nodes:,}",
+            "samples": f"{index.samples:,}",
+            "length": str(index.length),
+            "seed": str(index.seed),
+            "graph": f"{index.graph['name']}, {index.graph['edges']:,} links",
+            "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node and sample",
+        },
+    )

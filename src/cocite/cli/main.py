@@ -1,0 +1,84 @@
+"""``cocite``: the group of all verbs, loaded when used, and the one place that reports errors.
+
+Exit codes: 0 done, 1 failed, 2 wrong use or unknown node, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import cast
+
+import click
+
+from cocite import __version__
+from cocite.errors import CociteError
+
+__all__ = ["cli", "main"]
+
+_VERBS = {
+    "ingest": ("cocite.cli.ingest", "Turn files of links into a stored graph."),
+    "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
+    "index": ("cocite.cli.index", "Build the index that answers queries."),
+    "related": ("cocite.cli.query", "List the nodes most related to a node."),
+    "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
+    "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
+}
+
+
+class _LazyGroup(click.Group):
+    """Verbs in the order of the work; the module of one is imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        return cast(click.Command, getattr(import_module(_VERBS[cmd_name][0]), cmd_name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in _VERBS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cocite")
+def cli() -> None:
+    r"""Given a page, find the related pages, from links alone.
+
+    \b
+    cocite ingest links.tsv -o web.graph
+    cocite index web.graph -o web.index
+    cocite related web.index PAGE
+    """
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        result = cli.main(arguments, prog_name="cocite", standalone_mode=False)
+        sys.stdout.flush()
+        return int(result or 0)
+    except click.exceptions.Abort:
+        click.echo("\ninterrupted", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except CociteError as error:
+        click.echo(f"Error: {error}", err=True)
+        return error.exit_code
+    except KeyboardInterrupt:
+        click.echo("\ninterrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has enough: not an error, and nothing left to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Options that several verbs share, so that they read the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cocite.errors import UsageError
+from cocite.memory import parse_size
+
+__all__ = ["decay_option", "format_option", "memory_option", "overwrite_option", "threads_option"]
+
+Decorator = Callable[[Any], Any]
+
+format_option: Decorator = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print: for people, or for programs.",
+)
+
+overwrite_option: Decorator = click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace the output if it is a store; the old one stays until the new one is whole.",
+)
+
+threads_option: Decorator = click.option(
+    "--threads", type=click.IntRange(1), help="How many cores to use.  [default: all]"
+)
+
+decay_option: Decorator = click.option(
+    "--decay",
+    type=float,
+    default=0.6,
+    show_default=True,
+    help="What a meeting loses in worth with every step, between 0 and 1.",
+)
+
+
+def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else parse_size(value)
+    except UsageError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+memory_option: Decorator = click.option(
+    "--memory",
+    metavar="SIZE",
+    callback=_size,
+    help="Memory to use at most, such as 600MB or 4GiB.  [default: half of what is available]",
+)

@@ -1,0 +1,72 @@
+"""``cocite related`` and ``cocite similarity``: ask an index."""
+
+from __future__ import annotations
+
+import click
+
+from cocite.cli.options import decay_option, format_option
+from cocite.cli.output import print_csv, print_facts, print_json, print_table
+
+__all__ = ["related", "similarity"]
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("node", metavar="NODE")
+@click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Hits at most.")
+@click.option(
+    "--min-score", type=float, default=0.0, show_default=True, help="The least score of a hit."
+)
+@decay_option
+@format_option
+def related(index: str, node: str, k: int, min_score: float, decay: float, form: str) -> None:
+    """List the nodes most related to NODE, best first.
+
+    The error is the standard error of the score over the samples: two hits whose scores differ by
+    less than about twice that may stand in either order.
+    """
+    from cocite.query import open_index
+
+    asked = open_index(index)
+    hits = asked.related(node, k, min_score=min_score, decay=decay)
+    if form == "json":
+        print_json(
+            {
+                "node": node,
+                "measure": asked.measure,
+                "samples": asked.samples,
+                "decay": decay,
+                "hits": [hit._asdict() for hit in hits],
+            }
+        )
+    elif form == "csv":
+        print_csv(["rank", "node", "score", "stderr"], [(i, *h) for i, h in enumerate(hits, 1)])
+    elif not hits:
+        print(f"no node is related to {node} (no walk of {asked.samples} samples met its walk)")
+    else:
+        rows = [
+            (str(i), f"{hit.score:.4f}", f"{hit.stderr:.4f}", hit.node)
+            for i, hit in enumerate(hits, 1)
+        ]
+        print_table(["rank", "score", "error", "node"], rows, flexible=3)
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@decay_option
+@format_option
+def similarity(index: str, a: str, b: str, decay: float, form: str) -> None:
+    """Tell how similar the nodes A and B are, from 0 to 1."""
+    from cocite.query import open_index
+
+    found = open_index(index).similarity(a, b, decay=decay)
+    if form == "csv":
+        print_csv(["a", "b", "score", "stderr"], [(a, b, *found)])
+        return
+    print_facts(
+        {"a": a, "b": b, "score": found.score, "stderr": found.stderr},
+        form,
+        {"a": a, "b": b, "score": f"{found.score:.4f}", "error": f"{found.stderr:.4f}"},
+    )

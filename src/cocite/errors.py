@@ -1,0 +1,108 @@
+"""Every error that cocite raises on purpose, in one tree.
+
+    CociteError
+    ├── UsageError              the call itself is wrong             exit code 2
+    │   └── UnknownNode         a name that is not in the graph
+    ├── InputError              what was read is not what it should be
+    │   └── MalformedRow        one row of an edge list: file, line, content
+    ├── StoreError              a graph or index on disk
+    │   ├── NotAStore           nothing there, or something else
+    │   ├── Damaged             a file is missing, cut, or not what its checksum says
+    │   ├── WrongFormat         written by a release with another format
+    │   ├── OutputExists        the output is there already
+    │   └── Busy                another process is building it
+    └── ResourceError           it does not fit: memory, disk, ids
+
+A message says what was found, what is allowed and what to do. The command line prints it
+and exits with ``exit_code``; it prints a traceback for anything that is not in this tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "Busy",
+    "CociteError",
+    "Damaged",
+    "InputError",
+    "MalformedRow",
+    "NotAStore",
+    "OutputExists",
+    "ResourceError",
+    "StoreError",
+    "UnknownNode",
+    "UsageError",
+    "WrongFormat",
+]
+
+
+class CociteError(Exception):
+    """The root: catch this to catch everything that cocite reports."""
+
+    exit_code = 1
+
+
+class UsageError(CociteError, ValueError):
+    """An option or argument has a value that is not allowed."""
+
+    exit_code = 2
+
+
+class UnknownNode(UsageError, KeyError):
+    """A name that no node has; ``nearest`` holds the names most like it."""
+
+    def __init__(self, name: object, nearest: Sequence[str] = ()) -> None:
+        self.name = name
+        self.nearest = tuple(nearest)
+        message = f"no node is named {str(name)!r}"
+        if self.nearest:
+            message += "; the nearest names are " + ", ".join(repr(n) for n in self.nearest)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        # KeyError would print the repr of its argument.
+        return str(self.args[0])
+
+
+class InputError(CociteError):
+    """Input that cannot be read as a list of links."""
+
+
+class MalformedRow(InputError):
+    """One row that is not a link. ``line`` counts from 1, comments and blank lines included."""
+
+    def __init__(self, file: str, line: int, what: str, content: str) -> None:
+        self.file, self.line, self.what, self.content = file, line, what, content
+        super().__init__(
+            f"{file}:{line}: {what}: {content!r}. Mend the row, or pass --skip-bad-rows "
+            "(skip_bad_rows=True) to leave such rows out and count them"
+        )
+
+
+class StoreError(CociteError):
+    """A graph or index directory that cannot be used as asked."""
+
+
+class NotAStore(StoreError):
+    """The path holds no graph or index, or one of the other kind."""
+
+
+class Damaged(StoreError):
+    """A file of the directory is missing, has another size, or fails its checksum."""
+
+
+class WrongFormat(StoreError):
+    """The directory was written in a format that this release does not read."""
+
+
+class OutputExists(StoreError):
+    """The output path is taken; nothing was changed."""
+
+
+class Busy(StoreError):
+    """Another process is writing the same output."""
+
+
+class ResourceError(CociteError):
+    """More memory, disk or ids would be needed than there are."""

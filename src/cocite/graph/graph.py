@@ -1,0 +1,139 @@
+"""The stored graph: in-links in compressed sparse rows, out-degrees and names.
+
+The in-neighbours of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. All
+arrays are read-only views of files; opening a graph reads its manifest only.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.graph.names import NAME_FILES, Names, open_names
+from cocite.store import Store
+
+__all__ = ["DEGREES", "OFFSETS", "SOURCES", "Graph", "GraphInfo"]
+
+OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
+
+
+@dataclass(frozen=True)
+class GraphInfo:
+    """What ``cocite info`` shows of a graph."""
+
+    nodes: int
+    edges: int
+    without_in_links: int
+    without_out_links: int
+    isolated: int
+    largest_in_degree: int
+    largest_in_degree_node: str | None
+    largest_out_degree: int
+    largest_out_degree_node: str | None
+    names: str
+    rows: int
+    duplicates: int
+    self_loops: int
+    bad_rows: int
+    bytes: int
+
+
+class Graph:
+    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Graph:
+        """Open the directory ``path``.
+
+        Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
+        :class:`~cocite.errors.Damaged`.
+        """
+        return cls(Store.open(os.fspath(path), "graph"))
+
+    def __repr__(self) -> str:
+        return f"Graph({str(self.path)!r}, nodes={self.nodes}, edges={self.edges})"
+
+    @property
+    def store(self) -> Store:
+        """The directory and its manifest."""
+        return self._store
+
+    @property
+    def path(self) -> Any:
+        """Where the graph is."""
+        return self._store.path
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes; their ids are 0 to nodes - 1."""
+        return int(self._store.facts["nodes"])
+
+    @property
+    def edges(self) -> int:
+        """Number of distinct links."""
+        return int(self._store.facts["edges"])
+
+    @cached_property
+    def in_offsets(self) -> NDArray[np.uint64]:
+        """uint64[nodes + 1]: where each node's in-neighbours begin."""
+        return self._store.array(OFFSETS)
+
+    @cached_property
+    def in_sources(self) -> NDArray[np.uint32]:
+        """uint32[edges]: the in-neighbours, ascending within a node."""
+        return self._store.array(SOURCES)
+
+    @cached_property
+    def out_degrees(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many nodes each node links to."""
+        return self._store.array(DEGREES)
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of the nodes."""
+        return open_names(self._store)
+
+    def in_neighbours(self, node: int) -> NDArray[np.uint32]:
+        """The ids of the nodes that link to ``node``, ascending."""
+        return self.in_sources[int(self.in_offsets[node]) : int(self.in_offsets[node + 1])]
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of links and names: equal graphs have equal digests."""
+        return self._store.manifest.digest(OFFSETS, SOURCES, NAME_FILES)
+
+    def info(self) -> GraphInfo:
+        """Count what there is to know at a glance; reads the degrees once."""
+        facts = self._store.facts
+        in_degrees = np.diff(self.in_offsets)
+        outs = self.out_degrees
+        return GraphInfo(
+            nodes=self.nodes,
+            edges=self.edges,
+            without_in_links=int((in_degrees == 0).sum()),
+            without_out_links=int((outs == 0).sum()),
+            isolated=int(((in_degrees == 0) & (outs == 0)).sum()),
+            largest_in_degree=int(in_degrees.max(initial=0)),
+            largest_in_degree_node=self._first_largest(in_degrees),
+            largest_out_degree=int(outs.max(initial=0)),
+            largest_out_degree_node=self._first_largest(outs),
+            names={"text": "text", "integers": "integers", "dense": "integers 0 to n - 1"}[
+                facts["names"]
+            ],
+            rows=facts["rows"],
+            duplicates=facts["dropped"]["duplicates"],
+            self_loops=facts["dropped"]["self_loops"],
+            bad_rows=facts["dropped"]["bad_rows"],
+            bytes=self._store.nbytes,
+        )
+
+    def _first_largest(self, degrees: NDArray[Any]) -> str | None:
+        return self.names.name(int(degrees.argmax())) if degrees.size else None

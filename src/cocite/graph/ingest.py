@@ -1,0 +1,244 @@
+"""Ingest: files of links to a stored graph.
+
+    read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
+
+Text is cleaned by our kernel into a temporary file (``readers/text.py``), everything between is
+DuckDB's (``tables.py``), out of core under the memory given. The stored graph is written as a
+stream, so memory beyond DuckDB's is 4 bytes a node for the out-degrees and a few pieces.
+
+Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
+named only by such a link is still a node.
+
+Cost: O(m log m) time; temporary disk beside the output of about twice the unpacked input.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import ResourceError, UsageError
+from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
+from cocite.graph.names import write_names
+from cocite.graph.readers import ParquetInput, ReadOptions, Source, TextInput, clean_text, expand
+from cocite.graph.readers.options import Progress, no_progress
+from cocite.memory import budget, format_size
+from cocite.store import ArrayWriter, Draft, Entry, Manifest
+
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
+
+__all__ = ["ingest"]
+
+_OWN_MEMORY = 150 << 20
+"""What Python, NumPy, compiled kernels and the pieces in flight take beside DuckDB."""
+
+_Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def ingest(
+    inputs: _Paths,
+    output: str | os.PathLike[str],
+    *,
+    nodes: _Paths | None = None,
+    delimiter: str = "auto",
+    header: str = "auto",
+    columns: Iterable[str | int] = (),
+    comment: str = "#",
+    undirected: bool = False,
+    keep_self_loops: bool = False,
+    skip_bad_rows: bool = False,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress = no_progress,
+) -> Graph:
+    """Read links and store them as a graph.
+
+    Parameters
+    ----------
+    inputs
+        Files, globs, or ``-`` for standard input: text (plain, gzip or Zstandard) or Parquet,
+        recognised by content.
+    output
+        The directory to make.
+    nodes
+        Files whose first column names nodes, so that nodes without any link exist too.
+    delimiter, header, columns, comment
+        How to read text; see :class:`~cocite.graph.readers.ReadOptions`. By default found out.
+    undirected
+        Store every link both ways.
+    keep_self_loops
+        Keep links from a node to itself; by default they are dropped and counted.
+    skip_bad_rows
+        Leave malformed rows out and count them, instead of raising.
+    memory
+        Bytes, or text such as ``"4GB"``; by default half of what is available.
+    threads
+        For sorting and joining; by default all cores.
+    overwrite
+        Replace ``output`` if it is a store; the old one stays until the new one is whole.
+    progress
+        Called with (stage, done, total).
+
+    Returns
+    -------
+    Graph
+        The stored graph, opened.
+
+    Raises
+    ------
+    MalformedRow, InputError
+        The input is not as it should be; nothing is left behind.
+    OutputExists, Busy, ResourceError, UsageError
+    """
+    from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
+
+    chosen = tuple(map(str, columns))
+    if len(chosen) not in (0, 2):
+        raise UsageError(f"columns names {len(chosen)} columns; it takes two, source and target")
+    options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows)
+    memory_limit = budget(memory)
+    if memory_limit < 2 * _OWN_MEMORY:
+        raise ResourceError(
+            f"ingest needs at least {format_size(2 * _OWN_MEMORY)}; found "
+            f"{format_size(memory_limit)}. Give more with --memory"
+        )
+    links = expand(inputs)
+    extra = expand(nodes) if nodes is not None else []
+    with Draft(os.fspath(output), overwrite=overwrite) as draft:
+        work = draft.path / "work"
+        work.mkdir()
+        threads = threads or os.cpu_count() or 1
+        with Tables(work, links + extra, memory_limit - _OWN_MEMORY, threads) as tables:
+            read = [_load(tables, work, s, 2, options, progress) for s in links]
+            read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
+            facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)
+        facts["rows"] = sum(found.rows for found in read[: len(links)])
+        facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
+        facts["sources"] = [_reported(found) for found in read]
+        progress("done", 1, 1)
+        return Graph.open(draft.publish(Manifest("graph", facts, files)))
+
+
+def _load(
+    tables: Tables,
+    work: Path,
+    source: Source,
+    wanted: int,
+    options: ReadOptions,
+    progress: Progress,
+) -> TextInput | ParquetInput:
+    if source.is_parquet():
+        progress("reading " + source.label, 0, 0)
+        return tables.load_parquet(source, wanted, options)
+    clean = work / "clean.tsv"
+    with clean.open("wb") as out:
+        found = clean_text(source, wanted, options, out, progress)
+    progress("loading " + source.label, 0, 0)
+    tables.load_text(clean, wanted, found.integers)
+    clean.unlink()
+    return found
+
+
+def _reported(found: TextInput | ParquetInput) -> dict[str, Any]:
+    """What the manifest says of one input: its base name, not where it lay on this machine."""
+    value = asdict(found) | {"file": Path(found.file).name, "read_as": found.describe()}
+    value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
+    return value
+
+
+def _store(
+    directory: Path, tables: Tables, undirected: bool, keep_self_loops: bool, progress: Progress
+) -> tuple[dict[str, Any], dict[str, Entry]]:
+    progress("numbering the names", 0, 0)
+    count = tables.number()
+    dense = tables.dense(count)
+    kind = "dense" if dense else "integers" if tables.integers else "text"
+    progress("sorting the links", 0, 0)
+    read = tables.sort(dense, undirected)
+    keys = _counted(tables.link_keys(), "writing the links", read, progress)
+    edges, loops, files = _write_links(directory, keys, count, keep_self_loops)
+    progress("writing the names", 0, 0)
+    files |= write_names(directory, tables, kind, count)
+    duplicates = read - edges - loops
+    facts = {
+        "nodes": count,
+        "edges": edges,
+        "names": kind,
+        "undirected": undirected,
+        "self_loops_kept": keep_self_loops,
+        "dropped": {"duplicates": duplicates, "self_loops": loops},
+    }
+    return facts, files
+
+
+def _counted(
+    pieces: Iterator[NDArray[Any]], stage: str, total: int, progress: Progress
+) -> Iterator[NDArray[Any]]:
+    done = 0
+    progress(stage, 0, total)
+    for piece in pieces:
+        yield piece
+        done += len(piece)
+        progress(stage, done, total)
+
+
+def _write_links(
+    directory: Path, keys: Iterator[NDArray[np.uint64]], nodes: int, keep_self_loops: bool
+) -> tuple[int, int, dict[str, Entry]]:
+    """Stream ascending keys into the three arrays; returns edges, self-loops dropped, entries.
+
+    A self-loop that is dropped is counted as often as it was read, so that rows = edges +
+    duplicates + self-loops (twice the rows of an undirected graph).
+    """
+    from cocite.kernels.links import add_counts
+
+    degrees = np.zeros(nodes, np.uint32)
+    edges, loops = 0, 0
+    next_node = 0
+    previous = np.empty(0, np.uint64)
+    with (
+        ArrayWriter(directory / OFFSETS, np.uint64) as offsets,
+        ArrayWriter(directory / SOURCES, np.uint32) as sources,
+    ):
+        for piece in keys:
+            destination = (piece >> np.uint64(32)).astype(np.uint32)
+            source = (piece & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+            keep = _changes(piece, previous)
+            if not keep_self_loops:
+                loop = source == destination
+                loops += int(loop.sum())
+                keep &= ~loop
+            previous = piece[-1:]
+            destination, source = destination[keep], source[keep]
+            if source.size:
+                last = int(destination[-1])
+                reached = np.arange(next_node, last + 1, dtype=np.uint32)
+                offsets.write(
+                    np.searchsorted(destination, reached).astype(np.uint64) + np.uint64(edges)
+                )
+                next_node = last + 1
+                sources.write(source)
+                add_counts(source, degrees)
+                edges += source.size
+        offsets.write(np.full(nodes + 1 - next_node, edges, np.uint64))
+    with ArrayWriter(directory / DEGREES, np.uint32) as out:
+        out.write(degrees)
+    files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
+    return edges, loops, files
+
+
+def _changes(piece: NDArray[np.uint64], previous: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Where a value differs from the one before it, which for the first is in ``previous``."""
+    changes = np.ones(piece.size, bool)
+    changes[1:] = piece[1:] != piece[:-1]
+    if previous.size and piece.size:
+        changes[0] = piece[0] != previous[0]
+    return changes

@@ -1,0 +1,309 @@
+"""Names of nodes: by id, by name, by beginning, and by likeness, without loading them all.
+
+Two forms on disk (``store/FORMAT.md``):
+
+* *text*: front-coded blocks of 16 names in order of id; sorted 32-bit hashes (the high half of
+  XXH3-64) with their ids for the way back; and, if some names are URLs and ids therefore
+  not in the order of names, the ids in that order, for prefix search.
+* *integers*: the sorted values; or nothing at all if they are 0 to n - 1.
+
+A lookup by name costs a binary search and the decoding of one block; about 10 to 20 bytes a name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, UnknownNode, UsageError
+from cocite.store import ArrayWriter, Entry, Store
+
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
+
+__all__ = ["NAME_FILES", "Names", "open_names", "write_names"]
+
+NAME_FILES = "names."
+"""All files of the names begin so; an index holds copies of them."""
+
+_DATA, _BLOCKS = "names.data", "names.blocks"
+_HASHES, _BY_HASH, _BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
+_VALUES = "names.values"
+_SCAN_LIMIT = 3_000_000
+"""Names among which a misspelt one is searched by edit distance: about a second."""
+
+
+class Names(ABC):
+    """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        for low in range(0, self._count, 4096):
+            yield from self.names(np.arange(low, min(low + 4096, self._count)))
+
+    def __contains__(self, name: object) -> bool:
+        return self.find(str(name)) is not None
+
+    def name(self, node: int) -> str:
+        """The name of one id."""
+        return self.names(np.array([node]))[0]
+
+    def id(self, name: object) -> int:
+        """The id of ``name``; raises :class:`UnknownNode` with the nearest names."""
+        found = self.find(str(name))
+        if found is None:
+            raise UnknownNode(name, self.nearest(str(name)))
+        return found
+
+    def ids(self, names: Sequence[object]) -> NDArray[np.uint32]:
+        """The ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""
+        return np.fromiter((self.id(name) for name in names), np.uint32, len(names))
+
+    def complete(self, prefix: str, limit: int = 10) -> list[str]:
+        """The first ``limit`` names that begin with ``prefix``, in the order of names."""
+        return self.names(self._with_prefix(prefix, limit))
+
+    def nearest(self, name: str, limit: int = 5) -> list[str]:
+        """Names that ``name`` may have meant: those it begins, then the most similar."""
+        found = self.complete(name, limit) if name else []
+        for other in self._similar(name, limit):
+            if len(found) < limit and other not in found:
+                found.append(other)
+        return found
+
+    @abstractmethod
+    def names(self, ids: NDArray[Any]) -> list[str]:
+        """The names of ``ids``, in their order."""
+
+    @abstractmethod
+    def find(self, name: str) -> int | None:
+        """The id of ``name``, None if no node has it."""
+
+    @abstractmethod
+    def _with_prefix(self, prefix: str, limit: int) -> NDArray[Any]: ...
+
+    @abstractmethod
+    def _similar(self, name: str, limit: int) -> list[str]: ...
+
+    def _check(self, ids: NDArray[Any]) -> NDArray[Any]:
+        if ids.size and not (int(ids.min()) >= 0 and int(ids.max()) < self._count):
+            raise UsageError(f"ids go from 0 to {self._count - 1}; found {ids.min()}, {ids.max()}")
+        return ids
+
+
+class IntegerNames(Names):
+    """Names that are integers; ``values`` is None if every name is its own id."""
+
+    def __init__(self, count: int, values: NDArray[np.uint64] | None) -> None:
+        super().__init__(count)
+        self._values = values
+
+    def names(self, ids: NDArray[Any]) -> list[str]:
+        ids = self._check(ids)
+        values = ids if self._values is None else self._values[ids]
+        return list(map(str, values.tolist()))
+
+    def find(self, name: str) -> int | None:
+        if not (name.isascii() and name.isdecimal()) or str(int(name)) != name:
+            return None
+        place = self._place(int(name))
+        return place if place < self._count and self._value(place) == int(name) else None
+
+    def _value(self, place: int) -> int:
+        return place if self._values is None else int(self._values[place])
+
+    def _place(self, value: int) -> int:
+        """How many names are smaller than ``value``."""
+        if self._values is None:
+            return min(value, self._count)
+        if value >= 2**64:
+            return self._count
+        return int(np.searchsorted(self._values, np.uint64(value)))
+
+    def _with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
+        if not (prefix.isascii() and prefix.isdecimal()):
+            return np.arange(0 if prefix else min(limit, self._count))
+        low, width = int(prefix), 1
+        found: list[int] = []
+        while low < 2**64 and len(found) < limit and str(low // width) == prefix:
+            begin, end = self._place(low), self._place(low + width)
+            found += range(begin, min(end, begin + limit - len(found)))
+            if low == 0:
+                break
+            low, width = low * 10, width * 10
+        return np.array(found, np.int64)
+
+    def _similar(self, name: str, limit: int) -> list[str]:
+        if not (name.isascii() and name.isdecimal()):
+            return []
+        place = self._place(int(name))
+        around = range(max(0, place - limit), min(self._count, place + limit))
+        near = sorted(around, key=lambda i: (abs(self._value(i) - int(name)), i))
+        return self.names(np.array(near[:limit], np.int64))
+
+
+class TextNames(Names):
+    """Names that are text, in the form this module's banner describes."""
+
+    def __init__(self, count: int, store: Store) -> None:
+        super().__init__(count)
+        self._data = store.array(_DATA)
+        self._blocks = store.array(_BLOCKS)
+        self._hashes = store.array(_HASHES)
+        self._by_hash = store.array(_BY_HASH)
+        self._by_name = store.array(_BY_NAME) if store.has(_BY_NAME) else None
+
+    def names(self, ids: NDArray[Any]) -> list[str]:
+        from cocite.kernels.names import decode
+
+        wanted = np.ascontiguousarray(self._check(ids), np.uint32)
+        ends = np.empty(wanted.size, np.uint64)
+        out = np.empty(64 * wanted.size + 1024, np.uint8)
+        needed = decode(self._data, self._blocks, wanted, out, ends)
+        if needed > out.size:
+            out = np.empty(needed, np.uint8)
+            decode(self._data, self._blocks, wanted, out, ends)
+        data = out[:needed].tobytes()
+        begin = 0
+        found: list[str] = []
+        for end in ends.tolist():
+            found.append(data[begin:end].decode())
+            begin = end
+        return found
+
+    def find(self, name: str) -> int | None:
+        wanted = np.uint32(_hash(name.encode("utf-8", "surrogatepass")))
+        low = int(np.searchsorted(self._hashes, wanted))
+        high = int(np.searchsorted(self._hashes, wanted, side="right"))
+        for node in self._by_hash[low:high].tolist():
+            if self.name(node) == name:
+                return int(node)
+        return None
+
+    def _with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
+        wanted = prefix.encode("utf-8", "surrogatepass")
+        begin = self._first(lambda name: name >= wanted)
+        found: list[int] = []
+        while len(found) < limit and begin + len(found) < self._count:
+            node = self._ranked(begin + len(found))
+            if not self.name(node).encode().startswith(wanted):
+                break
+            found.append(node)
+        return np.array(found, np.int64)
+
+    def _ranked(self, rank: int) -> int:
+        """The id of the name that has ``rank`` names before it."""
+        return rank if self._by_name is None else int(self._by_name[rank])
+
+    def _first(self, reached: Callable[[bytes], bool]) -> int:
+        """The lowest rank whose name satisfies a condition that then stays true."""
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            if reached(self.name(self._ranked(middle)).encode()):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _similar(self, name: str, limit: int) -> list[str]:
+        from cocite.kernels.names import distances
+
+        wanted = name.encode("utf-8", "replace")
+        if not 1 <= len(wanted) <= 64 or not self._count:
+            return []
+        if self._count > _SCAN_LIMIT:
+            # Too many to compare with: those that stand around the place it would have.
+            place = self._first(lambda other: other >= wanted)
+            around = range(max(0, place - limit // 2), min(self._count, place + limit))
+            return self.names(np.array([self._ranked(rank) for rank in around], np.int64))
+        out = np.empty(self._count, np.int32)
+        distances(self._data, self._blocks, self._count, np.frombuffer(wanted, np.uint8), out)
+        best = np.argsort(out, kind="stable")[: 10 * limit]
+        best = best[out[best] <= max(2, len(wanted) // 2)]
+        # Of equally distant names, first those that begin alike: people get beginnings right.
+        ranked = sorted(
+            zip(out[best].tolist(), self.names(best), strict=True),
+            key=lambda pair: (pair[0], -_alike(pair[1].lower(), name.lower())),
+        )
+        return [other for _, other in ranked[:limit]]
+
+
+def _alike(first: str, second: str) -> int:
+    """How many characters two names begin with in common."""
+    pairs = zip(first, second, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+
+
+def _hash(name: bytes) -> int:
+    return xxhash.xxh3_64_intdigest(name) >> 32
+
+
+def open_names(store: Store) -> Names:
+    """The names held by a graph or an index."""
+    try:
+        kind, count = store.facts["names"], store.facts["nodes"]
+    except KeyError as error:
+        raise Damaged(f"{store.path} does not say how its nodes are named") from error
+    if kind == "text":
+        return TextNames(count, store)
+    return IntegerNames(count, None if kind == "dense" else store.array(_VALUES))
+
+
+def write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
+    """Write the names of ``tables`` as ``kind``: dense, integers or text; returns the entries."""
+    files: dict[str, Entry] = {}
+    if kind == "integers":
+        with ArrayWriter(directory / _VALUES, np.uint64) as values:
+            for piece in tables.integer_names():
+                values.write(piece)
+        files[_VALUES] = values.finished
+    elif kind == "text":
+        with (
+            ArrayWriter(directory / _DATA, np.uint8) as data,
+            ArrayWriter(directory / _BLOCKS, np.uint64) as blocks,
+            ArrayWriter(directory / _HASHES, np.uint32) as hashes,
+            ArrayWriter(directory / _BY_HASH, np.uint32) as by_hash,
+        ):
+            for keys in tables.sort_hashes(_encode_all(tables, data, blocks)):
+                hashes.write((keys >> np.uint64(32)).astype(np.uint32))
+                by_hash.write((keys & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+        files[_DATA], files[_BLOCKS] = data.finished, blocks.finished
+        files[_HASHES], files[_BY_HASH] = hashes.finished, by_hash.finished
+        if tables.has_urls():
+            with ArrayWriter(directory / _BY_NAME, np.uint32) as by_name:
+                for ids in tables.ids_by_name():
+                    by_name.write(ids)
+            files[_BY_NAME] = by_name.finished
+    return files
+
+
+def _encode_all(
+    tables: Tables, data: ArrayWriter, blocks: ArrayWriter
+) -> Iterator[NDArray[np.uint32]]:
+    """Front-code all names into the writers; yields their hashes, piece by piece."""
+    from cocite.kernels.names import BLOCK, encode
+
+    base = 0
+    for names in tables.text_names():
+        encoded = [name.encode() for name in names]
+        text = np.frombuffer(b"".join(encoded), np.uint8)
+        ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)))
+        out = np.empty(text.size + 6 * len(encoded), np.uint8)
+        begins = np.empty(-(-len(encoded) // BLOCK), np.uint64)
+        written = encode(text, ends, out, begins)
+        data.write(out[:written])
+        blocks.write(begins + np.uint64(base))
+        base += written
+        yield np.fromiter(map(_hash, encoded), np.uint32, len(encoded))

@@ -1,0 +1,50 @@
+"""How input is to be read: the options that all readers share, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cocite.errors import UsageError
+
+__all__ = ["DELIMITERS", "Progress", "ReadOptions", "no_progress"]
+
+DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+
+Progress = Callable[[str, int, int], None]
+"""Called with (stage, done, total); total is 0 where it is not known."""
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """The callback of those who do not want to know."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """``delimiter``: auto or a key of DELIMITERS; ``header``: auto, yes or no; ``columns``: the
+    two columns that hold source and target, as names or numbers from 1; ``comment``: the
+    character that begins a comment line, "" for none.
+    """
+
+    delimiter: str = "auto"
+    header: str = "auto"
+    columns: tuple[str, ...] = ()
+    comment: str = "#"
+    skip_bad_rows: bool = False
+
+    def __post_init__(self) -> None:
+        if self.delimiter not in ("auto", *DELIMITERS):
+            raise UsageError(
+                f"delimiter {self.delimiter!r} is not known; it is one of auto, "
+                + ", ".join(DELIMITERS)
+            )
+        if self.header not in ("auto", "yes", "no"):
+            raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
+        if len(self.comment) > 1 or not self.comment.isascii():
+            raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
+        if len(set(self.columns)) != len(self.columns):
+            raise UsageError(f"columns {','.join(self.columns)} names one column twice")
+
+    def for_nodes(self) -> ReadOptions:
+        """The same for a file of nodes, whose first column is the name."""
+        return ReadOptions(self.delimiter, self.header, (), self.comment, self.skip_bad_rows)

@@ -1,0 +1,132 @@
+"""Parquet edge lists: DuckDB reads them; here their columns are chosen and their rows checked.
+
+Source and target are the columns named with ``--columns`` (or numbered from 1), else the first
+two. A row with a null, an empty name or a control character is malformed, as in text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.graph.readers.options import ReadOptions
+from cocite.graph.readers.sources import Source
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["ParquetInput", "read_parquet"]
+
+_INTEGERS = frozenset(
+    ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
+)
+_MAX_NAME = 65_535
+
+
+@dataclass
+class ParquetInput:
+    """How one Parquet file was read and what was found: goes into the manifest."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: int = 0
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    integers: bool = True
+
+    def describe(self) -> str:
+        """One line for people."""
+        return f"{self.file}: Parquet, columns " + " and ".join(map(repr, self.columns))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def read_parquet(
+    connection: duckdb.DuckDBPyConnection,
+    source: Source,
+    wanted: int,
+    options: ReadOptions,
+    table: str,
+) -> ParquetInput:
+    """Load the wanted columns of ``source`` into a new ``table`` (a, b), as integers or text."""
+    file = "read_parquet(" + _literal(str(source.path)) + ", file_row_number = true)"
+    described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
+    types = {str(row[0]): str(row[1]) for row in described if row[0] != "file_row_number"}
+    chosen = _choose(source, list(types), wanted, options)
+    found = ParquetInput(source.label, chosen)
+    found.integers = all(types[name] in _INTEGERS for name in chosen) and not _run(
+        connection,
+        source,
+        f"SELECT 1 FROM {file} WHERE "
+        + " OR ".join(f"{_quoted(c)} < 0" for c in chosen)
+        + " LIMIT 1",
+    )
+    bad = " OR ".join(_bad(_quoted(name)) for name in chosen)
+    values = ", ".join(f"CAST({_quoted(name)} AS VARCHAR)" for name in chosen)
+    count = int(_run(connection, source, f"SELECT count(*) FROM {file} WHERE {bad}")[0][0])
+    if count:
+        examples = _run(
+            connection,
+            source,
+            f"SELECT file_row_number + 1, {values} FROM {file} WHERE {bad} "
+            "ORDER BY file_row_number LIMIT 5",
+        )
+        what = "a null, an empty name, a control character, or a name that is too long"
+        if not options.skip_bad_rows:
+            row, *content = examples[0]
+            raise MalformedRow(source.label, int(row), what, repr(content))
+        found.bad_rows = {"bad value": count}
+        found.examples = [f"row {row}: {what}: {content!r}" for row, *content in examples]
+    kind = "UBIGINT" if found.integers else "VARCHAR"
+    columns = ", ".join(
+        f"CAST({_quoted(c)} AS {kind}) AS {n}" for c, n in zip(chosen, "ab", strict=False)
+    )
+    _run(
+        connection,
+        source,
+        f"CREATE TABLE {table} AS SELECT {columns} FROM {file} WHERE NOT ({bad})",
+    )
+    found.rows = int(_run(connection, source, f"SELECT count(*) FROM {table}")[0][0])
+    return found
+
+
+def _bad(column: str) -> str:
+    text = f"CAST({column} AS VARCHAR)"
+    return (
+        f"({column} IS NULL OR {text} = '' OR strlen({text}) > {_MAX_NAME} "
+        f"OR regexp_matches({text}, '[\\x00-\\x1f\\x7f]'))"
+    )
+
+
+def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions) -> tuple[str, ...]:
+    if len(names) < wanted:
+        raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
+    if not options.columns:
+        return tuple(names[:wanted])
+    chosen = []
+    for column in options.columns:
+        if column in names:
+            chosen.append(column)
+        elif column.isdecimal() and 1 <= int(column) <= len(names):
+            chosen.append(names[int(column) - 1])
+        else:
+            raise UsageError(
+                f"{source.label} has no column {column!r}; it has " + ", ".join(map(repr, names))
+            )
+    return tuple(chosen)
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _run(connection: duckdb.DuckDBPyConnection, source: Source, query: str) -> list[Any]:
+    import duckdb
+
+    try:
+        return connection.execute(query).fetchall()
+    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+        raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error

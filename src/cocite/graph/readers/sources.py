@@ -1,0 +1,129 @@
+"""What the user named as input: files, globs, standard input; plain or packed.
+
+Compression and Parquet are recognised by the first bytes of the content, never by the name.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+from cocite.errors import InputError, UsageError
+
+__all__ = ["Source", "expand"]
+
+_GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input: ``path`` is None for standard input."""
+
+    path: Path | None
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return "standard input" if self.path is None else str(self.path)
+
+    @property
+    def nbytes(self) -> int:
+        """Size as stored; 0 where it is not known."""
+        return self.path.stat().st_size if self.path is not None else 0
+
+    def is_parquet(self) -> bool:
+        """Whether the content begins as Parquet does."""
+        if self.path is None:
+            return False
+        with self.path.open("rb") as file:
+            return file.read(4) == _PARQUET
+
+    def open(self) -> tuple[IO[bytes], BinaryIO]:
+        """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
+        raw = io.BufferedReader(
+            cast(Any, _Counted(sys.stdin.buffer if self.path is None else self.path.open("rb"))),
+            1 << 20,
+        )
+        counted = cast(BinaryIO, raw.raw)
+        magic = raw.peek(4)[:4]
+        if magic.startswith(_GZIP):
+            return cast(IO[bytes], gzip.GzipFile(fileobj=raw)), counted
+        if magic.startswith(_ZSTD):
+            return _open_zstd(raw), counted
+        if magic == _PARQUET:
+            raise InputError(
+                f"{self.label} is Parquet, which cannot be read as a stream: name the file"
+            )
+        if magic.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(
+                f"{self.label} is UTF-16 text; cocite reads UTF-8. Convert it first, for "
+                "example with: iconv -f UTF-16 -t UTF-8"
+            )
+        return raw, counted
+
+
+class _Counted(io.RawIOBase):
+    """A raw stream that counts what was read, for inputs that cannot tell."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self._inner = inner
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._inner.read(len(buffer))
+        buffer[: len(data)] = data
+        self._count += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._count
+
+    def close(self) -> None:
+        if self._inner is not sys.stdin.buffer:
+            self._inner.close()
+        super().close()
+
+
+def _open_zstd(raw: io.BufferedReader) -> IO[bytes]:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return cast(IO[bytes], zstd.ZstdFile(raw))
+
+
+def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
+    """The inputs, globs expanded in sorted order; ``-`` is standard input.
+
+    Raises :class:`UsageError` if there is none and :class:`InputError` for one that is missing.
+    """
+    if isinstance(inputs, str | os.PathLike):
+        inputs = [inputs]
+    sources: list[Source] = []
+    for name in [os.fspath(entry) for entry in inputs]:
+        if name == "-":
+            sources.append(Source(None))
+            continue
+        exists = Path(name).exists()
+        matches = [name] if exists else sorted(glob.glob(name, recursive=True))
+        if not matches:
+            raise InputError(f"{name}: no such file, and no file matches it as a pattern")
+        for match in matches:
+            if Path(match).is_dir():
+                raise InputError(f"{match} is a directory; name its files, as in '{match}/*'")
+            sources.append(Source(Path(match)))
+    if not sources:
+        raise UsageError("no input: name files of links, or - for standard input")
+    if sources.count(Source(None)) > 1:
+        raise UsageError("standard input (-) is named twice")
+    return sources

@@ -1,0 +1,291 @@
+"""Text edge lists: look at the first lines, decide how to read, then clean the whole.
+
+What is not given is found out from the first lines (after comments and blank ones):
+
+* delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all of them into the
+  same number of columns, two at least (comma first for ``.csv``);
+* header: the first line, if the columns taken have well-known titles (``source``, ``to``, ...),
+  or if all lines below it hold integers there and it does not;
+* columns: the first two.
+
+Every decision is reported in the manifest and by the command line; none is silent. The cleaning
+itself is ``kernels/text.py``.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions
+from cocite.graph.readers.sources import Source
+
+__all__ = ["TextInput", "clean_text"]
+
+_PIECE = 1 << 23
+_MAX_LINE = 1 << 22
+_LOOK = 1 << 16
+_SAMPLE_LINES = 100
+_KEPT_EXAMPLES = 5
+_TITLES = frozenset(
+    {"source", "target", "src", "dst", "dest", "destination", "from", "to", "start", "end"}
+    | {"head", "tail", "citing", "cited", "node", "node1", "node2", "id", "name", "label", "page"}
+    | {"url", "link", "title", "linksource", "linktarget", "fromnodeid", "tonodeid", "u", "v"}
+    | {f"{end}_{what}" for end in ("from", "to") for what in ("id", "node", "page", "url")}
+    | {f"{end}_{what}" for end in ("source", "target") for what in ("id", "node", "page", "url")}
+    | {"src_id", "dst_id"}
+)
+
+
+@dataclass
+class TextInput:
+    """How one text was read and what was found: goes into the manifest."""
+
+    file: str
+    delimiter: str = "tab"
+    header: bool = False
+    columns: int = 2
+    taken: tuple[int, ...] = (0, 1)
+    rows: int = 0
+    comments: int = 0
+    blank_lines: int = 0
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    integers: bool = True
+
+    def describe(self) -> str:
+        """One line for people."""
+        kind = {"space": "blank-separated"}.get(self.delimiter, f"{self.delimiter}-separated")
+        text = f"{self.file}: {kind}, {'a header' if self.header else 'no header'}"
+        if len(self.taken) == 2 and (self.columns > 2 or self.taken != (0, 1)):
+            first, second = (i + 1 for i in self.taken)
+            text += f", {self.columns} columns of which {first} and {second} are the link"
+        return text
+
+
+def clean_text(
+    source: Source, wanted: int, options: ReadOptions, out: IO[bytes], progress: Progress
+) -> TextInput:
+    """Write the clean rows of ``source`` to ``out``: ``wanted`` (2: links, 1: nodes) fields a row.
+
+    Raises :class:`MalformedRow` at the first bad row unless they are to be skipped, and
+    :class:`InputError` for text that cannot be read at all.
+    """
+    stream, raw = source.open()
+    try:
+        cleaner = _Cleaner(source, wanted, options)
+        return cleaner.run(stream, raw, out, progress)
+    except (EOFError, OSError) as error:
+        raise InputError(f"{source.label} cannot be read to its end: {error}") from error
+    finally:
+        stream.close()
+        raw.close()
+
+
+class _Cleaner:
+    """One pass over one text."""
+
+    def __init__(self, source: Source, wanted: int, options: ReadOptions) -> None:
+        from cocite.kernels import text as kernels
+
+        self._k = kernels
+        self._source = source
+        self._wanted = wanted
+        self._options = options
+        self._tally = np.zeros(kernels.TALLY, np.int64)
+        self._tally[kernels.T_INTEGER] = 1
+        self._bad = np.zeros((_KEPT_EXAMPLES, kernels.BAD_FIELDS), np.int64)
+        self._long_lines = 0
+        self._found = TextInput(source.label)
+
+    def run(self, stream: IO[bytes], raw: Any, out: IO[bytes], progress: Progress) -> TextInput:
+        k = self._k
+        room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
+        rest = b""
+        rules: NDArray[np.int64] | None = None
+        while True:
+            data = stream.read(_PIECE)
+            last = not data
+            piece = rest + data
+            if rules is None:
+                piece = piece.removeprefix(b"\xef\xbb\xbf")
+                rules = self._decide(piece)
+            cut = len(piece) if last else piece.rfind(b"\n") + 1
+            if not last and cut == 0:
+                cut = piece[:-1].rfind(b"\r") + 1
+            piece, rest = piece[:cut], piece[cut:]
+            if room.size < len(piece) + 2:
+                room = np.empty(len(piece) + 2, np.uint8)
+            self._clean(piece, rules, room)
+            out.write(room[: self._tally[k.T_BYTES]].data)
+            progress("reading " + self._source.label, raw.tell(), self._source.nbytes)
+            if len(rest) > _MAX_LINE:
+                rest = self._drop_long_line(stream, rest)
+            if last:
+                break
+        return self._report()
+
+    def _clean(self, piece: bytes, rules: NDArray[np.int64], room: NDArray[np.uint8]) -> None:
+        text = np.frombuffer(piece, np.uint8)
+        wrong = self._k.normalise(text, rules, room, self._bad, self._tally)
+        for line, low, high, reason in self._bad[:wrong].tolist():
+            content = piece[low:high].decode("utf-8", "backslashreplace")
+            content = content if len(content) <= 100 else content[:100] + "..."
+            self._refuse(line, self._explain(reason), content)
+
+    def _refuse(self, line: int, what: str, content: str) -> None:
+        """A bad row: an error, or an example if such rows are to be skipped."""
+        if not self._options.skip_bad_rows:
+            raise MalformedRow(self._source.label, line, what, content)
+        if len(self._found.examples) < _KEPT_EXAMPLES:
+            self._found.examples.append(f"line {line}: {what}: {content!r}")
+
+    def _explain(self, reason: int) -> str:
+        k = self._k
+        if reason == k.COLUMNS:
+            kind = {"space": "blank"}.get(self._found.delimiter, self._found.delimiter)
+            return f"not {self._found.columns} {kind}-separated columns"
+        return {
+            k.EMPTY: "an empty name",
+            k.CONTROL: "a control character in a name",
+            k.ENCODING: "bytes that are not UTF-8",
+            k.QUOTE: "a quote that is not closed at the end of its field",
+            k.LONG: f"a name of more than {k.MAX_NAME} bytes",
+        }[reason]
+
+    def _drop_long_line(self, stream: IO[bytes], rest: bytes) -> bytes:
+        """A line beyond any name's length: refuse it and read on behind its end."""
+        k, tally = self._k, self._tally
+        tally[k.T_LINES] += 1
+        tally[k.T_BAD] += 1
+        self._long_lines += 1
+        start = rest[:60].decode("utf-8", "backslashreplace") + "..."
+        self._refuse(int(tally[k.T_LINES]), f"a line of more than {_MAX_LINE} bytes", start)
+        while data := stream.read(_PIECE):
+            end = data.find(b"\n")
+            if end >= 0:
+                return data[end + 1 :]
+        return b""
+
+    def _decide(self, head: bytes) -> NDArray[np.int64]:
+        """Fix delimiter, header and columns from the first lines, and make the kernel's rules."""
+        k, options, found = self._k, self._options, self._found
+        lines = _sample(head, options.comment)
+        found.delimiter = options.delimiter
+        if found.delimiter == "auto":
+            path = self._source.path
+            comma_first = path is not None and ".csv" in path.suffixes
+            found.delimiter = _guess_delimiter(lines, self._wanted, comma_first)
+        rows = [_fields(line, found.delimiter) for line in lines]
+        found.columns = len(rows[0]) if rows else self._wanted
+        self._choose_columns(rows[0] if rows else [])
+        taken = found.taken
+        found.header = options.header == "yes" or (
+            options.header == "auto" and (bool(_named(options)) or _has_header(rows, taken))
+        )
+        rules = np.full(k.RULES, -1, np.int64)
+        rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
+        rules[k.QUOTES] = found.delimiter in ("comma", "semicolon")
+        rules[k.EXPECTED] = found.columns
+        rules[k.FIRST] = taken[0]
+        rules[k.SECOND] = taken[1] if len(taken) > 1 else -1
+        rules[k.COMMENT] = ord(options.comment) if options.comment else -1
+        rules[k.STOP] = not options.skip_bad_rows
+        self._tally[k.T_SKIP] = int(found.header)
+        return rules
+
+    def _choose_columns(self, first: list[str]) -> None:
+        found, chosen = self._found, self._options.columns
+        if not chosen:
+            found.taken = tuple(range(self._wanted))
+            # A first row that is too short is a malformed row, with its line number.
+            found.columns = max(found.columns, self._wanted)
+            return
+        if _named(self._options):
+            titles = [title.strip().lower() for title in first]
+            missing = [name for name in chosen if name.strip().lower() not in titles]
+            if missing:
+                raise UsageError(
+                    f"{found.file} has no column {missing[0]!r}; its first row is "
+                    + ", ".join(map(repr, first))
+                )
+            found.taken = tuple(titles.index(name.strip().lower()) for name in chosen)
+        else:
+            found.taken = tuple(int(number) - 1 for number in chosen)
+            if not all(0 <= i < found.columns for i in found.taken):
+                raise UsageError(
+                    f"{found.file} has {found.columns} columns; --columns asks for "
+                    + " and ".join(chosen)
+                )
+
+    def _report(self) -> TextInput:
+        k, tally, found = self._k, self._tally, self._found
+        found.rows = int(tally[k.T_ROWS])
+        found.comments = int(tally[k.T_COMMENT])
+        found.blank_lines = int(tally[k.T_BLANK])
+        found.bad_rows = {
+            name: int(tally[k.T_BAD + reason])
+            for reason, name in k.REASONS.items()
+            if tally[k.T_BAD + reason]
+        }
+        if self._long_lines:
+            found.bad_rows[f"line over {_MAX_LINE} bytes"] = self._long_lines
+        found.integers = bool(tally[k.T_INTEGER])
+        return found
+
+
+def _named(options: ReadOptions) -> bool:
+    return any(not column.isdecimal() for column in options.columns)
+
+
+def _sample(head: bytes, comment: str) -> list[str]:
+    """The first lines that hold data; the last one is left out if it may be cut."""
+    text = head[:_LOOK].decode("utf-8", "replace")
+    lines = text.splitlines()
+    if len(head) > _LOOK and len(lines) > 1:
+        lines.pop()
+    marks = (comment,) if comment else ()
+    return [s for s in lines if s.strip() and not s.strip().startswith(marks)][:_SAMPLE_LINES]
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    if delimiter == "space":
+        return line.split()
+    if delimiter in ("comma", "semicolon"):
+        return next(csv.reader([line], delimiter=DELIMITERS[delimiter]), [])
+    return line.split(DELIMITERS[delimiter])
+
+
+def _guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
+    order = ["tab", "comma", "semicolon", "pipe", "space"]
+    if comma_first:
+        order = ["comma", "semicolon", "tab", "pipe", "space"]
+    for delimiter in order:
+        counts = {len(_fields(line, delimiter)) for line in lines}
+        if len(counts) == 1 and counts.pop() >= 2:
+            return delimiter
+    if wanted == 1:
+        return "tab"  # one name a line, blanks and commas belonging to it
+    for delimiter in order:  # not regular: read on, and name the first row that does not fit
+        if lines and len(_fields(lines[0], delimiter)) >= 2:
+            return delimiter
+    return order[0]
+
+
+def _has_header(rows: list[list[str]], taken: tuple[int, ...]) -> bool:
+    if not rows or len(rows[0]) <= max(taken):
+        return False
+    first = [rows[0][i].strip() for i in taken]
+    if all(title.lower().lstrip("_") in _TITLES for title in first):
+        return True
+    below = [row[i].strip() for row in rows[1:] for i in taken if len(row) > i]
+    return bool(below) and all(map(str.isdecimal, below)) and not any(map(_numeric, first))
+
+
+def _numeric(text: str) -> bool:
+    return text.lstrip("+-").isdecimal()

@@ -1,0 +1,225 @@
+"""The tables that ingest works on, in DuckDB: out of core, in a private directory.
+
+    raw(a, b)    links as read, names or integers         dropped once numbered
+    names(name)  distinct names in the order of numbering; the row number is the id
+    links(key)   destination * 2**32 + source, ascending; duplicates still in it
+
+DuckDB does what it is good at: reading Parquet and clean text, the dictionary, the joins and the
+sorts, all of them spilling under one memory limit. It is locked to the directories of its inputs
+and loads no extensions. The result is streamed out as NumPy arrays, a piece at a time.
+
+Names are numbered by their sort key, then by name (bytes). The key of a name that is a URL
+(``scheme://...``) is its SURT form: the host's labels reversed, the port, ")", and the rest, so
+that a site's pages, and a domain's hosts, stand side by side. Any other name is its own key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import InputError, ResourceError
+from cocite.graph.readers import ParquetInput, ReadOptions, Source, read_parquet
+
+__all__ = ["MAX_NODES", "Tables"]
+
+MAX_NODES = 2**32 - 1
+"""Ids are uint32 and the largest one means "none"."""
+
+_PIECE = 1 << 21
+_NAMES_PIECE = 1 << 17
+_LEAST_MEMORY = 100 << 20
+_LARGEST_SPILL = 1 << 60
+"""Bytes: spilling is bounded by the disk, not by DuckDB's default of 90 % of what is free."""
+
+_SCHEME = "^[A-Za-z][A-Za-z0-9+.-]*://"
+_HOST = f"regexp_extract(name, '{_SCHEME}(?:[^/?#@]*@)?([^/?#:]*)', 1)"
+_REST = f"regexp_replace(name, '{_SCHEME}(?:[^/?#@]*@)?[^/?#:]*', '')"
+SORT_KEY = (
+    f"CASE WHEN regexp_matches(name, '{_SCHEME}') THEN "
+    f"array_to_string(list_reverse(string_split(lower({_HOST}), '.')), ',') || "
+    f"regexp_extract({_REST}, '^:[0-9]*') || ')' || regexp_replace({_REST}, '^:[0-9]*', '') "
+    "ELSE name END"
+)
+IS_URL = f"regexp_matches(name, '{_SCHEME}')"
+
+
+class Tables:
+    """One run's database; ``directory`` must be private to it and is emptied by its owner."""
+
+    def __init__(self, directory: Path, sources: list[Source], memory: int, threads: int) -> None:
+        spill = directory / "spill"
+        spill.mkdir(parents=True)
+        self._directory = directory
+        self._db = duckdb.connect(
+            str(directory / "tables.duckdb"),
+            config={
+                "memory_limit": f"{max(memory, _LEAST_MEMORY)}B",
+                "threads": threads,
+                "temp_directory": str(spill),
+                "max_temp_directory_size": f"{_LARGEST_SPILL}B",
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "preserve_insertion_order": True,
+            },
+        )
+        named = [str(s.path.resolve()) for s in sources if s.path is not None]
+        named += [str(s.path) for s in sources if s.path is not None]
+        self._db.execute("SET allowed_paths = ?", [named])
+        self._db.execute("SET allowed_directories = ?", [[str(directory.resolve()) + "/"]])
+        self._db.execute("SET enable_external_access = false")
+        self._db.execute("SET lock_configuration = true")
+        self._parts: list[tuple[str, bool]] = []
+        self._node_parts: list[tuple[str, bool]] = []
+        self.integers = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._db.close()
+
+    def _run(self, query: str) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(query).fetchall()
+        except duckdb.OutOfMemoryException as error:
+            raise ResourceError(
+                f"the links do not fit the memory given, even spilling to disk: {error}. Give "
+                "more with --memory"
+            ) from error
+        except duckdb.IOException as error:
+            raise ResourceError(f"temporary files in {self._directory}: {error}") from error
+
+    # -- loading ------------------------------------------------------------------
+
+    def _next_part(self, wanted: int) -> str:
+        return f"part_{wanted}_{len(self._parts) + len(self._node_parts)}"
+
+    def _add_part(self, table: str, wanted: int, integers: bool) -> None:
+        (self._parts if wanted == 2 else self._node_parts).append((table, integers))
+        self.integers &= integers
+
+    def load_text(self, file: Path, wanted: int, integers: bool) -> None:
+        """Load a file that ``kernels/text.py`` wrote: tabs, LF, no quotes, no surprises."""
+        kind = "UBIGINT" if integers else "VARCHAR"
+        columns = ", ".join(f"'{name}': '{kind}'" for name in "ab"[:wanted])
+        path = str(file.resolve()).replace("'", "''")
+        table = self._next_part(wanted)
+        self._run(
+            f"CREATE TABLE {table} AS SELECT * FROM read_csv('{path}', delim = '\t', "
+            "header = false, auto_detect = false, quote = '', escape = '', comment = '', "
+            f"new_line = '\\n', nullstr = '\x01', columns = {{{columns}}})"
+        )
+        self._add_part(table, wanted, integers)
+
+    def load_parquet(self, source: Source, wanted: int, options: ReadOptions) -> ParquetInput:
+        """Load a Parquet file."""
+        table = self._next_part(wanted)
+        found = read_parquet(self._db, source, wanted, options, table)
+        self._add_part(table, wanted, found.integers)
+        return found
+
+    # -- numbering and sorting ------------------------------------------------------
+
+    def number(self) -> int:
+        """Give every distinct name its id; returns their number."""
+        kind = "UBIGINT" if self.integers else "VARCHAR"
+        links = [f"SELECT a::{kind} AS a, b::{kind} AS b FROM {t}" for t, _ in self._parts]
+        self._run("CREATE TABLE raw AS " + " UNION ALL ".join(links))
+        names = [f"SELECT {c}::{kind} AS name FROM raw" for c in "ab"]
+        names += [f"SELECT a::{kind} AS name FROM {t}" for t, _ in self._node_parts]
+        for table, _ in self._parts:
+            self._run(f"DROP TABLE {table}")
+        order = "name" if self.integers else f"{SORT_KEY}, name"
+        self._run(
+            f"CREATE TABLE names AS SELECT name FROM ({' UNION '.join(names)}) ORDER BY {order}"
+        )
+        count = int(self._run("SELECT count(*) FROM names")[0][0])
+        if count > MAX_NODES:
+            raise ResourceError(
+                f"the links name {count:,} nodes; a graph can have {MAX_NODES:,} (ids are uint32)"
+            )
+        return count
+
+    def dense(self, count: int) -> bool:
+        """Whether the names are the integers 0 to count - 1, so that a name is its id."""
+        return self.integers and (
+            count == 0 or int(self._run("SELECT max(name) FROM names")[0][0]) == count - 1
+        )
+
+    def has_urls(self) -> bool:
+        """Whether the order of ids is not the order of names."""
+        return not self.integers and bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
+
+    def sort(self, dense: bool, undirected: bool) -> int:
+        """Turn raw links into ascending keys; returns their number, duplicates included."""
+        raw = "raw"
+        if undirected:
+            raw = "(SELECT a, b FROM raw UNION ALL SELECT b AS a, a AS b FROM raw) AS raw"
+        shift = "::UBIGINT * 4294967296::UBIGINT + "
+        if dense:
+            keys = f"SELECT b{shift}a AS key FROM {raw}"
+        else:
+            keys = (
+                f"SELECT d.rowid{shift}s.rowid::UBIGINT AS key FROM {raw} "
+                "JOIN names s ON s.name = raw.a JOIN names d ON d.name = raw.b"
+            )
+        self._run(f"CREATE TABLE keys AS {keys}")
+        self._run("DROP TABLE raw")
+        self._run("CREATE TABLE links AS SELECT key FROM keys ORDER BY key")
+        self._run("DROP TABLE keys")
+        return int(self._run("SELECT count(*) FROM links")[0][0])
+
+    # -- streaming out --------------------------------------------------------------
+
+    def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
+        count = int(self._run(f"SELECT count(*) FROM {table}")[0][0])
+        for low in range(0, count, piece):
+            values = self._db.execute(
+                f"SELECT {column} FROM {table} WHERE rowid >= {low} AND rowid < {low + piece}"
+            ).fetchnumpy()[column]
+            if len(values) != min(piece, count - low):
+                raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
+            yield np.asarray(values)
+
+    def link_keys(self) -> Iterator[NDArray[np.uint64]]:
+        """The keys in ascending order, piece by piece."""
+        return self._stream("links", "key", _PIECE)
+
+    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
+        """The names in order of id, as integers."""
+        return self._stream("names", "name", _PIECE)
+
+    def text_names(self) -> Iterator[list[str]]:
+        """The names in order of id, as text, in pieces whose length a block of names divides."""
+        return (piece.tolist() for piece in self._stream("names", "name", _NAMES_PIECE))
+
+    def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
+        """The ids in the order of their names' bytes."""
+        self._run("CREATE TABLE by_name AS SELECT rowid::UINTEGER AS id FROM names ORDER BY name")
+        return self._stream("by_name", "id", _PIECE)
+
+    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
+        """Sort the names' hashes, given in order of id: pieces of hash * 2**32 + id."""
+        self._run("CREATE TABLE hashes(key UBIGINT)")
+        base = 0
+        for hashes in pieces:
+            ids = np.arange(base, base + hashes.size, dtype=np.uint64)
+            self._db.register("piece", {"key": (hashes.astype(np.uint64) << np.uint64(32)) | ids})
+            self._run("INSERT INTO hashes SELECT key FROM piece")
+            self._db.unregister("piece")
+            base += hashes.size
+        self._run("CREATE TABLE by_hash AS SELECT key FROM hashes ORDER BY key")
+        self._run("DROP TABLE hashes")
+        return self._stream("by_hash", "key", _PIECE)

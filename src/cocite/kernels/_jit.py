@@ -1,0 +1,58 @@
+"""How kernels are compiled: one decorator, and the prefetch hint.
+
+Unsigned integers need care: Numba promotes ``uint32 op uint32`` to ``uint64`` and
+``uint64 op int literal`` to ``float64``. Kernels therefore keep their constants typed
+and write the truncation out where 32 bits are meant.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+__all__ = ["helper", "kernel", "prefetch"]
+
+
+def kernel(function: Any) -> Any:
+    """Compile on first use, cache on disk, release the interpreter lock."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def helper(function: Any) -> Any:
+    """A piece of kernels: always compiled into its caller, which saves passing the arrays."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)
+
+
+@intrinsic
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    signature = types.void(array, types.uint64)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        view = context.make_array(sig.args[0])(context, builder, args[0])
+        address = builder.gep(view.data, [args[1]])
+        byte_pointer = ir.PointerType(ir.IntType(8))
+        number = ir.IntType(32)
+        hint = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
+            "llvm.prefetch.p0",
+        )
+        # read, keep in all cache levels, data
+        flags = [number(0), number(3), number(1)]
+        builder.call(hint, [builder.bitcast(address, byte_pointer), *flags])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@numba.njit(inline="always")
+def prefetch(array: Any, index: Any) -> None:
+    """Ask for the cache line of ``array[index]``; a hint, never a fault."""
+    _prefetch(array, index)
+
+
+prefetch = cast(Any, prefetch)

@@ -1,0 +1,146 @@
+"""Front-coded names: encoding, decoding, and the search for the most similar ones.
+
+Names are stored in blocks of BLOCK in id order. Every name is (shared, length, bytes): how many
+bytes it shares with the name before it in its block (0 for the first), and the rest;
+both numbers are varints, seven bits a byte, low first, the high bit set on all but the last.
+
+``distances`` finds spelling mistakes with the bit-parallel edit distance of Myers (1999) in the
+form of Hyyrö (2003): one word operation a character for names up to 64 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel
+
+__all__ = ["BLOCK", "decode", "distances", "encode"]
+
+BLOCK = 16
+"""Names a block: a lookup decodes at most so many."""
+
+_ROOM = 1 << 16
+_ONE, _ZERO = np.uint64(1), np.uint64(0)
+_FAR = np.int32(1_000_000)
+
+
+@helper
+def _put(value: Any, out: Any, at: Any) -> Any:
+    while value >= 128:
+        out[at] = np.uint8((value & 127) | 128)
+        value >>= 7
+        at += 1
+    out[at] = np.uint8(value)
+    return at + 1
+
+
+@kernel
+def encode(text: Any, ends: Any, out: Any, blocks: Any) -> Any:
+    """Front-code names ``text[ends[i-1]:ends[i]]``; the first one begins a block.
+
+    ``out`` uint8 needs ``text.size + 6 * ends.size`` bytes; ``blocks`` uint64[ceil(names/BLOCK)]
+    receives where each block begins in it. Returns the bytes written.
+    """
+    at = 0
+    begin, before, before_end = 0, 0, 0
+    for i in range(ends.size):
+        end = np.int64(ends[i])
+        shared = 0
+        if i % BLOCK == 0:
+            blocks[i // BLOCK] = np.uint64(at)
+        else:
+            limit = min(end - begin, before_end - before)
+            while shared < limit and text[begin + shared] == text[before + shared]:
+                shared += 1
+        at = _put(shared, out, at)
+        at = _put(end - begin - shared, out, at)
+        for j in range(begin + shared, end):
+            out[at] = text[j]
+            at += 1
+        before, before_end, begin = begin, end, end
+    return at
+
+
+@helper
+def _next_name(data: Any, at: Any, name: Any) -> Any:
+    """Decode the entry at ``at`` over the name before it: (end of entry, name's length)."""
+    shared, shift = 0, 0
+    while data[at] >= 128:
+        shared |= np.int64(data[at] & 127) << shift
+        shift += 7
+        at += 1
+    shared |= np.int64(data[at]) << shift
+    at += 1
+    rest, shift = 0, 0
+    while data[at] >= 128:
+        rest |= np.int64(data[at] & 127) << shift
+        shift += 7
+        at += 1
+    rest |= np.int64(data[at]) << shift
+    at += 1
+    for j in range(rest):
+        name[shared + j] = data[at + j]
+    return at + rest, shared + rest
+
+
+@kernel
+def decode(data: Any, blocks: Any, ids: Any, out: Any, ends: Any) -> Any:
+    """Write the names of ``ids`` one behind the other; ``ends[i]`` is where name i ends.
+
+    Returns the bytes needed. Names beyond ``out.size`` are measured but not written: call
+    again with more room.
+    """
+    name = np.empty(_ROOM, np.uint8)
+    at = 0
+    for i in range(ids.size):
+        place = np.int64(blocks[np.int64(ids[i]) // BLOCK])
+        size = 0
+        for _ in range(np.int64(ids[i]) % BLOCK + 1):
+            place, size = _next_name(data, place, name)
+        if at + size <= out.size:
+            for j in range(size):
+                out[at + j] = name[j]
+        at += size
+        ends[i] = np.uint64(at)
+    return at
+
+
+@helper
+def _lower(byte: Any) -> Any:
+    return byte + 32 if 65 <= byte <= 90 else byte
+
+
+@kernel
+def distances(data: Any, blocks: Any, count: Any, wanted: Any, out: Any) -> None:
+    """Edit distance from ``wanted`` (uint8, 1 to 64 bytes) to each of the ``count`` names.
+
+    ``out`` int32[count]; ASCII case is ignored. Insertions, deletions and replacements cost
+    one each.
+    """
+    name = np.empty(_ROOM, np.uint8)
+    masks = np.zeros(256, np.uint64)
+    size = wanted.size
+    for i in range(size):
+        masks[_lower(wanted[i])] |= _ONE << np.uint64(i)
+    top = _ONE << np.uint64(size - 1)
+    place = 0
+    for node in range(count):
+        if node % BLOCK == 0:
+            place = np.int64(blocks[node // BLOCK])
+        place, length = _next_name(data, place, name)
+        plus, minus, score = ~_ZERO, _ZERO, size
+        for j in range(length):
+            equal = masks[_lower(name[j])]
+            diagonal = (((equal & plus) + plus) ^ plus) | equal | minus
+            up = minus | ~(diagonal | plus)
+            down = plus & diagonal
+            if up & top:
+                score += 1
+            if down & top:
+                score -= 1
+            up = (up << _ONE) | _ONE
+            plus = (down << _ONE) | ~(diagonal | up)
+            minus = up & diagonal
+        out[node] = np.int32(score) if length else _FAR

@@ -1,0 +1,65 @@
+"""Fingerprint graph to fingerprint trees in dendrogram order.
+
+Every tree of a sample's fingerprint graph is laid out depth first, children by ascending
+(label, node), and each member keeps the label that joins it to the member before it (0 at
+a tree's start). Then the first meeting time is a range maximum:
+
+    tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if it crosses a 0
+
+because a subtree attached with label t is complete before t: every label inside it, and
+inside the part of its parent's subtree before it, is below or equal to t.
+
+``extent`` (from ``walk.meet``) says how far into its parent's subtree each node's own
+subtree begins, and a parent is always smaller than its child, so one ascending pass gives
+all positions: linear time, no sort, no recursion. Nodes that met nobody take no room.
+
+Source: 001, section 2.1.1 (fingerprint graph); the order is this project's, after the suffix
+array and its array of longest common prefixes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import kernel
+from cocite.kernels.walk import NOWHERE
+
+__all__ = ["lay_out", "pack_labels"]
+
+_ONE32 = np.uint32(1)
+_FOUR8, _LOW4 = np.uint8(4), np.uint8(15)
+
+
+@kernel
+def lay_out(parent: Any, label: Any, extent: Any, position: Any, member: Any, joined: Any) -> Any:
+    """Fill ``position`` (uint32[nodes]), ``member`` and ``joined`` (first p entries).
+
+    ``position[v]`` is NOWHERE for a node that met nobody. Returns p, the number of members.
+    """
+    cursor = np.uint32(0)
+    for node in range(parent.size):
+        above = parent[node]
+        if above != NOWHERE:
+            place = np.uint32(position[above] + extent[node])
+        elif extent[node] > _ONE32:
+            place = cursor
+            cursor = np.uint32(cursor + extent[node])
+        else:
+            position[node] = NOWHERE
+            continue
+        position[node] = place
+        member[place] = np.uint32(node)
+        joined[place] = label[node]
+    return cursor
+
+
+@kernel
+def pack_labels(joined: Any, out: Any) -> None:
+    """Two labels a byte, the first in the low half; ``out``: uint8[(joined.size + 1) // 2]."""
+    size = joined.size
+    for i in range(size // 2):
+        out[i] = joined[2 * i] | np.uint8(joined[2 * i + 1] << _FOUR8)
+    if size % 2:
+        out[size // 2] = joined[size - 1] & _LOW4

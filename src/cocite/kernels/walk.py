@@ -1,0 +1,188 @@
+"""One step of coalescing reversed walks, and where they meet.
+
+A *token* stands for a group of walks that have met: ``at`` is the node where it stands,
+``head`` the smallest node whose walk it carries. Tokens are kept in ascending order of
+head. A step is two kernels:
+
+* ``step_uniform`` / ``step_argmin`` choose the in-neighbour that each token moves to, or
+  NOWHERE if the node has none (that walk has ended);
+* ``meet`` merges the tokens that have arrived at the same node. Of these the one with
+  the smallest head lives on, and each other head h gets its one fingerprint-graph edge
+
+      parent[h] = the surviving head,   label[h] = the step
+
+  which is the fingerprint graph of Fogaras and Racz (*Scaling link-based similarity
+  search*, 2.1.1), since parent[h] is the smallest node among those that h meets first.
+
+Cost: a live token costs one step; tokens that met, or whose walk ended, cost nothing
+any more. ``step_argmin`` scans the in-links, O(d), or where d is large walks
+the order from its smallest place and tests membership, O(2**bits / d * log d). Both find
+the same argmin. Each loop works on batches of 64 tokens in stages, with the cache lines of
+the next stage asked for ahead, so that cache misses overlap.
+
+Source: 001, sections 2.1.3 (Algorithm 2) and 2.2.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels.random import draw, node_at, pick, place_of
+
+__all__ = ["NOWHERE", "meet", "start", "step_argmin", "step_uniform"]
+
+NOWHERE = np.uint32(0xFFFFFFFF)
+"""Not a node: an ended walk, a head without a parent, a node outside every tree."""
+
+_BATCH = 64
+_ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
+_ZERO8 = np.uint8(0)
+_ONE32 = np.uint32(1)
+_LAST32 = np.uint32(0xFFFFFFFF)
+_ENDED = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+_SEARCH_FACTOR = np.uint64(32)
+"""A membership test costs about this many steps of the (vectorised) scan; measured."""
+
+
+@kernel
+def start(at: Any, head: Any, parent: Any, label: Any, extent: Any) -> None:
+    """One token a node, nobody met: fills all five arrays (length: nodes)."""
+    for node in range(at.size):
+        at[node] = np.uint32(node)
+        head[node] = np.uint32(node)
+        parent[node] = NOWHERE
+        label[node] = _ZERO8
+        extent[node] = _ONE32
+
+
+@kernel
+def step_uniform(in_offsets: Any, in_sources: Any, at: Any, key: Any, out: Any) -> None:
+    """Move each token at ``at`` to a uniformly drawn in-neighbour; ``out``: uint32[at.size]."""
+    link = np.empty(_BATCH, np.uint64)
+    size = at.size
+    for lo in range(0, size, _BATCH):
+        hi = min(lo + _BATCH, size)
+        for i in range(hi, min(hi + _BATCH, size)):
+            prefetch(in_offsets, np.uint64(at[i]))
+        for i in range(lo, hi):
+            node = np.uint64(at[i])
+            first = in_offsets[node]
+            degree = in_offsets[node + _ONE64] - first
+            if degree == _ZERO64:
+                link[i - lo] = _ENDED
+            else:
+                link[i - lo] = first + pick(draw(key, node), degree)
+                prefetch(in_sources, link[i - lo])
+        for i in range(lo, hi):
+            chosen = link[i - lo]
+            out[i] = NOWHERE if chosen == _ENDED else in_sources[chosen]
+
+
+@helper
+def _has(in_sources: Any, first: Any, last: Any, node: Any) -> Any:
+    """Whether ``node`` is among the ascending ``in_sources[first:last]``."""
+    while first < last:
+        middle = (first + last) >> _ONE64
+        if in_sources[middle] < node:
+            first = middle + _ONE64
+        else:
+            last = middle
+    return first
+
+
+@helper
+def _argmin_by_search(in_sources: Any, first: Any, last: Any, order: Any) -> Any:
+    smallest, largest = in_sources[first], in_sources[last - _ONE64]
+    place = np.uint32(0)
+    while True:
+        node = node_at(order, place)
+        if node >= smallest and node <= largest:
+            found = _has(in_sources, first, last, node)
+            if in_sources[found] == node:
+                return node
+        place = np.uint32(place + _ONE32)
+
+
+@helper
+def _argmin_by_scan(in_sources: Any, first: Any, last: Any, order: Any) -> Any:
+    best = _LAST32
+    for link in range(first, last):
+        best = min(best, place_of(order, in_sources[link]))
+    return node_at(order, best)
+
+
+@kernel
+def step_argmin(in_offsets: Any, in_sources: Any, at: Any, order: Any, out: Any) -> None:
+    """Move each token to its in-neighbour with the smallest place in ``order``."""
+    size = at.size
+    words = np.uint64(order[0]) + _ONE64
+    for lo in range(0, size, _BATCH):
+        hi = min(lo + _BATCH, size)
+        for i in range(hi, min(hi + _BATCH, size)):
+            prefetch(in_offsets, np.uint64(at[i]))
+        for i in range(lo, hi):
+            prefetch(in_sources, in_offsets[np.uint64(at[i])])
+        for i in range(lo, hi):
+            node = np.uint64(at[i])
+            first, last = in_offsets[node], in_offsets[node + _ONE64]
+            degree = last - first
+            if degree == _ZERO64:
+                out[i] = NOWHERE
+            elif degree == _ONE64:
+                out[i] = in_sources[first]
+            elif degree * degree > _SEARCH_FACTOR * words:
+                out[i] = _argmin_by_search(in_sources, first, last, order)
+            else:
+                out[i] = _argmin_by_scan(in_sources, first, last, order)
+
+
+@kernel
+def meet(
+    arrived: Any, at: Any, head: Any, owner: Any, parent: Any, label: Any, extent: Any, step: Any
+) -> Any:
+    """Merge the tokens that arrived at one node; returns how many live on.
+
+    ``arrived`` uint32[t] is where tokens 0..t-1 moved to; ``at`` and ``head`` (their first t
+    entries) are rewritten to the survivors, still in ascending order of head. ``extent[h]`` is
+    the size of head h's group while it lives, and once it has met, how many members its
+    survivor had before it: its offset in the survivor's subtree.
+
+    ``owner`` (uint32[nodes]) need not be initialised: ``owner[v]`` is believed only
+    if it names a survivor that stands at v (Briggs and Torczon's sparse set).
+    """
+    live = np.uint32(0)
+    size = arrived.size
+    for lo in range(0, size, _BATCH):
+        hi = min(lo + _BATCH, size)
+        for i in range(lo, hi):
+            node = arrived[i]
+            if node != NOWHERE:
+                prefetch(owner, np.uint64(node))
+        for i in range(lo, hi):
+            node = arrived[i]
+            if node != NOWHERE:
+                token = owner[node]
+                if token < live:
+                    prefetch(at, np.uint64(token))
+        for i in range(lo, hi):
+            node = arrived[i]
+            if node == NOWHERE:
+                continue
+            token = owner[node]
+            if token < live and at[token] == node:
+                survivor, loser = head[token], head[i]
+                parent[loser] = survivor
+                label[loser] = step
+                members = extent[survivor]
+                extent[survivor] = members + extent[loser]
+                extent[loser] = members
+            else:
+                owner[node] = live
+                at[live] = node
+                head[live] = head[i]
+                live = np.uint32(live + _ONE32)
+    return live

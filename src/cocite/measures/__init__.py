@@ -1,0 +1,22 @@
+"""The measures, one file each, and the table that finds them by name."""
+
+from __future__ import annotations
+
+from cocite.errors import UsageError
+from cocite.measures.measure import Measure
+from cocite.measures.psimrank import PSIMRANK
+from cocite.measures.simrank import SIMRANK
+
+__all__ = ["MEASURES", "Measure", "find_measure"]
+
+MEASURES: dict[str, Measure] = {measure.name: measure for measure in (PSIMRANK, SIMRANK)}
+
+
+def find_measure(name: str) -> Measure:
+    """The measure called ``name``; raises :class:`~cocite.errors.UsageError`."""
+    try:
+        return MEASURES[name]
+    except KeyError:
+        raise UsageError(
+            f"no measure is called {name!r}; there are " + ", ".join(sorted(MEASURES))
+        ) from None

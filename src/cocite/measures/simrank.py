@@ -1,0 +1,30 @@
+"""SimRank: two pages are similar if similar pages link to them.
+
+    s(u, u) = 1
+    s(u, v) = decay / (|I(u)| |I(v)|) * sum of s(u', v') over u' in I(u), v' in I(v)
+
+with I(x) the in-neighbours of x; 0 if either has none. With walks of at most ``length`` steps it
+is the iteration's value after ``length`` rounds, 001's Theorem 1: s(u, v) = E[decay**tau] for
+uniform reversed walks that are independent until they meet.
+
+Convention: in-links; a node without in-links is similar to itself only; the walk steps to a
+uniformly drawn in-neighbour, all walks at one node to the same one.
+
+Known weakness: two pages with the same k otherwise unrelated in-neighbours score decay / k, so
+popular pages look unrelated (001, 2.2). PSimRank mends it.
+
+Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 1.3 and 2.1.
+"""
+
+from __future__ import annotations
+
+from cocite.engine import Step
+from cocite.measures.measure import Measure
+
+__all__ = ["SIMRANK"]
+
+SIMRANK = Measure(
+    name="simrank",
+    summary="similar if similar pages link to them; independent walks (Jeh, Widom)",
+    step=Step.UNIFORM,
+)

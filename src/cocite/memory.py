@@ -1,0 +1,83 @@
+"""Memory: how much there is, how much a run may take, and how to say so.
+
+``available()`` is what the operating system would hand out now without swapping,
+or what the control group of this process still allows, if that is less. A run that is not
+told otherwise takes half of it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from cocite.errors import UsageError
+
+__all__ = ["available", "budget", "format_size", "parse_size"]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?\s*", re.IGNORECASE)
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes from ``600MB``, ``1.5 GiB``, ``4g`` or a plain number.
+
+    Raises :class:`UsageError` for anything else, zero included.
+    """
+    match = _SIZE.fullmatch(str(text))
+    unit = match[2].lower() if match else ""
+    size = int(float(match[1]) * (_UNITS | _BINARY_UNITS)[unit]) if match else 0
+    if size < 1:
+        raise UsageError(f"{text!r} is not a size; write it like 600MB, 4GB or 1.5GiB")
+    return size
+
+
+def format_size(size: float) -> str:
+    """Bytes for people, in powers of 1000: ``1.4 GB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 99.5 else f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def available() -> int:
+    """Bytes that can be taken now: the machine's, or the control group's if less."""
+    limits = [_machine_available(), *_control_group_available()]
+    return max(0, min(limits))
+
+
+def budget(memory: str | int | None) -> int:
+    """The bytes a run may take: as given, or half of what is available."""
+    return available() // 2 if memory is None else parse_size(memory)
+
+
+def _machine_available() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux: fall back to the size of the memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _control_group_available() -> list[int]:
+    """What the groups that this process is in (version 2, then 1) leave it."""
+    found = []
+    for limit, usage in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
+    ):
+        try:
+            allowed = Path(limit).read_text(encoding="ascii").strip()
+            used = int(Path(usage).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            continue
+        if allowed != "max":
+            found.append(int(allowed) - used)
+    return found

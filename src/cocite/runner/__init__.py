@@ -1,0 +1,5 @@
+"""Where work runs. Results never depend on it: randomness is keyed by what it decides."""
+
+from cocite.runner.threads import in_order
+
+__all__ = ["in_order"]

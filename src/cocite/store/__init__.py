@@ -1,0 +1,10 @@
+"""Bytes on disk: raw arrays, a manifest, checksums, atomic publication.
+
+This room knows nothing of graphs or indexes. The format is specified in ``FORMAT.md``.
+"""
+
+from cocite.store.arrays import ArrayWriter, Entry, checksum, map_array
+from cocite.store.draft import Draft
+from cocite.store.manifest import Manifest, Store, kind_of
+
+__all__ = ["ArrayWriter", "Draft", "Entry", "Manifest", "Store", "checksum", "kind_of", "map_array"]

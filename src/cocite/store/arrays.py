@@ -1,0 +1,168 @@
+"""Raw little-endian arrays: written as a stream with a checksum, read by mapping.
+
+A file holds the array's bytes and nothing else, in C order; dtype, shape and checksum are in
+the manifest. The checksum is XXH3-128 over the bytes. Mapped arrays are read-only, and the
+files behind them are never written again: a store is replaced, not changed.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import xxhash
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from cocite.errors import Damaged
+from cocite.store import disk
+
+__all__ = ["ArrayWriter", "Entry", "checksum", "map_array"]
+
+_DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+_MAX_BYTES = 2**56
+_CHUNK = 1 << 24
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the manifest says of one file: NumPy dtype string, shape, XXH3-128 in hex."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    xxh3_128: str
+
+    @property
+    def nbytes(self) -> int:
+        """The size the file must have."""
+        size = np.dtype(self.dtype).itemsize
+        for length in self.shape:
+            size *= length
+        return size
+
+    def to_json(self) -> dict[str, Any]:
+        """As the manifest holds it."""
+        return {"dtype": self.dtype, "shape": list(self.shape), "xxh3_128": self.xxh3_128}
+
+    @classmethod
+    def from_json(cls, name: str, value: Any) -> Entry:
+        """Read and check one manifest entry; raises :class:`Damaged`."""
+        if not _NAME.fullmatch(name):
+            raise Damaged(f"the manifest names a file {name!r}, which no store may hold")
+        try:
+            dtype, shape, digest = value["dtype"], value["shape"], value["xxh3_128"]
+            fine = (
+                dtype in _DTYPES
+                and isinstance(shape, list)
+                and 1 <= len(shape) <= 3
+                and all(type(length) is int and 0 <= length < _MAX_BYTES for length in shape)
+                and isinstance(digest, str)
+            )
+        except (TypeError, KeyError):
+            fine = False
+        if fine:
+            entry = cls(dtype, tuple(shape), digest)
+            if entry.nbytes <= _MAX_BYTES:
+                return entry
+        raise Damaged(f"the manifest's entry for {name} is not one: {str(value)[:200]}")
+
+
+class ArrayWriter:
+    """Write one array as a stream of pieces, then ask for its :class:`Entry`.
+
+    ``shape_tail`` gives the trailing dimensions; the first one is counted. The bytes are
+    on the disk when the ``with`` block ends without an error.
+    """
+
+    def __init__(self, path: Path, dtype: DTypeLike, shape_tail: tuple[int, ...] = ()) -> None:
+        self.path = path
+        self.dtype = np.dtype(dtype).newbyteorder("<")
+        self._tail = shape_tail
+        self._hash = xxhash.xxh3_128()
+        self._items = 0
+        self._file = path.open("wb", buffering=0)
+        self.entry: Entry | None = None
+
+    def write(self, piece: ArrayLike) -> None:
+        """Append ``piece``, converted to the array's dtype if that loses nothing."""
+        array = np.asarray(piece)
+        if array.dtype != self.dtype:
+            array = array.astype(self.dtype, casting="same_kind")
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        for low in range(0, len(data), _CHUNK):
+            disk.write(self._file, data[low : low + _CHUNK])
+        self._hash.update(data)
+        self._items += array.size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                disk.sync_file(self._file)
+                row = int(np.prod(self._tail, dtype=np.int64)) if self._tail else 1
+                shape = (self._items // row, *self._tail)
+                self.entry = Entry(self.dtype.str, shape, self._hash.hexdigest())
+        finally:
+            self._file.close()
+
+    @property
+    def finished(self) -> Entry:
+        """The entry of the finished file."""
+        if self.entry is None:
+            raise ValueError(f"{self.path} is not finished")
+        return self.entry
+
+
+def _open_regular(path: Path, nbytes: int) -> int:
+    """Open a plain file of exactly ``nbytes``: no link, no pipe, no surprise."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        raise Damaged(f"{path} cannot be opened: {error.strerror}. {_REBUILD}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_size != nbytes:
+        os.close(descriptor)
+        found = f"{status.st_size} bytes" if stat.S_ISREG(status.st_mode) else "not a plain file"
+        raise Damaged(f"{path} should have {nbytes} bytes; found: {found}. {_REBUILD}")
+    return descriptor
+
+
+_REBUILD = "Copy the directory again from where it was whole, or build it again"
+
+
+def map_array(path: Path, entry: Entry) -> NDArray[Any]:
+    """The array of ``entry`` as a read-only view of the file; costs no memory until read."""
+    descriptor = _open_regular(path, entry.nbytes)
+    try:
+        if entry.nbytes == 0:
+            array = np.empty(entry.shape, entry.dtype)
+            array.flags.writeable = False
+            return array
+        view = mmap.mmap(descriptor, entry.nbytes, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+    return np.frombuffer(view, entry.dtype).reshape(entry.shape)
+
+
+def checksum(path: Path, entry: Entry) -> str:
+    """The XXH3-128 of the file as it is now, in hex, read in pieces."""
+    descriptor = _open_regular(path, entry.nbytes)
+    digest = xxhash.xxh3_128()
+    with os.fdopen(descriptor, "rb") as file:
+        while piece := file.read(_CHUNK):
+            digest.update(piece)
+    return digest.hexdigest()

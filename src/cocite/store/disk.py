@@ -1,0 +1,89 @@
+"""The few calls that change a disk; every write of cocite's stores goes through here.
+
+They are gathered in one place so that a test can stand between them and the system and
+fail, cut or kill at any one of them. The order they guarantee: bytes are on the disk
+(``sync_file``) before a name points at them (``rename``), and the name itself is on the disk
+(``sync_directory``) before anything is reported as done.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+
+from cocite.errors import ResourceError
+from cocite.memory import format_size
+
+__all__ = ["exchange", "remove_tree", "rename", "sync_directory", "sync_file", "write"]
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+def write(file: BinaryIO, data: bytes | memoryview) -> None:
+    """Write all of ``data``; a full disk is a :class:`ResourceError` that says how full."""
+    try:
+        file.write(data)
+    except OSError as error:
+        raise _explained(error, Path(file.name), len(data)) from error
+
+
+def sync_file(file: BinaryIO) -> None:
+    """Push the file's bytes to the disk."""
+    try:
+        file.flush()
+        os.fsync(file.fileno())
+    except OSError as error:
+        raise _explained(error, Path(file.name), 0) from error
+
+
+def sync_directory(path: Path) -> None:
+    """Push a directory's list of names to the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Give ``source`` the name ``target``, replacing a file of that name at once."""
+    os.replace(source, target)
+
+
+def exchange(first: Path, second: Path) -> None:
+    """Swap two names at once (Linux ``renameat2``), so that neither is ever missing.
+
+    Where the system has no such call the swap is three renames, and a process killed between
+    them leaves the old directory under ``second``'s name with ``.old`` behind it.
+    """
+    swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if swap is not None:
+        names = os.fsencode(first), os.fsencode(second)
+        if swap(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
+            return
+    aside = second.with_name(second.name + ".old")
+    rename(second, aside)
+    rename(first, second)
+    rename(aside, first)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory and all in it, if it is there."""
+    if path.exists():
+        shutil.rmtree(path)
+
+
+def _explained(error: OSError, path: Path, wanted: int) -> Exception:
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return error
+    free = shutil.disk_usage(path.parent).free
+    return ResourceError(
+        f"could not write {format_size(wanted)} more to {path}: {os.strerror(error.errno)} "
+        f"({format_size(free)} free there). Free some room or choose another output, and run "
+        "the same command again"
+    )

@@ -1,0 +1,168 @@
+"""The manifest: what a store is, and what every file of it must be.
+
+``manifest.json`` is written last, so that a directory without one is not a store. It holds
+the kind (``graph``, ``index``), the format's version, facts of the kind's own, and one entry
+a file. The facts hold no time and no absolute path: equal input gives equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, NotAStore, WrongFormat
+from cocite.store import disk
+from cocite.store.arrays import Entry, checksum, map_array
+
+__all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 1
+_MAX_MANIFEST = 1 << 24
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """``kind`` and ``facts`` of a store and the entries of its ``files``, by name."""
+
+    kind: str
+    facts: dict[str, Any]
+    files: dict[str, Entry] = field(default_factory=dict)
+
+    def write(self, directory: Path) -> None:
+        """Write it into ``directory``: the last file of a store to appear."""
+        value = {
+            "cocite": self.kind,
+            "format": FORMAT_VERSION,
+            "facts": self.facts,
+            "files": {name: self.files[name].to_json() for name in sorted(self.files)},
+        }
+        body = json.dumps(value, indent=1, ensure_ascii=False)
+        value["checksum"] = _body_checksum(body)
+        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        beside = directory / (MANIFEST + ".new")
+        with beside.open("wb") as file:
+            disk.write(file, text.encode())
+            disk.sync_file(file)
+        disk.rename(beside, directory / MANIFEST)
+        disk.sync_directory(directory)
+
+    @classmethod
+    def read(cls, directory: Path, kind: str) -> Manifest:
+        """Read and check the manifest of a store that should be of ``kind``."""
+        path = directory / MANIFEST
+        if not path.is_file():
+            raise NotAStore(_not_a_store(directory, kind))
+        if path.stat().st_size > _MAX_MANIFEST:
+            raise Damaged(f"{path} is larger than {_MAX_MANIFEST} bytes: not a manifest")
+        try:
+            value = json.loads(path.read_bytes())
+            stated = value.pop("checksum")
+            found, version = value["cocite"], value["format"]
+            facts, files = value["facts"], value["files"]
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+            raise Damaged(f"{path} cannot be read ({type(error).__name__}: {error})") from error
+        if version != FORMAT_VERSION:
+            raise WrongFormat(
+                f"{directory} is in format {version}; this release reads format "
+                f"{FORMAT_VERSION}. Build it again with: cocite "
+                + ("ingest" if found == "graph" else "index")
+            )
+        if stated != _body_checksum(json.dumps(value, indent=1, ensure_ascii=False)):
+            raise Damaged(f"{path} does not match its own checksum: it was changed or cut")
+        if found != kind:
+            raise NotAStore(_wrong_kind(directory, found, kind))
+        entries = {name: Entry.from_json(name, entry) for name, entry in files.items()}
+        return cls(kind, facts, entries)
+
+    def digest(self, *prefixes: str) -> str:
+        """One checksum for the content of the files whose names start so; all by default."""
+        content = xxhash.xxh3_128()
+        for name in sorted(self.files):
+            if not prefixes or name.startswith(prefixes):
+                entry = self.files[name]
+                content.update(f"{name} {entry.dtype} {entry.shape} {entry.xxh3_128}\n".encode())
+        return content.hexdigest()
+
+
+@dataclass(frozen=True)
+class Store:
+    """An opened directory: its manifest, and its arrays when they are asked for."""
+
+    path: Path
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, path: str | Path, kind: str) -> Store:
+        """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`."""
+        directory = Path(path)
+        return cls(directory, Manifest.read(directory, kind))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The kind's own facts."""
+        return self.manifest.facts
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays on disk."""
+        return sum(entry.nbytes for entry in self.manifest.files.values())
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Map the array ``name``."""
+        if name not in self.manifest.files:
+            raise Damaged(f"{self.path} has no {name} in its manifest")
+        return map_array(self.path / name, self.manifest.files[name])
+
+    def has(self, name: str) -> bool:
+        """Whether the store holds the array ``name``."""
+        return name in self.manifest.files
+
+    def verify(self, name: str) -> str | None:
+        """Read one file in full: None if it is whole, else what is wrong with it."""
+        entry = self.manifest.files[name]
+        try:
+            found = checksum(self.path / name, entry)
+        except Damaged as error:
+            return str(error)
+        if found != entry.xxh3_128:
+            return f"{self.path / name} has checksum {found}; the manifest says {entry.xxh3_128}"
+        return None
+
+
+def _body_checksum(body: str) -> str:
+    return xxhash.xxh3_128(body.encode()).hexdigest()
+
+
+def kind_of(path: str | Path) -> str | None:
+    """The kind of store at ``path`` as its manifest claims; None if there is none."""
+    try:
+        value = json.loads((Path(path) / MANIFEST).read_bytes())
+        return str(value["cocite"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+_MAKERS = {"graph": "cocite ingest LINKS -o {}", "index": "cocite index GRAPH -o {}"}
+
+
+def _not_a_store(directory: Path, kind: str) -> str:
+    if not directory.exists():
+        found = "does not exist"
+    elif directory.is_dir():
+        found = f"has no {MANIFEST}: it is no {kind}, or was never finished"
+    else:
+        found = f"is a file, not a stored {kind}"
+    return f"{directory} {found}. To make one: {_MAKERS[kind].format(directory)}"
+
+
+def _wrong_kind(directory: Path, found: str, kind: str) -> str:
+    message = f"{directory} is a stored {found}; a stored {kind} is needed here"
+    if (found, kind) == ("graph", "index"):
+        message += f". To make one from it: cocite index {directory} -o OUTPUT"
+    return message
