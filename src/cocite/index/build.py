@@ -134,7 +134,7 @@ class IndexBuild:
 
     def _fit_threads(self, threads: int | None, memory: int, blob: int) -> int:
         each = maker_bytes(self._graph.nodes) + blob
-        wanted = threads or min(os.cpu_count() or 1, self._options.samples)
+        wanted = min(os.cpu_count() or 1, self._options.samples) if threads is None else threads
         if wanted < 1:
             raise UsageError(f"threads is {threads}; it is 1 or more")
         fitting = (memory - _OWN_MEMORY) // each

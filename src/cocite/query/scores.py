@@ -29,6 +29,8 @@ ONE = 1 << 48
 
 _ROUNDING = 2.0**-45
 """A variance below this is the rounding of the weights."""
+_DECIMALS = 12
+"""Decimals of a score beyond which there is nothing but that rounding."""
 
 
 class Score(NamedTuple):
@@ -50,11 +52,12 @@ def weights_of(decay: float) -> NDArray[np.uint64]:
 def scores_of(sums: NDArray[np.uint64], samples: int) -> tuple[list[float], list[float]]:
     """Scores and standard errors of fixed-point sums, uint64[h, 2], over ``samples`` samples."""
     means, squares = (sums / (samples * float(ONE))).T
+    scores = means.round(_DECIMALS).tolist()
     if samples == 1:
-        return means.tolist(), [math.nan] * len(means)
+        return scores, [math.nan] * len(means)
     variances = squares - means * means
     variances[variances < _ROUNDING] = 0.0  # every sample the same
-    return means.tolist(), np.sqrt(variances / (samples - 1)).tolist()
+    return scores, np.sqrt(variances / (samples - 1)).round(_DECIMALS).tolist()
 
 
 def score_of(total: int, squares: int, samples: int) -> Score:

@@ -86,8 +86,8 @@ class Draft:
             disk.exchange(self.path, self.output)
         else:
             disk.rename(self.path, self.output)
-        disk.sync_directory(self.output.parent)
         self._published = True
+        disk.sync_directory(self.output.parent)
         disk.remove_tree(self.path)  # after an exchange: what was replaced
         return self.output
 

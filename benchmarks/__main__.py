@@ -1,0 +1,122 @@
+"""Measure the suite: ``python -m benchmarks [--only NAME] [--save] [--readme]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import RESULTS, newest, table, with_figures
+from cocite.memory import format_size
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
+SHELL_RUNS = 7
+
+
+def step(*arguments: object) -> dict[str, Any]:
+    """One step in its own process."""
+    command = [sys.executable, "-m", "benchmarks.steps", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def shell_seconds(index: Path) -> float:
+    """Wall time of one ``cocite related``, from the shell, median of several."""
+    import cocite
+
+    node = cocite.open(index).nodes.name(0)
+    command = [sys.executable, "-m", "cocite", "related", str(index), node]
+    times = []
+    for _ in range(SHELL_RUNS):
+        begin = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def links_of(run: dict[str, Any], folder: Path) -> Path | None:
+    """The file of links, made if it can be; None if the data is not there."""
+    if run["name"] == "stdlib":
+        sys.path.insert(0, str(ROOT / "examples"))
+        from stdlib_demo import write_links
+
+        write_links(Path(sysconfig.get_paths()["stdlib"]), folder / "imports.tsv")
+        return folder / "imports.tsv"
+    path = DATA / run["links"]
+    return path if path.exists() else None
+
+
+def measure(run: dict[str, Any], suite: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
+    """All rows of one run."""
+    links = links_of(run, folder)
+    if links is None:
+        print(f"{run['name']}: left out, {DATA / run['links']} is not there", file=sys.stderr)
+        return []
+    b, q = suite["build"], suite["query"]
+    graph = folder / (run["name"] + ".graph")
+    loaded = step("ingest", links, graph)
+    rows = []
+    for name in run["measures"]:
+        index = folder / f"{run['name']}.{name}.index"
+        print(f"{run['name']}, {name}", file=sys.stderr)
+        row = {"name": run["name"], "measure": name} | loaded
+        row |= step("build", graph, index, name, *(b[x] for x in b))
+        row |= step("walk", graph, name, b["length"], b["seed"])
+        row |= step("query", index, q["k"], q["queries"])
+        row["shell_s"] = shell_seconds(index)
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    """Measure, print, and save if asked."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", help="the run of this name only")
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument(
+        "--readme", action="store_true", help="measure nothing: put the newest results in README.md"
+    )
+    chosen = parser.parse_args()
+    readme = ROOT / "README.md"
+    if chosen.readme:
+        readme.write_text(with_figures(readme.read_text("utf-8"), newest()), "utf-8")
+        return
+    suite = tomllib.loads((Path(__file__).parent / "suite.toml").read_text("utf-8"))
+    results: dict[str, Any] = {
+        "date": date.today().isoformat(),
+        "machine": f"{os.cpu_count()} shared cores, {memory()}, Python {platform.python_version()}",
+        "build": suite["build"],
+        "query": suite["query"],
+        "rows": [],
+    }
+    with tempfile.TemporaryDirectory(prefix="cocite-bench-") as folder:
+        for run in suite["run"]:
+            if chosen.only in (None, run["name"]):
+                results["rows"] += measure(run, suite, Path(folder))
+    print(table(results["rows"]))
+    if chosen.save:
+        RESULTS.mkdir(exist_ok=True)
+        path = RESULTS / f"{results['date']}.json"
+        path.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+
+
+def memory() -> str:
+    """How much this machine has."""
+    return format_size(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Results to tables: the README's figures are this module's output, between two markers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cocite.memory import format_size
+
+RESULTS = Path(__file__).parent / "results"
+BEGIN, END = "<!-- figures: python -m benchmarks --readme -->", "<!-- end of figures -->"
+
+COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "graph": lambda r: r["name"],
+    "nodes": lambda r: f"{r['nodes']:,}",
+    "links": lambda r: f"{r['edges']:,}",
+    "measure": lambda r: r["measure"],
+    "ingest": lambda r: f"{r['ingest_s']:.1f} s",
+    "build": lambda r: f"{r['build_s']:.1f} s",
+    "live step": lambda r: f"{r['ns_live_step']:.0f} ns",
+    "index": lambda r: format_size(r["bytes"]),
+    "a node and sample": lambda r: f"{r['bytes_node_sample']:.2f} B",
+    "peak memory": lambda r: format_size(r["build_peak_bytes"]),
+    "`related`, median": lambda r: f"{r['related_ms_median']:.2f} ms",
+    "99th percentile": lambda r: f"{r['related_ms_p99']:.1f} ms",
+    "from the shell": lambda r: f"{r['shell_s']:.2f} s",
+}
+
+
+def newest() -> dict[str, Any]:
+    """The results file with the latest date in its name."""
+    found: dict[str, Any] = json.loads(sorted(RESULTS.glob("*.json"))[-1].read_text())
+    return found
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
+    lines += ["| " + " | ".join(show(row) for show in COLUMNS.values()) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def figures(results: dict[str, Any]) -> str:
+    """The README's block."""
+    b = results["build"]
+    return (
+        f"{b['samples']} samples, length {b['length']}, {b['threads']} threads; `related` with "
+        f"k = {results['query']['k']}; {results['date']}, {results['machine']}.\n\n"
+        + table(results["rows"])
+    )
+
+
+def with_figures(readme: str, results: dict[str, Any]) -> str:
+    """``readme`` with its block of figures replaced."""
+    head, _, rest = readme.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"

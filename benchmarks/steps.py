@@ -1,0 +1,96 @@
+"""One step of a run, in a process of its own: prints one JSON object.
+
+python -m benchmarks.steps ingest LINKS GRAPH
+python -m benchmarks.steps build GRAPH INDEX MEASURE SAMPLES LENGTH SEED THREADS
+python -m benchmarks.steps walk GRAPH MEASURE LENGTH SEED
+python -m benchmarks.steps query INDEX K QUERIES
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import cocite
+from cocite import Graph
+from cocite.engine import Walker
+from cocite.graph.ingest import ingest as ingest_links
+from cocite.index.build import BuildOptions, IndexBuild
+from cocite.measures import find_measure
+
+WALKED = 20
+"""Samples that the walk step times."""
+
+
+def ingest(links: str, output: str) -> dict[str, Any]:
+    begin = time.perf_counter()
+    graph = ingest_links(links, output)
+    return {
+        "nodes": graph.nodes,
+        "edges": graph.edges,
+        "ingest_s": time.perf_counter() - begin,
+    }
+
+
+def build(path: str, output: str, measure: str, *numbers: str) -> dict[str, Any]:
+    samples, length, seed, threads = map(int, numbers)
+    graph = Graph.open(path)
+    options = BuildOptions.checked(measure, samples, length, seed)
+    with IndexBuild(graph, output, options, threads=threads) as work:
+        estimate = work.estimate()  # compiles
+        report = work.run()
+    return {
+        "build_s": report.seconds,
+        "estimated_s": estimate.seconds,
+        "estimated_bytes": estimate.bytes,
+        "live_steps": report.live_steps / (graph.nodes * samples),
+        "bytes": report.bytes,
+        "bytes_node_sample": report.bytes / (graph.nodes * samples),
+    }
+
+
+def walk(path: str, measure: str, length: str, seed: str) -> dict[str, Any]:
+    """Nanoseconds a live step on one thread: stepping and meeting, without writing."""
+    walker = Walker(Graph.open(path), find_measure(measure).step, int(length), int(seed))
+    walker(0)
+    begin = time.perf_counter()
+    live = sum(sum(walker(sample).live) for sample in range(WALKED))
+    return {"ns_live_step": 1e9 * (time.perf_counter() - begin) / live}
+
+
+def query(path: str, k: str, queries: str) -> dict[str, Any]:
+    """Milliseconds of ``related`` in process, names included, on random nodes."""
+    index = cocite.open(path)
+    ids = np.random.default_rng(0).integers(0, len(index.nodes), int(queries))
+    names = index.nodes.names(ids)
+    for name in names[:100]:
+        index.related(name, k=int(k))
+    times = []
+    for name in names:
+        begin = time.perf_counter()
+        index.related(name, k=int(k))
+        times.append(1e3 * (time.perf_counter() - begin))
+    return {
+        "related_ms_median": float(np.median(times)),
+        "related_ms_p99": float(np.percentile(times, 99)),
+    }
+
+
+STEPS = {"ingest": ingest, "build": build, "walk": walk, "query": query}
+
+
+def main() -> None:
+    """Run the step that the command line names."""
+    name, *arguments = sys.argv[1:]
+    found = STEPS[name](*arguments)  # type: ignore[operator]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps(found | {f"{name}_peak_bytes": peak}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""Building: the same bytes whatever the threads and shards, and after any interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import Busy, NotAStore, OutputExists, ResourceError, UsageError
+from cocite.index import StoredIndex
+from cocite.index.build import BuildOptions, IndexBuild
+from cocite.index.trees import blob_words
+from cocite.store import disk
+from tests.conftest import MakeGraph
+
+OPTIONS = BuildOptions.checked("psimrank", 20, 6, 5)
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(3)
+    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
+
+
+def build(graph: Graph, output: Path, measure: str = "psimrank", **options: Any) -> cocite.Index:
+    return cocite.build(graph, output, measure=measure, samples=20, length=6, seed=5, **options)
+
+
+def stream(path: Path) -> bytes:
+    """The samples' bytes in order, wherever the shards are cut."""
+    return b"".join(file.read_bytes() for file in sorted(path.glob("samples-*")))
+
+
+def others(path: Path) -> dict[str, bytes]:
+    return {
+        file.name: file.read_bytes()
+        for file in sorted(path.iterdir())
+        if not file.name.startswith("samples-") and file.name != "manifest.json"
+    }
+
+
+@pytest.mark.parametrize("measure", ["simrank", "psimrank"])
+def test_threads_do_not_change_a_byte(graph: Graph, tmp_path: Path, measure: str) -> None:
+    for threads in (1, 2, 5):
+        build(graph, tmp_path / f"t{threads}", measure, threads=threads)
+    first, *rest = [
+        {f.name: f.read_bytes() for f in (tmp_path / f"t{t}").iterdir()} for t in (1, 2, 5)
+    ]
+    assert all(found == first for found in rest)
+
+
+@pytest.mark.parametrize("shard", [1, 3, 7, 19, 20, 1000])
+def test_shards_cut_the_same_bytes_elsewhere(graph: Graph, tmp_path: Path, shard: int) -> None:
+    build(graph, tmp_path / "a")
+    build(graph, tmp_path / "b", shard=shard, threads=2)
+    assert stream(tmp_path / "a") == stream(tmp_path / "b")
+    assert others(tmp_path / "a") == others(tmp_path / "b")
+    assert len(list((tmp_path / "b").glob("samples-*"))) == -(-20 // shard)
+
+
+def test_more_samples_begin_with_the_same_samples(graph: Graph, tmp_path: Path) -> None:
+    build(graph, tmp_path / "a")
+    cocite.build(graph, tmp_path / "b", samples=33, length=6, seed=5)
+    assert stream(tmp_path / "b").startswith(stream(tmp_path / "a"))
+
+
+def test_another_seed_or_measure_is_another_index(graph: Graph, tmp_path: Path) -> None:
+    build(graph, tmp_path / "a")
+    build(graph, tmp_path / "b", "simrank")
+    cocite.build(graph, tmp_path / "c", samples=20, length=6, seed=6)
+    assert len({stream(tmp_path / name) for name in "abc"}) == 3
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("call", ["write", "sync_file", "sync_directory", "rename"])
+def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    build(graph, tmp_path / "whole", shard=6)
+    real = getattr(disk, call)
+    stops = 0
+    for nth in range(1, 200):
+        calls = 0
+
+        def dying(*arguments: Any, nth: int = nth) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == nth:
+                raise Killed
+            return real(*arguments)
+
+        output = tmp_path / f"{call}{nth}"
+        monkeypatch.setattr(disk, call, dying)
+        try:
+            build(graph, output, shard=6)
+        except Killed:
+            stops += 1
+            monkeypatch.setattr(disk, call, real)
+            if output.exists():  # killed behind the rename that published it
+                assert StoredIndex.open(output).samples == 20
+            else:
+                with pytest.raises(NotAStore):
+                    StoredIndex.open(output)
+                build(graph, output, shard=6)
+        assert stream(output) == stream(tmp_path / "whole")
+        assert others(output) == others(tmp_path / "whole")
+        if calls < nth:
+            break
+    assert stops >= 4
+
+
+def test_a_resumed_build_makes_only_what_is_missing(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 13:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(graph, tmp_path / "x", shard=4, progress=stop)
+    with IndexBuild(graph, tmp_path / "x", OPTIONS, shard=4) as work:
+        assert work.estimate().samples_done == 12
+        assert "goes on after 12 samples" in str(work.estimate())
+        assert work.run().samples == 8
+
+
+def test_an_unfinished_build_with_other_settings_is_not_touched(
+    graph: Graph, tmp_path: Path
+) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(graph, tmp_path / "x", shard=4, progress=stop)
+    before = sorted(f.name for f in (tmp_path / "x.building").iterdir())
+    with pytest.raises(UsageError, match=r"unfinished build with another measure.*--restart"):
+        build(graph, tmp_path / "x", "simrank", shard=4)
+    assert sorted(f.name for f in (tmp_path / "x.building").iterdir()) == before
+    build(graph, tmp_path / "x", "simrank", shard=4, restart=True)
+    build(graph, tmp_path / "y", "simrank", shard=4)
+    assert stream(tmp_path / "x") == stream(tmp_path / "y")
+
+
+def test_a_finished_shard_that_was_cut_is_made_again(graph: Graph, tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(graph, tmp_path / "x", shard=4, progress=stop)
+    shard = tmp_path / "x.building" / "samples-000004"
+    os.truncate(shard, shard.stat().st_size - 64)
+    build(graph, tmp_path / "x", shard=4)
+    build(graph, tmp_path / "y", shard=4)
+    assert stream(tmp_path / "x") == stream(tmp_path / "y")
+
+
+def test_a_second_builder_is_turned_away(graph: Graph, tmp_path: Path) -> None:
+    with IndexBuild(graph, tmp_path / "x", OPTIONS), pytest.raises(Busy, match="another process"):
+        build(graph, tmp_path / "x")
+
+
+def test_an_existing_output_is_kept_unless_told(graph: Graph, tmp_path: Path) -> None:
+    build(graph, tmp_path / "x")
+    with pytest.raises(OutputExists, match="--overwrite"):
+        build(graph, tmp_path / "x", "simrank")
+    held = cocite.open(tmp_path / "x")
+    before = held.related("p1")
+    build(graph, tmp_path / "x", "simrank", overwrite=True)
+    assert held.related("p1") == before  # an open index is not pulled away
+    assert cocite.open(tmp_path / "x").measure == "simrank"
+    assert not (tmp_path / "x.building").exists()
+
+
+def test_the_size_is_known_and_small(graph: Graph, tmp_path: Path) -> None:
+    with IndexBuild(graph, tmp_path / "x", OPTIONS) as work:
+        estimate = work.estimate()
+        report = work.run()
+    assert abs(estimate.bytes / report.bytes - 1) < 0.05
+    assert (
+        report.bytes
+        == sum(f.stat().st_size for f in (tmp_path / "x").iterdir())
+        - (tmp_path / "x" / "manifest.json").stat().st_size
+    )
+    assert 4 * blob_words(10**6, 10**6) < 8.51 * 10**6
+
+
+def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(ResourceError, match=r"needs .* of memory to index with one thread; 50 MB"):
+        build(graph, tmp_path / "x", memory="50MB")
+    assert not list(tmp_path.glob("x*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 0}, "samples is 0; it is a whole number from 1 to 65535"),
+        ({"length": 16}, "length is 16; it is a whole number from 1 to 15"),
+        ({"seed": -1}, "seed is -1"),
+        ({"measure": "simrnk"}, "no measure is called 'simrnk'; there are psimrank, simrank"),
+        ({"shard": 0}, "shard is 0"),
+        ({"threads": 0}, "threads is 0"),
+        ({"memory": "much"}, "'much' is not a size"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_written(
+    graph: Graph, tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cocite.build(graph, tmp_path / "x", **options)
+    assert not list(tmp_path.glob("x*"))
+
+
+def test_an_empty_graph_cannot_be_indexed(make_graph: MakeGraph, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no nodes"):
+        cocite.build(make_graph([]), tmp_path / "x")
+
+
+def test_the_manifest_holds_neither_time_nor_place(graph: Graph, tmp_path: Path) -> None:
+    build(graph, tmp_path / "x")
+    text = (tmp_path / "x" / "manifest.json").read_text()
+    assert str(tmp_path) not in text
+    assert json.loads(text)["facts"]["graph"]["digest"] == graph.digest

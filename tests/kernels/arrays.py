@@ -1,0 +1,14 @@
+"""Compressed rows for kernels, from lists of neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def compressed(neighbours: list[list[int]]) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """(in_offsets, in_sources), read-only as mapped arrays are."""
+    offsets = np.cumsum([0, *map(len, neighbours)], dtype=np.uint64)
+    sources = np.array([u for row in neighbours for u in row], np.uint32)
+    offsets.flags.writeable = sources.flags.writeable = False
+    return offsets, sources

@@ -1,0 +1,139 @@
+"""Draws and orders: as specified, uniform, independent, and orders are invertible."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cocite.kernels import random
+from tests.oracles import walks
+from tests.oracles.bounds import bernstein, chi_square, chi_square_limit
+
+ORDERS = 20_000
+
+
+def key(seed: int, sample: int, step: int) -> np.uint64:
+    return np.uint64(random.draw_key(np.uint64(seed), np.uint64(sample), np.uint64(step)))
+
+
+def order(seed: int, sample: int, step: int, nodes: int) -> NDArray[np.uint32]:
+    out = random.empty_order()
+    random.make_order(key(seed, sample, step), np.uint64(random.order_bits(nodes)), out)
+    return out
+
+
+def argmins(sets: list[list[int]], nodes: int, orders: int = ORDERS) -> NDArray[np.int64]:
+    """The index of the argmin of each set, in many orders: int64[orders, sets]."""
+    found = np.empty((orders, len(sets)), np.int64)
+    for i in range(orders):
+        o = order(5, i, 1 + i % 3, nodes)
+        for j, members in enumerate(sets):
+            found[i, j] = int(np.argmin([random.place_of(o, np.uint32(u)) for u in members]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seed", "sample", "step"), [(0, 0, 1), (7, 99, 10), (2**64 - 1, 65534, 15)]
+)
+def test_draws_are_those_of_the_specification(seed: int, sample: int, step: int) -> None:
+    mine = key(seed, sample, step)
+    assert int(mine) == walks.key_of(seed, sample, step)
+    for node in (0, 1, 4711, 2**32 - 2):
+        assert int(random.draw(mine, np.uint64(node))) == walks.draw(int(mine), node)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 5000, 65_537, 300_000, 2**32 - 1])
+def test_orders_are_those_of_the_specification(nodes: int) -> None:
+    for sample in range(20):
+        mine = order(3, sample, 2, nodes)
+        for node in {0, 1, nodes // 3, nodes - 1}:
+            expected = walks.place(walks.key_of(3, sample, 2), node, nodes)
+            assert int(random.place_of(mine, np.uint32(node))) == expected
+
+
+@pytest.mark.parametrize("nodes", [10, 65_536, 65_537, 1_000_000])
+def test_an_order_is_a_bijection_and_node_at_inverts_it(nodes: int) -> None:
+    mine = order(1, 2, 3, nodes)
+    everything = range(2 ** random.order_bits(nodes)) if nodes < 70_000 else range(0, 2**20, 97)
+    places = [int(random.place_of(mine, np.uint32(u))) for u in everything]
+    assert len(set(places)) == len(places)
+    assert [int(random.node_at(mine, np.uint32(p))) for p in places[:5000]] == list(everything)[
+        :5000
+    ]
+
+
+def test_orders_of_32_bits_are_invertible_at_both_ends() -> None:
+    mine = order(1, 2, 3, 2**32 - 1)
+    for node in (0, 1, 2**31, 2**32 - 2):
+        place = random.place_of(mine, np.uint32(node))
+        assert int(random.node_at(mine, np.uint32(place))) == node
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 1000])
+def test_pick_is_uniform(count: int) -> None:
+    mine = key(1, 1, 1)
+    drawn = [
+        int(random.pick(np.uint64(random.draw(mine, np.uint64(v))), np.uint64(count)))
+        for v in range(40_000)
+    ]
+    counts = np.bincount(drawn, minlength=count)
+    assert counts.size == count
+    assert chi_square(counts) < chi_square_limit(count)
+
+
+def test_pick_uses_all_64_bits_of_the_draw() -> None:
+    for bits in (0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1, 0x123456789ABCDEF0):
+        for count in (1, 3, 2**31, 2**32 - 1):
+            assert int(random.pick(np.uint64(bits), np.uint64(count))) == bits * count >> 64
+
+
+SETS = {
+    "neighbours": list(range(8)),
+    "stride": [i * 1024 for i in range(8)],
+    "high bits": [i << 13 for i in range(8)],
+    "spread": [3, 17, 290, 4444, 5000, 31_000, 47_123, 60_001],
+}
+
+
+@pytest.mark.parametrize("members", SETS.values(), ids=SETS.keys())
+def test_the_argmin_is_uniform_over_any_set(members: list[int]) -> None:
+    found = argmins([members], 65_536)[:, 0]
+    counts = np.bincount(found, minlength=len(members))
+    assert chi_square(counts) < chi_square_limit(len(members))
+
+
+def test_all_orders_of_four_nodes_are_equally_likely() -> None:
+    """A linear map modulo a prime is pairwise independent only, and fails this."""
+    ranks = np.empty((ORDERS, 4), np.int64)
+    for i in range(ORDERS):
+        o = order(11, i, 1, 100)
+        ranks[i] = np.argsort([random.place_of(o, np.uint32(u)) for u in (4, 5, 6, 7)])
+    codes = ranks @ np.array([64, 16, 4, 1])
+    counts = np.unique(codes, return_counts=True)[1]
+    assert counts.size == 24
+    assert chi_square(counts) < chi_square_limit(24)
+
+
+def test_argmins_of_successive_steps_and_samples_are_independent() -> None:
+    members = list(range(20, 25))
+    found = np.empty(ORDERS + 1, np.int64)
+    for i in range(ORDERS + 1):
+        o = order(2, i // 10, 1 + i % 10, 1000)
+        found[i] = np.argmin([random.place_of(o, np.uint32(u)) for u in members])
+    joint = np.bincount([a * 5 + b for a, b in pairwise(found.tolist())], minlength=25)
+    assert chi_square(joint) < chi_square_limit(25)
+
+
+@pytest.mark.parametrize(
+    ("common", "mine", "other"), [(1, 1, 1), (3, 2, 7), (1, 20, 20), (6, 0, 3)]
+)
+def test_argmins_meet_with_the_jaccard_coefficient(common: int, mine: int, other: int) -> None:
+    a = list(range(100, 100 + common + mine))
+    b = a[:common] + list(range(500, 500 + other))
+    exact = common / (common + mine + other)
+    found = argmins([a, b], 5000)
+    met = np.mean([a[i] == b[j] for i, j in found.tolist()])
+    assert abs(met - exact) < bernstein(exact, ORDERS, 1.0, 4)

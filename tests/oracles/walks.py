@@ -1,0 +1,114 @@
+"""Walks by brute force: every node's path is walked on its own, in Python integers.
+
+The random choices are specified, not sampled: the same numbers must come out of a second
+implementation, or indexes would not be reproducible.
+
+    mix   splitmix64's finaliser
+    key   mix(mix(mix(seed + G) ^ (sample G + 1)) ^ (step G + 1)),    G = 0x9E3779B97F4A7C15
+    draw  mix(key + node G)
+    uniform choice    the (draw * degree) >> 64 -th in-neighbour
+    order   three rounds of (xor key, times odd multiplier, xor-shift) on b-bit words
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+NEVER = 255
+
+
+def mix(value: int) -> int:
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
+    return value ^ (value >> 31)
+
+
+def key_of(seed: int, sample: int, step: int) -> int:
+    key = mix((seed + GOLDEN) & MASK)
+    key = mix(key ^ ((sample * GOLDEN + 1) & MASK))
+    return mix(key ^ ((step * GOLDEN + 1) & MASK))
+
+
+def draw(key: int, node: int) -> int:
+    return mix((key + node * GOLDEN) & MASK)
+
+
+def place(key: int, node: int, nodes: int) -> int:
+    """Where ``node`` stands in the order of ``key``."""
+    bits = max(16, (nodes - 1).bit_length())
+    mask, shift = 2**bits - 1, (bits + 1) // 2
+    words = [draw(key, i) for i in range(3)]
+    value = node
+    for round_, word in enumerate(words):
+        value = ((value ^ (word & mask)) * ((word >> 32) | 1)) & mask
+        if round_ < 2:
+            value ^= value >> shift
+    return value
+
+
+def choose(step: str, key: int, node: int, neighbours: list[int], nodes: int) -> int:
+    if step == "uniform":
+        return neighbours[(draw(key, node) * len(neighbours)) >> 64]
+    return min(neighbours, key=lambda u: place(key, u, nodes))
+
+
+def paths(
+    neighbours: list[list[int]], step: str, seed: int, sample: int, length: int
+) -> list[list[int]]:
+    """The path of every node, itself first; shorter than length + 1 where it ended."""
+    found = []
+    for node in range(len(neighbours)):
+        path = [node]
+        for t in range(1, length + 1):
+            here = path[-1]
+            if not neighbours[here]:
+                break
+            key = key_of(seed, sample, t)
+            path.append(choose(step, key, here, neighbours[here], len(neighbours)))
+        found.append(path)
+    return found
+
+
+def meeting_times(walked: list[list[int]]) -> NDArray[np.int64]:
+    """tau of all pairs: the first step at which both paths are at one node, NEVER if none."""
+    n = len(walked)
+    times = np.full((n, n), NEVER)
+    for u in range(n):
+        for v in range(n):
+            for t, (a, b) in enumerate(zip(walked[u], walked[v], strict=False)):
+                if a == b:
+                    times[u, v] = t
+                    break
+    return times
+
+
+def fingerprint_graph(times: NDArray[np.int64]) -> tuple[list[int | None], list[int]]:
+    """Parent and label of each node by the definition of 001, 2.1.1: among the smaller nodes that
+    it meets, the earliest met; of these the smallest.
+    """
+    parents: list[int | None] = []
+    labels: list[int] = []
+    for u in range(len(times)):
+        met = [(int(times[u, v]), v) for v in range(u) if times[u, v] != NEVER]
+        parents.append(min(met)[1] if met else None)
+        labels.append(min(met)[0] if met else 0)
+    return parents, labels
+
+
+def tau_in_fingerprint_graph(parents: list[int | None], labels: list[int], u: int, v: int) -> int:
+    """The largest of the last labels before the paths of u and v intersect (001, 2.1.1)."""
+
+    def way(node: int) -> dict[int, int]:
+        found, last = {node: 0}, 0
+        while (above := parents[node]) is not None:
+            last = labels[node]
+            node = above
+            found[node] = last
+        return found
+
+    mine, other = way(u), way(v)
+    common = [max(mine[w], other[w]) for w in mine if w in other]
+    return min(common) if common else NEVER

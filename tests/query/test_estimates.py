@@ -1,0 +1,110 @@
+"""Estimates against the exact twins, with tolerances that follow from the number of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.oracles.bounds import bernstein
+
+TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+
+
+def estimates(index: cocite.Index, nodes: list[int], decay: float) -> np.ndarray:
+    """Rows of scores for ``nodes`` (ids), by ``related`` with every hit."""
+    ids = {name: i for i, name in enumerate(index.nodes)}
+    rows = np.zeros((len(nodes), len(ids)))
+    for row, node in zip(rows, nodes, strict=True):
+        row[node] = 1
+        for hit in index.related(index.nodes.name(node), len(ids), decay=decay):
+            row[ids[hit.node]] = hit.score
+    return rows
+
+
+def inlinks_of(graph: Graph) -> np.ndarray:
+    edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbours(v)]
+    return exact.dense(graph.nodes, edges)
+
+
+GRAPHS = {
+    "random": [(a, b) for a, b in np.random.default_rng(4).integers(0, 25, (90, 2)).tolist()],
+    "ring with chords": [(i, (i + d) % 20) for i in range(20) for d in (1, 3, 7)],
+    "two hubs": [(i, j) for i in range(2, 22) for j in (0, 1)] + [(0, i) for i in range(2, 22)],
+}
+
+
+@pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS.keys())
+@pytest.mark.parametrize("measure", TWINS)
+def test_small_graphs_converge_to_the_exact_scores(
+    make_graph: MakeGraph, tmp_path: Path, edges: list[tuple[int, int]], measure: str
+) -> None:
+    graph = make_graph(edges)
+    samples, length, decay = 20_000, 7, 0.8
+    index = cocite.build(
+        graph, tmp_path / "i", measure=measure, samples=samples, length=length, seed=1, shard=2000
+    )
+    truth = TWINS[measure](inlinks_of(graph), decay, length)
+    found = estimates(index, list(range(graph.nodes)), decay)
+    allowed = bernstein(truth, samples, decay, truth.size)
+    np.fill_diagonal(allowed, 1e-12)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert allowed.max() < 0.025  # the test can fail
+
+
+@pytest.mark.parametrize("measure", TWINS)
+def test_wiki_vote_converges_to_the_exact_scores(
+    data: Callable[[str], Path], tmp_path: Path, measure: str
+) -> None:
+    graph = cocite.ingest(data("wiki-Vote") / "wiki-Vote.txt", tmp_path / "g")
+    samples, length, decay = 400, 5, 0.6
+    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=samples, length=length)
+    truth = TWINS[measure](inlinks_of(graph), decay, length)
+    nodes = np.flatnonzero(np.diff(graph.in_offsets.astype(int)))[::20].tolist()
+    found = estimates(index, nodes, decay)
+    allowed = bernstein(truth[nodes], samples, decay, found.size)
+    allowed[range(len(nodes)), nodes] = 1e-12
+    assert (np.abs(found - truth[nodes]) <= allowed).all()
+    assert np.median(allowed) < 0.06
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 50])
+def test_common_in_neighbours_have_their_closed_forms(
+    make_graph: MakeGraph, tmp_path: Path, k: int
+) -> None:
+    """Two nodes with the same k in-neighbours, unrelated themselves: c/k and c."""
+    graph = make_graph([(f"w{i}", node) for i in range(k) for node in ("u", "v")])
+    samples, decay = 5000, 0.6
+    options = {"samples": samples, "length": 10, "shard": 1000}
+    plain = cocite.build(graph, tmp_path / "s", measure="simrank", **options)  # type: ignore[arg-type]
+    coupled = cocite.build(graph, tmp_path / "p", measure="psimrank", **options)  # type: ignore[arg-type]
+    score = plain.similarity("u", "v", decay=decay).score
+    assert abs(score - decay / k) <= (bernstein(decay / k, samples, decay, 4) if k > 1 else 1e-12)
+    assert tuple(coupled.similarity("u", "v", decay=decay)) == (decay, 0)
+
+
+def test_the_standard_error_is_that_of_repeated_experiments(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """400 independent indexes of 50 samples: the spread of their scores is what they say it is.
+
+    The mean of 400 squared z-scores of one pair is 1 up to its own error; with kurtosis at most 10
+    here that is below 6 * sqrt(10 / 400), about 0.95.
+    """
+    graph = make_graph(GRAPHS["random"])
+    truth = exact.psimrank(inlinks_of(graph), 0.6, 7)
+    index = cocite.build(graph, tmp_path / "i", samples=20_000, length=7, seed=3, shard=2000)
+    from cocite.query.pair import meeting_times
+
+    a, b = np.unravel_index(np.argmax(np.triu(np.minimum(truth, 0.4), 1)), truth.shape)
+    times = meeting_times(index.stored, int(a), int(b))
+    values = np.where(times == 255, 0, 0.6 ** times.astype(float)).reshape(400, 50)
+    errors = values.std(axis=1, ddof=1) / np.sqrt(50)
+    z = (values.mean(axis=1) - truth[a, b]) / errors
+    assert abs(np.mean(z**2) - 1) < 0.95
