@@ -17,6 +17,9 @@ __all__ = ["available", "budget", "format_size", "parse_size"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+_VERSION_2 = "memory.max", "memory.current", "inactive_file"
+_VERSION_1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
 _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?\s*", re.IGNORECASE)
 
 
@@ -27,10 +30,10 @@ def parse_size(text: str | int) -> int:
     """
     match = _SIZE.fullmatch(str(text))
     unit = match[2].lower() if match else ""
-    size = int(float(match[1]) * (_UNITS | _BINARY_UNITS)[unit]) if match else 0
-    if size < 1:
+    size = float(match[1]) * (_UNITS | _BINARY_UNITS)[unit] if match else 0.0
+    if not 1 <= size < 2**63:
         raise UsageError(f"{text!r} is not a size; write it like 600MB, 4GB or 1.5GiB")
-    return size
+    return int(size)
 
 
 def format_size(size: float) -> str:
@@ -64,20 +67,39 @@ def _machine_available() -> int:
 
 
 def _control_group_available() -> list[int]:
-    """What the groups that this process is in (version 2, then 1) leave it."""
+    """What the groups that this process is in, and those around them, leave it.
+
+    Both versions of control groups; what they hold as file cache counts as free.
+    """
     found = []
-    for limit, usage in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
+    for group, (limit, usage, cache) in _control_groups():
         try:
-            allowed = Path(limit).read_text(encoding="ascii").strip()
-            used = int(Path(usage).read_text(encoding="ascii"))
+            allowed = (group / limit).read_text(encoding="ascii").strip()
+            used = int((group / usage).read_text(encoding="ascii"))
+            stat = (group / "memory.stat").read_text(encoding="ascii").split()
         except (OSError, ValueError):
             continue
         if allowed != "max":
-            found.append(int(allowed) - used)
+            cached = int(stat[stat.index(cache) + 1]) if cache in stat else 0
+            found.append(int(allowed) - used + cached)
+    return found
+
+
+def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
+    """(directory, names of limit, usage and cache) of each group, outermost last."""
+    try:
+        lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        number, controllers, name = line.split(":", 2)
+        if number == "0":
+            root, files = _GROUPS, _VERSION_2
+        elif "memory" in controllers.split(","):
+            root, files = _GROUPS / "memory", _VERSION_1
+        else:
+            continue
+        group = root / name.lstrip("/")
+        found += [(above, files) for above in (group, *group.parents) if above.is_relative_to(root)]
     return found

@@ -25,7 +25,8 @@ def bernstein(
     variance = np.maximum(decay * s - s * s, 0)
     linear = 2 * log * decay / 3
     widest: NDArray[np.float64] = np.sqrt(linear**2 + 8 * samples * log * variance)
-    return (linear + widest) / (2 * samples)
+    allowed: NDArray[np.float64] = (linear + widest) / (2 * samples)
+    return allowed
 
 
 def chi_square_limit(cells: int) -> float:

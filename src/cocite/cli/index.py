@@ -72,7 +72,7 @@ def index(
     checked = BuildOptions.checked(measure, samples, length, seed)
     with IndexBuild(Graph.open(graph), output, checked, **options) as work:  # type: ignore[arg-type]
         say(f"{output}: {work.estimate()}")
-        with Stages("samples") as stages:
+        with Stages({"sampling": "samples"}) as stages:
             report = work.run(lambda done, total: stages("sampling", done, total))
     nodes = Graph.open(graph).nodes
     each = report.live_steps / (nodes * report.samples) if report.samples else 0.0

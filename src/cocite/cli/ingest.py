@@ -75,7 +75,7 @@ def ingest(
     from cocite.cli.info import print_graph
     from cocite.graph.ingest import ingest as run
 
-    with Stages("bytes") as stages:
+    with Stages({"reading": "bytes", "writing": "links"}) as stages:
         graph = run(
             inputs,
             output,

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar with rate and time left, or now and then a line.
+"""Progress on standard error: bars with rate and time left, or now and then a line.
 
 The library calls back and never prints; here the calls become something to look at. A terminal
 gets bars; a log file gets a line at most every ten seconds.
@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from cocite.cli.output import say
+from cocite.memory import format_size
 
 __all__ = ["Stages"]
 
@@ -19,41 +20,47 @@ _LOG_SECONDS = 10.0
 
 
 class Stages:
-    """``with Stages("bytes") as stages: ingest(..., progress=stages)``.
+    """``with Stages({"reading": "bytes"}) as stages: ingest(..., progress=stages)``.
 
-    Calls are ``stages(stage, done, total)``, total 0 where it is not known. ``unit`` is
-    ``"bytes"`` or a word such as ``"samples"``.
+    Calls are ``stages(stage, done, total)``, total 0 where it is not known. ``units`` says, for the
+    first word of a stage, what is counted; a stage that is not in it just runs.
     """
 
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
+    def __init__(self, units: dict[str, str]) -> None:
+        self._units = units
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
         self._spoken = time.monotonic()
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
-            self._bars = _bars(self._unit)
+            self._bars = _bars()
             self._bars.start()
         return self
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """One step of progress."""
+        unit = self._units.get(stage.split(" ", 1)[0], "")
         if self._bars is None:
-            now = time.monotonic()
-            if now - self._spoken >= _LOG_SECONDS:
-                self._spoken = now
-                say(f"{stage}: {done:,} of {total:,}" if total else stage)
+            self._speak(stage, done, total, unit)
             return
         if stage not in self._tasks:
-            for task in self._tasks.values():
-                self._bars.stop_task(task)
-                known = self._bars.tasks[task].total
-                self._bars.update(task, total=known or 1, completed=known or 1)
-            if stage == "done":
-                return
-            self._tasks[stage] = self._bars.add_task(stage, total=total or None)
+            self._finish_others()
+            self._tasks[stage] = self._bars.add_task(stage, total=total or None, unit=unit)
         self._bars.update(self._tasks[stage], completed=done, total=total or None)
+
+    def _speak(self, stage: str, done: int, total: int, unit: str) -> None:
+        now = time.monotonic()
+        if now - self._spoken >= _LOG_SECONDS:
+            self._spoken = now
+            say(stage + (f": {_amount(done, total, unit)}" if unit else ""))
+
+    def _finish_others(self) -> None:
+        """What was running is complete once the next stage begins."""
+        for task in self._bars.tasks:
+            if not task.finished:
+                whole = task.total or 1
+                self._bars.update(task.id, total=whole, completed=whole)
 
     def __exit__(
         self,
@@ -62,15 +69,22 @@ class Stages:
         trace: TracebackType | None,
     ) -> None:
         if self._bars is not None:
+            if kind is None:
+                self._finish_others()
             self._bars.stop()
 
 
-def _bars(unit: str) -> Any:
+def _amount(done: float, total: float | None, unit: str) -> str:
+    """``1.2 MB of 5 MB`` or ``12 of 100 samples``; the total left out if it is not known."""
+    if unit == "bytes":
+        return format_size(done) + (f" of {format_size(total)}" if total else "")
+    return f"{done:,.0f}" + (f" of {total:,.0f}" if total else "") + f" {unit}"
+
+
+def _bars() -> Any:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
         Progress,
         ProgressColumn,
         TextColumn,
@@ -79,20 +93,21 @@ def _bars(unit: str) -> Any:
     )
     from rich.text import Text
 
-    class Rate(ProgressColumn):
-        """Units a second."""
+    class Amount(ProgressColumn):
+        """How much of how much, and how fast."""
 
         def render(self, task: Any) -> Text:
+            unit = task.fields["unit"]
+            if not unit:
+                return Text("")
             speed = task.finished_speed or task.speed
-            return Text(f"{speed:,.1f} {unit}/s" if speed else "")
+            rate = f", {_amount(speed, None, unit)}/s" if speed else ""
+            return Text(_amount(task.completed, task.total, unit) + rate)
 
-    counted: list[ProgressColumn] = (
-        [DownloadColumn()] if unit == "bytes" else [MofNCompleteColumn(), Rate()]
-    )
     return Progress(
         TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        *counted,
+        BarColumn(bar_width=24),
+        Amount(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),

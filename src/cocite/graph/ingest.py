@@ -14,6 +14,7 @@ Cost: O(m log m) time; temporary disk beside the output of about twice the unpac
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -29,7 +30,7 @@ from cocite.graph.names import write_names
 from cocite.graph.readers import ParquetInput, ReadOptions, Source, TextInput, clean_text, expand
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.memory import budget, format_size
-from cocite.store import ArrayWriter, Draft, Entry, Manifest
+from cocite.store import ArrayWriter, Draft, Entry, Manifest, disk
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -123,7 +124,6 @@ def ingest(
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        progress("done", 1, 1)
         return Graph.open(draft.publish(Manifest("graph", facts, files)))
 
 
@@ -139,7 +139,8 @@ def _load(
         progress("reading " + source.label, 0, 0)
         return tables.load_parquet(source, wanted, options)
     clean = work / "clean.tsv"
-    with clean.open("wb") as out:
+    with clean.open("wb", buffering=0) as out:
+        disk.write(out, codecs.BOM_UTF8)
         found = clean_text(source, wanted, options, out, progress)
     progress("loading " + source.label, 0, 0)
     tables.load_text(clean, wanted, found.integers)
@@ -165,7 +166,7 @@ def _store(
     read = tables.sort(dense, undirected)
     keys = _counted(tables.link_keys(), "writing the links", read, progress)
     edges, loops, files = _write_links(directory, keys, count, keep_self_loops)
-    progress("writing the names", 0, 0)
+    progress("storing the names", 0, 0)
     files |= write_names(directory, tables, kind, count)
     duplicates = read - edges - loops
     facts = {

@@ -12,6 +12,7 @@ A lookup by name costs a binary search and the decoding of one block; about 10 t
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ NAME_FILES = "names."
 _DATA, _BLOCKS = "names.data", "names.blocks"
 _HASHES, _BY_HASH, _BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
 _VALUES = "names.values"
+_INTEGER = re.compile("[0-9]{1,20}")
 _SCAN_LIMIT = 3_000_000
 """Names among which a misspelt one is searched by edit distance: about a second."""
 
@@ -115,7 +117,7 @@ class IntegerNames(Names):
         return list(map(str, values.tolist()))
 
     def find(self, name: str) -> int | None:
-        if not (name.isascii() and name.isdecimal()) or str(int(name)) != name:
+        if not _INTEGER.fullmatch(name) or str(int(name)) != name:
             return None
         place = self._place(int(name))
         return place if place < self._count and self._value(place) == int(name) else None
@@ -132,7 +134,7 @@ class IntegerNames(Names):
         return int(np.searchsorted(self._values, np.uint64(value)))
 
     def _with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
-        if not (prefix.isascii() and prefix.isdecimal()):
+        if not _INTEGER.fullmatch(prefix):
             return np.arange(0 if prefix else min(limit, self._count))
         low, width = int(prefix), 1
         found: list[int] = []
@@ -145,7 +147,7 @@ class IntegerNames(Names):
         return np.array(found, np.int64)
 
     def _similar(self, name: str, limit: int) -> list[str]:
-        if not (name.isascii() and name.isdecimal()):
+        if not _INTEGER.fullmatch(name):
             return []
         place = self._place(int(name))
         around = range(max(0, place - limit), min(self._count, place + limit))

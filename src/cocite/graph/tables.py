@@ -111,7 +111,10 @@ class Tables:
         self.integers &= integers
 
     def load_text(self, file: Path, wanted: int, integers: bool) -> None:
-        """Load a file that ``kernels/text.py`` wrote: tabs, LF, no quotes, no surprises."""
+        """Load a file that ``kernels/text.py`` wrote: tabs, LF, no quotes, no surprises.
+
+        It begins with a byte order mark, so that no name's U+FEFF is taken for one.
+        """
         kind = "UBIGINT" if integers else "VARCHAR"
         columns = ", ".join(f"'{name}': '{kind}'" for name in "ab"[:wanted])
         path = str(file.resolve()).replace("'", "''")

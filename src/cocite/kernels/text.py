@@ -9,7 +9,7 @@ fields, undoes CSV quoting, and classifies every bad row instead of guessing:
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
     QUOTE     text after, or no, closing quote      LONG      a name over the limit
 
-Cost: about a nanosecond a byte, one thread.
+Cost: about two nanoseconds a byte, one thread.
 """
 
 from __future__ import annotations
@@ -74,7 +74,18 @@ REASONS = {
 }
 
 _LF, _CR, _TAB, _SPACE, _QUOTE = 10, 13, 9, 32, 34
+_LF8, _CR8, _SPACE8, _DELETE8, _WIDE8 = map(np.uint8, (10, 13, 32, 127, 128))
+_ONE64 = np.uint64(1)
 _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
+
+
+@helper
+def _find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
+    """Where ``first`` or ``second`` next stands in text[low:high]; ``high`` if nowhere."""
+    i, end = np.uint64(low), np.uint64(high)
+    while i < end and text[i] != first and text[i] != second:
+        i += _ONE64
+    return np.int64(i)
 
 
 @helper
@@ -136,13 +147,15 @@ def _fault(text: Any, low: Any, high: Any) -> Any:
         return EMPTY
     if high - low > MAX_NAME:
         return LONG
-    wide = False
-    for i in range(low, high):
+    # No early exit: this loop is over every byte of the input, and so it vectorises.
+    control, wide = np.uint8(0), np.uint8(0)
+    for i in range(np.uint64(low), np.uint64(high)):
         byte = text[i]
-        if byte < 32 or byte == 127:
-            return CONTROL
-        wide |= byte >= 128
-    if wide and not _is_utf8(text, low, high):
+        control |= np.uint8(byte < _SPACE8) | np.uint8(byte == _DELETE8)
+        wide |= byte
+    if control:
+        return CONTROL
+    if wide >= _WIDE8 and not _is_utf8(text, low, high):
         return ENCODING
     return 0
 
@@ -179,8 +192,7 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
             if i < high and text[i] != delimiter:
                 return -QUOTE
         else:
-            while i < high and text[i] != delimiter and not (blanks and text[i] == _TAB):
-                i += 1
+            i = _find(text, i, high, np.uint8(delimiter), np.uint8(_TAB if blanks else delimiter))
             end = i
             while end > begin and (text[end - 1] == _SPACE or text[end - 1] == _TAB):
                 end -= 1
@@ -196,10 +208,14 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
 def _copy(text: Any, field: Any, out: Any, at: Any) -> Any:
     """Write one field to ``out`` from ``at`` on, doubled quotes undone; returns the end."""
     i, end = field[0], field[1]
+    if not field[2]:
+        for j in range(np.uint64(end - i)):
+            out[np.uint64(at) + j] = text[np.uint64(i) + j]
+        return at + (end - i)
     while i < end:
         out[at] = text[i]
         at += 1
-        i += 2 if field[2] and text[i] == _QUOTE else 1
+        i += 2 if text[i] == _QUOTE else 1
     return at
 
 
@@ -231,9 +247,7 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
     size = text.size
     at, wrong, low = 0, 0, 0
     while low < size:
-        high = low
-        while high < size and text[high] != _LF and text[high] != _CR:
-            high += 1
+        high = _find(text, low, size, _LF8, _CR8)
         tally[T_LINES] += 1
         begin, end = low, high
         low = high + 1

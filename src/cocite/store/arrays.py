@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from cocite.errors import Damaged
 from cocite.store import disk
 
-__all__ = ["ArrayWriter", "Entry", "checksum", "map_array"]
+__all__ = ["ArrayWriter", "Entry", "checksum", "map_array", "open_regular"]
 
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
@@ -127,16 +127,19 @@ class ArrayWriter:
         return self.entry
 
 
-def _open_regular(path: Path, nbytes: int) -> int:
-    """Open a plain file of exactly ``nbytes``: no link, no pipe, no surprise."""
+def open_regular(path: Path, nbytes: int | None = None) -> int:
+    """Open a plain file, of exactly ``nbytes`` if given: no link, no pipe, no surprise."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise Damaged(f"{path} cannot be opened: {error.strerror}. {_REBUILD}") from error
     status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_size != nbytes:
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        found = f"{status.st_size} bytes" if stat.S_ISREG(status.st_mode) else "not a plain file"
+        raise Damaged(f"{path} is not a plain file. {_REBUILD}")
+    if nbytes is not None and status.st_size != nbytes:
+        os.close(descriptor)
+        found = f"{status.st_size} bytes"
         raise Damaged(f"{path} should have {nbytes} bytes; found: {found}. {_REBUILD}")
     return descriptor
 
@@ -146,7 +149,7 @@ _REBUILD = "Copy the directory again from where it was whole, or build it again"
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
     """The array of ``entry`` as a read-only view of the file; costs no memory until read."""
-    descriptor = _open_regular(path, entry.nbytes)
+    descriptor = open_regular(path, entry.nbytes)
     try:
         if entry.nbytes == 0:
             array = np.empty(entry.shape, entry.dtype)
@@ -160,7 +163,7 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 
 def checksum(path: Path, entry: Entry) -> str:
     """The XXH3-128 of the file as it is now, in hex, read in pieces."""
-    descriptor = _open_regular(path, entry.nbytes)
+    descriptor = open_regular(path, entry.nbytes)
     digest = xxhash.xxh3_128()
     with os.fdopen(descriptor, "rb") as file:
         while piece := file.read(_CHUNK):

@@ -27,7 +27,9 @@ _RENAME_EXCHANGE = 2
 def write(file: BinaryIO, data: bytes | memoryview) -> None:
     """Write all of ``data``; a full disk is a :class:`ResourceError` that says how full."""
     try:
-        file.write(data)
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]  # an unbuffered file may take a part only
     except OSError as error:
         raise _explained(error, Path(file.name), len(data)) from error
 
@@ -73,8 +75,10 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory and all in it, if it is there."""
-    if path.exists():
+    """Remove a directory and all in it, if it is there; of a link only the link."""
+    if path.is_symlink():
+        path.unlink()
+    elif path.exists():
         shutil.rmtree(path)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cocite.errors import Busy, NotAStore, OutputExists
+from cocite.errors import Busy, NotAStore, OutputExists, StoreError, UsageError
 from cocite.store import disk
 from cocite.store.manifest import Manifest, kind_of
 
@@ -29,13 +29,15 @@ class Draft:
     On an error the directory is kept if ``resumable`` and removed if not. Raises
     :class:`OutputExists` if the output is there and ``overwrite`` is false, :class:`Busy` if
     another process is building it, :class:`NotAStore` if overwriting would remove something
-    that is not a store.
+    that is not a store, and :class:`StoreError` if the directory cannot be made.
     """
 
     def __init__(
         self, output: str | Path, *, overwrite: bool = False, resumable: bool = False
     ) -> None:
         self.output = Path(output)
+        if not self.output.name:
+            raise UsageError(f"{str(output)!r} names no directory that could be made")
         self.path = self.output.with_name(self.output.name + ".building")
         self._resumable = resumable
         self._published = False
@@ -53,9 +55,14 @@ class Draft:
                 )
 
     def __enter__(self) -> Self:
-        self.output.parent.mkdir(parents=True, exist_ok=True)
-        self.path.mkdir(exist_ok=True)
-        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            self.output.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(exist_ok=True)
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} cannot be made: {error.strerror}. Choose another output"
+            ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

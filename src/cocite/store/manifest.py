@@ -8,6 +8,7 @@ a file. The facts hold no time and no absolute path: equal input gives equal byt
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, NotAStore, WrongFormat
 from cocite.store import disk
-from cocite.store.arrays import Entry, checksum, map_array
+from cocite.store.arrays import Entry, checksum, map_array, open_regular
 
 __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
 
@@ -56,15 +57,14 @@ class Manifest:
     def read(cls, directory: Path, kind: str) -> Manifest:
         """Read and check the manifest of a store that should be of ``kind``."""
         path = directory / MANIFEST
-        if not path.is_file():
+        if not os.path.lexists(path):
             raise NotAStore(_not_a_store(directory, kind))
-        if path.stat().st_size > _MAX_MANIFEST:
-            raise Damaged(f"{path} is larger than {_MAX_MANIFEST} bytes: not a manifest")
         try:
-            value = json.loads(path.read_bytes())
+            value = json.loads(_read(path))
             stated = value.pop("checksum")
             found, version = value["cocite"], value["format"]
             facts, files = value["facts"], value["files"]
+            checked = _body_checksum(json.dumps(value, indent=1, ensure_ascii=False))
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise Damaged(f"{path} cannot be read ({type(error).__name__}: {error})") from error
         if version != FORMAT_VERSION:
@@ -73,10 +73,12 @@ class Manifest:
                 f"{FORMAT_VERSION}. Build it again with: cocite "
                 + ("ingest" if found == "graph" else "index")
             )
-        if stated != _body_checksum(json.dumps(value, indent=1, ensure_ascii=False)):
+        if stated != checked:
             raise Damaged(f"{path} does not match its own checksum: it was changed or cut")
         if found != kind:
             raise NotAStore(_wrong_kind(directory, found, kind))
+        if not (isinstance(facts, dict) and isinstance(files, dict)):
+            raise Damaged(f"{path} has no facts or no files")
         entries = {name: Entry.from_json(name, entry) for name, entry in files.items()}
         return cls(kind, facts, entries)
 
@@ -135,6 +137,15 @@ class Store:
         return None
 
 
+def _read(path: Path) -> bytes:
+    """The bytes of a manifest, if it is a plain file of a sensible size."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        content = file.read(_MAX_MANIFEST + 1)
+    if len(content) > _MAX_MANIFEST:
+        raise Damaged(f"{path} is larger than {_MAX_MANIFEST} bytes: not a manifest")
+    return content
+
+
 def _body_checksum(body: str) -> str:
     return xxhash.xxh3_128(body.encode()).hexdigest()
 
@@ -142,9 +153,9 @@ def _body_checksum(body: str) -> str:
 def kind_of(path: str | Path) -> str | None:
     """The kind of store at ``path`` as its manifest claims; None if there is none."""
     try:
-        value = json.loads((Path(path) / MANIFEST).read_bytes())
+        value = json.loads(_read(Path(path) / MANIFEST))
         return str(value["cocite"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (Damaged, OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

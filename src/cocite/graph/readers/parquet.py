@@ -6,10 +6,11 @@ two. A row with a null, an empty name or a control character is malformed, as in
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.sources import Source
 
@@ -52,9 +53,10 @@ def read_parquet(
     table: str,
 ) -> ParquetInput:
     """Load the wanted columns of ``source`` into a new ``table`` (a, b), as integers or text."""
-    file = "read_parquet(" + _literal(str(source.path)) + ", file_row_number = true)"
+    path = re.sub(r"[\[*?]", r"[\g<0>]", str(source.path))  # DuckDB would take it for a pattern
+    file = f"read_parquet({_literal(path)}, hive_partitioning = false)"
     described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
-    types = {str(row[0]): str(row[1]) for row in described if row[0] != "file_row_number"}
+    types = {str(row[0]): str(row[1]) for row in described}
     chosen = _choose(source, list(types), wanted, options)
     found = ParquetInput(source.label, chosen)
     found.integers = all(types[name] in _INTEGERS for name in chosen) and not _run(
@@ -64,15 +66,17 @@ def read_parquet(
         + " OR ".join(f"{_quoted(c)} < 0" for c in chosen)
         + " LIMIT 1",
     )
-    bad = " OR ".join(_bad(_quoted(name)) for name in chosen)
-    values = ", ".join(f"CAST({_quoted(name)} AS VARCHAR)" for name in chosen)
-    count = int(_run(connection, source, f"SELECT count(*) FROM {file} WHERE {bad}")[0][0])
+    fields = "ab"[:wanted]
+    pairs = ", ".join(f"{_quoted(c)} AS {n}" for c, n in zip(chosen, fields, strict=True))
+    rows = f"(SELECT row_number() OVER () AS row, {pairs} FROM {file})"
+    bad = " OR ".join(map(_bad, fields))
+    values = ", ".join(f"CAST({n} AS VARCHAR)" for n in fields)
+    count = int(_run(connection, source, f"SELECT count(*) FROM {rows} WHERE {bad}")[0][0])
     if count:
         examples = _run(
             connection,
             source,
-            f"SELECT file_row_number + 1, {values} FROM {file} WHERE {bad} "
-            "ORDER BY file_row_number LIMIT 5",
+            f"SELECT row, {values} FROM {rows} WHERE {bad} ORDER BY row LIMIT 5",
         )
         what = "a null, an empty name, a control character, or a name that is too long"
         if not options.skip_bad_rows:
@@ -81,13 +85,11 @@ def read_parquet(
         found.bad_rows = {"bad value": count}
         found.examples = [f"row {row}: {what}: {content!r}" for row, *content in examples]
     kind = "UBIGINT" if found.integers else "VARCHAR"
-    columns = ", ".join(
-        f"CAST({_quoted(c)} AS {kind}) AS {n}" for c, n in zip(chosen, "ab", strict=False)
-    )
+    columns = ", ".join(f"CAST({n} AS {kind}) AS {n}" for n in fields)
     _run(
         connection,
         source,
-        f"CREATE TABLE {table} AS SELECT {columns} FROM {file} WHERE NOT ({bad})",
+        f"CREATE TABLE {table} AS SELECT {columns} FROM {rows} WHERE NOT ({bad})",
     )
     found.rows = int(_run(connection, source, f"SELECT count(*) FROM {table}")[0][0])
     return found
@@ -116,6 +118,8 @@ def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions)
             raise UsageError(
                 f"{source.label} has no column {column!r}; it has " + ", ".join(map(repr, names))
             )
+    if len(set(chosen)) != len(chosen):
+        raise UsageError(f"columns {','.join(options.columns)} names one column twice")
     return tuple(chosen)
 
 
@@ -128,5 +132,9 @@ def _run(connection: duckdb.DuckDBPyConnection, source: Source, query: str) -> l
 
     try:
         return connection.execute(query).fetchall()
-    except (duckdb.IOException, duckdb.InvalidInputException) as error:
+    except duckdb.OutOfMemoryException as error:
+        raise ResourceError(
+            f"{source.label} does not fit the memory given: {error}. Give more with --memory"
+        ) from error
+    except duckdb.Error as error:
         raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error

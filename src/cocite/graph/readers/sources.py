@@ -10,6 +10,7 @@ import gzip
 import io
 import os
 import sys
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, UsageError
 
-__all__ = ["Source", "expand"]
+__all__ = ["Source", "expand", "unpack_errors"]
 
 _GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 
@@ -39,11 +40,14 @@ class Source:
         return self.path.stat().st_size if self.path is not None else 0
 
     def is_parquet(self) -> bool:
-        """Whether the content begins as Parquet does."""
-        if self.path is None:
+        """Whether the content begins as Parquet does; a pipe, which can be read once, is not."""
+        if self.path is None or not self.path.is_file():
             return False
-        with self.path.open("rb") as file:
-            return file.read(4) == _PARQUET
+        try:
+            with self.path.open("rb") as file:
+                return file.read(4) == _PARQUET
+        except OSError as error:
+            raise InputError(f"{self.label} cannot be read: {error.strerror}") from error
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
         """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
@@ -56,7 +60,7 @@ class Source:
         if magic.startswith(_GZIP):
             return cast(IO[bytes], gzip.GzipFile(fileobj=raw)), counted
         if magic.startswith(_ZSTD):
-            return _open_zstd(raw), counted
+            return cast(IO[bytes], _zstd().ZstdFile(raw)), counted
         if magic == _PARQUET:
             raise InputError(
                 f"{self.label} is Parquet, which cannot be read as a stream: name the file"
@@ -94,12 +98,17 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
-def _open_zstd(raw: io.BufferedReader) -> IO[bytes]:
+def _zstd() -> Any:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
-    return cast(IO[bytes], zstd.ZstdFile(raw))
+    return zstd
+
+
+def unpack_errors() -> tuple[type[Exception], ...]:
+    """What reading an unpacked stream raises if the packed one is cut or damaged."""
+    return (EOFError, OSError, zlib.error, _zstd().ZstdError)
 
 
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
@@ -114,11 +123,13 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
         if name == "-":
             sources.append(Source(None))
             continue
-        exists = Path(name).exists()
+        exists = os.path.exists(name)  # Path.exists raises for over-long names
         matches = [name] if exists else sorted(glob.glob(name, recursive=True))
         if not matches:
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:
+            if os.fsencode(match).decode(errors="replace") != match:
+                raise InputError(f"{match!r}: the file's name is not UTF-8. Rename it")
             if Path(match).is_dir():
                 raise InputError(f"{match} is a directory; name its files, as in '{match}/*'")
             sources.append(Source(Path(match)))

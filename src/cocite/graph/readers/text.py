@@ -15,15 +15,17 @@ itself is ``kernels/text.py``.
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, MalformedRow, UsageError
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions
-from cocite.graph.readers.sources import Source
+from cocite.graph.readers.sources import Source, unpack_errors
+from cocite.store import disk
 
 __all__ = ["TextInput", "clean_text"]
 
@@ -32,6 +34,7 @@ _MAX_LINE = 1 << 22
 _LOOK = 1 << 16
 _SAMPLE_LINES = 100
 _KEPT_EXAMPLES = 5
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _TITLES = frozenset(
     {"source", "target", "src", "dst", "dest", "destination", "from", "to", "start", "end"}
     | {"head", "tail", "citing", "cited", "node", "node1", "node2", "id", "name", "label", "page"}
@@ -69,7 +72,7 @@ class TextInput:
 
 
 def clean_text(
-    source: Source, wanted: int, options: ReadOptions, out: IO[bytes], progress: Progress
+    source: Source, wanted: int, options: ReadOptions, out: BinaryIO, progress: Progress
 ) -> TextInput:
     """Write the clean rows of ``source`` to ``out``: ``wanted`` (2: links, 1: nodes) fields a row.
 
@@ -80,7 +83,7 @@ def clean_text(
     try:
         cleaner = _Cleaner(source, wanted, options)
         return cleaner.run(stream, raw, out, progress)
-    except (EOFError, OSError) as error:
+    except unpack_errors() as error:
         raise InputError(f"{source.label} cannot be read to its end: {error}") from error
     finally:
         stream.close()
@@ -103,7 +106,7 @@ class _Cleaner:
         self._long_lines = 0
         self._found = TextInput(source.label)
 
-    def run(self, stream: IO[bytes], raw: Any, out: IO[bytes], progress: Progress) -> TextInput:
+    def run(self, stream: IO[bytes], raw: Any, out: BinaryIO, progress: Progress) -> TextInput:
         k = self._k
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
         rest = b""
@@ -115,14 +118,14 @@ class _Cleaner:
             if rules is None:
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
                 rules = self._decide(piece)
-            cut = len(piece) if last else piece.rfind(b"\n") + 1
-            if not last and cut == 0:
-                cut = piece[:-1].rfind(b"\r") + 1
+            # A CR at the very end may be half of a CRLF.
+            ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
+            cut = len(piece) if last else max(ends) + 1
             piece, rest = piece[:cut], piece[cut:]
             if room.size < len(piece) + 2:
                 room = np.empty(len(piece) + 2, np.uint8)
             self._clean(piece, rules, room)
-            out.write(room[: self._tally[k.T_BYTES]].data)
+            disk.write(out, room[: self._tally[k.T_BYTES]].data)
             progress("reading " + self._source.label, raw.tell(), self._source.nbytes)
             if len(rest) > _MAX_LINE:
                 rest = self._drop_long_line(stream, rest)
@@ -166,10 +169,13 @@ class _Cleaner:
         self._long_lines += 1
         start = rest[:60].decode("utf-8", "backslashreplace") + "..."
         self._refuse(int(tally[k.T_LINES]), f"a line of more than {_MAX_LINE} bytes", start)
+        tail = rest[-1:]
         while data := stream.read(_PIECE):
-            end = data.find(b"\n")
-            if end >= 0:
-                return data[end + 1 :]
+            tail += data
+            end = _LINE_END.search(tail)
+            if end and (end[0] != b"\r" or end.end() < len(tail)):
+                return tail[end.end() :]
+            tail = tail[-1:]
         return b""
 
     def _decide(self, head: bytes) -> NDArray[np.int64]:
@@ -217,11 +223,13 @@ class _Cleaner:
             found.taken = tuple(titles.index(name.strip().lower()) for name in chosen)
         else:
             found.taken = tuple(int(number) - 1 for number in chosen)
-            if not all(0 <= i < found.columns for i in found.taken):
-                raise UsageError(
-                    f"{found.file} has {found.columns} columns; --columns asks for "
-                    + " and ".join(chosen)
-                )
+        if not all(0 <= i < found.columns for i in found.taken):
+            raise UsageError(
+                f"{found.file} has {found.columns} columns; --columns asks for "
+                + " and ".join(chosen)
+            )
+        if len(set(found.taken)) != len(found.taken):
+            raise UsageError(f"columns {','.join(chosen)} names one column twice")
 
     def _report(self) -> TextInput:
         k, tally, found = self._k, self._tally, self._found
@@ -246,7 +254,7 @@ def _named(options: ReadOptions) -> bool:
 def _sample(head: bytes, comment: str) -> list[str]:
     """The first lines that hold data; the last one is left out if it may be cut."""
     text = head[:_LOOK].decode("utf-8", "replace")
-    lines = text.splitlines()
+    lines = re.split("\r\n|\n|\r", text)
     if len(head) > _LOOK and len(lines) > 1:
         lines.pop()
     marks = (comment,) if comment else ()
@@ -257,7 +265,7 @@ def _fields(line: str, delimiter: str) -> list[str]:
     if delimiter == "space":
         return line.split()
     if delimiter in ("comma", "semicolon"):
-        return next(csv.reader([line], delimiter=DELIMITERS[delimiter]), [])
+        return next(csv.reader([line], delimiter=DELIMITERS[delimiter], skipinitialspace=True), [])
     return line.split(DELIMITERS[delimiter])
 
 

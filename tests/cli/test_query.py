@@ -1,0 +1,185 @@
+"""The command line of index, related and similarity: formats, exit codes, messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import cocite
+from cocite.cli.main import _VERBS, cli, main
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    links = folder / "links.tsv"
+    links.write_text("hub\tone\nhub\ttwo\nhub\t[red]three[/]\nother\tone\nother\ttwo\n")
+    cocite.ingest(links, folder / "g", header="no")
+    cocite.build(folder / "g", folder / "i", samples=40, seed=1)
+    return folder / "i"
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(list(map(str, arguments)))
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_related_as_json_is_what_python_says(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = ask(capsys, "related", index, "one", "--format", "json", "--decay", "0.5")
+    assert code == 0
+    assert json.loads(out) == {
+        "node": "one",
+        "measure": "psimrank",
+        "samples": 40,
+        "decay": 0.5,
+        "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
+    }
+    assert list(json.loads(out)["hits"][0]) == ["node", "score", "stderr"]
+
+
+def test_related_as_csv_has_a_row_a_hit(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = ask(capsys, "related", index, "one", "-k", "1", "--format", "csv")
+    rows = list(csv.reader(io.StringIO(out)))
+    assert rows[0] == ["rank", "node", "score", "stderr"]
+    assert [row[:2] for row in rows[1:]] == [["1", "two"]]
+
+
+def test_a_table_shows_names_as_they_are(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names are data: square brackets are not markup."""
+    _, out, _ = ask(capsys, "related", index, "one")
+    assert "[red]three[/]" in out
+
+
+def test_a_table_fits_the_terminal(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from cocite.cli import output
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stdout", screen)
+    output.print_table(["rank", "node"], [("1", "x" * 100)], flexible=1)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert sum(line.count("x") for line in lines) == 100
+
+
+def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = ask(capsys, "similarity", index, "one", "two", "--format", "json")
+    score, stderr = cocite.open(index).similarity("one", "two")
+    assert json.loads(out) == {"a": "one", "b": "two", "score": score, "stderr": stderr}
+
+
+def test_what_does_not_exist_is_null_in_json(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cocite.build(index.parent / "g", tmp_path / "i", samples=1)
+    _, out, _ = ask(capsys, "similarity", tmp_path / "i", "one", "two", "--format", "json")
+    assert json.loads(out)["stderr"] is None
+
+
+def test_a_node_related_to_nobody_is_said_so(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = ask(capsys, "related", index, "hub")
+    assert (code, out) == (
+        0,
+        "no node is related to hub (no walk of 40 samples met its walk)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["related", "{i}", "tow"], 2, "no node is named 'tow'; the nearest names are 'two'"),
+        (["similarity", "{i}", "one", "?"], 2, "no node is named '?'"),
+        (["related", "{i}", "one", "--decay", "2"], 2, "decay is 2.0"),
+        (["related", "{i}", "one", "-k", "0"], 2, "-k"),
+        (["related", "{i}", "one", "--format", "xml"], 2, "'xml' is not one of"),
+        (["related", "{i}-not", "one"], 1, "does not exist. To make one: cocite index GRAPH"),
+        (["related", "{g}", "one"], 1, "is a stored graph; a stored index is needed here"),
+        (["index", "{i}", "-o", "x"], 1, "is a stored index; a stored graph is needed here"),
+        (["index", "{g}", "-o", "{i}"], 1, "exists. Choose another output, or pass --overwrite"),
+        (["index", "{g}", "-o", "x", "--length", "16"], 2, "length is 16"),
+        (["index", "{g}", "-o", "x", "--measure", "pagerank"], 2, "no measure is called"),
+        (["index", "{g}", "-o", "x", "--memory", "lots"], 2, "'lots' is not a size"),
+        (["relate"], 2, "No such command 'relate'"),
+    ],
+)
+def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
+    index: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph = index.parent / "g"
+    found, out, err = ask(capsys, *(a.format(i=index, g=graph) for a in arguments))
+    assert (found, out) == (code, "")
+    assert message in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_index_says_what_it_will_take_and_what_it_took(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--samples", "30", "--measure", "simrank", "--format", "json"]
+    code, out, err = ask(capsys, "index", index.parent / "g", "-o", tmp_path / "x", *arguments)
+    assert code == 0
+    assert "on disk" in err
+    assert "of memory on" in err
+    report = json.loads(out)
+    assert (report["samples"], report["samples_made"], report["measure"]) == (30, 30, "simrank")
+    assert cocite.open(tmp_path / "x").samples == 30
+
+
+@pytest.mark.parametrize("verb", sorted(_VERBS))
+def test_every_option_is_explained(verb: str) -> None:
+    printed = CliRunner().invoke(cli, [verb, "--help"]).output
+    command = cli.get_command(None, verb)  # type: ignore[arg-type]
+    assert command is not None
+    for parameter in command.params:
+        if parameter.param_type_name == "option":
+            assert parameter.opts[-1] in printed
+            assert getattr(parameter, "help", None), parameter.name
+    assert (command.help or "").split("\n")[0].strip()
+
+
+def test_help_of_the_whole_lists_every_verb_with_its_line() -> None:
+    printed = CliRunner().invoke(cli, ["--help"]).output
+    for verb, (_, line) in _VERBS.items():
+        assert verb in printed
+        assert line in printed
+
+
+def test_starting_up_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from cocite.cli.main import main; main(['--help']);"
+        "print(sorted({'numba', 'duckdb', 'numpy', 'rich'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+
+
+def test_a_reader_that_has_enough_is_no_error(index: Path) -> None:
+    command = f"{sys.executable} -m cocite related {index} one | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.startswith("rank")

@@ -1,0 +1,84 @@
+"""The README is true: its transcripts are what the commands print, its figures are the results'.
+
+``COCITE_WRITE_README=1 pytest tests/test_readme.py`` rewrites the transcripts from real output.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.report import newest, with_figures
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.S)
+PYTHON = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.S)
+SECONDS = re.compile(r"\b[0-9.]+ (s|min)\b")
+MEMORY = re.compile(r"[0-9.]+ MB of memory on [0-9]+ threads?")
+
+
+def comparable(text: str) -> str:
+    """Times and this machine's threads left out: everything else must be equal."""
+    return MEMORY.sub("M", SECONDS.sub("T", text))
+
+
+def run(command: list[str], folder: Path) -> str:
+    """What a person sees: standard error, then standard output."""
+    environment = os.environ | {"COLUMNS": "100"}
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env=environment, check=False
+    )
+    return done.stderr + done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("readme")
+    shutil.copytree(ROOT / "examples", path / "examples")
+    return path
+
+
+def real_readme(text: str, folder: Path) -> str:
+    """The README with what its commands print now."""
+
+    def console(match: re.Match[str]) -> str:
+        program, *arguments = match["command"].split()
+        assert program == "cocite"
+        printed = run([sys.executable, "-m", "cocite", *arguments], folder)
+        return f"```console\n$ {match['command']}\n{printed}```"
+
+    def python(match: re.Match[str]) -> str:
+        for made in folder.glob("animals.*"):
+            shutil.rmtree(made)
+        printed = run([sys.executable, "-c", match["code"]], folder)
+        return f"```python\n{match['code']}```\n\n```text\n{printed}```"
+
+    return PYTHON.sub(python, CONSOLE.sub(console, text))
+
+
+def test_transcripts_are_what_is_printed(folder: Path) -> None:
+    text = README.read_text("utf-8")
+    real = real_readme(text, folder)
+    if os.environ.get("COCITE_WRITE_README"):
+        README.write_text(real, "utf-8")
+    assert len(CONSOLE.findall(text)) >= 6
+    assert comparable(real) == comparable(text)
+
+
+def test_figures_are_those_of_the_newest_results() -> None:
+    text = README.read_text("utf-8")
+    assert with_figures(text, newest()) == text
+
+
+def test_every_verb_that_the_readme_uses_exists() -> None:
+    from cocite.cli.main import _VERBS
+
+    used = set(re.findall(r"\bcocite ([a-z][a-z-]+)\b", README.read_text("utf-8")))
+    assert used <= set(_VERBS) | {"related"}
+    assert {"ingest", "index", "related", "similarity"} <= used
