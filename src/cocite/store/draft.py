@@ -95,7 +95,6 @@ class Draft:
             disk.rename(self.path, self.output)
         self._published = True
         disk.sync_directory(self.output.parent)
-        disk.remove_tree(self.path)  # after an exchange: what was replaced
         return self.output
 
     def __exit__(
@@ -104,8 +103,10 @@ class Draft:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._published and not self._resumable:
-            disk.remove_tree(self.path)
-        elif not self._published and not any(self.path.iterdir()):
-            self.path.rmdir()
-        os.close(self._lock)
+        try:
+            if self._published or not self._resumable:
+                disk.remove_tree(self.path)  # what was replaced, or what came to nothing
+            elif not any(self.path.iterdir()):
+                self.path.rmdir()
+        finally:
+            os.close(self._lock)

@@ -6,7 +6,6 @@ two. A row with a null, an empty name or a control character is malformed, as in
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +52,7 @@ def read_parquet(
     table: str,
 ) -> ParquetInput:
     """Load the wanted columns of ``source`` into a new ``table`` (a, b), as integers or text."""
-    path = re.sub(r"[\[*?]", r"[\g<0>]", str(source.path))  # DuckDB would take it for a pattern
-    file = f"read_parquet({_literal(path)}, hive_partitioning = false)"
+    file = f"read_parquet({_literal(str(source.path))}, hive_partitioning = false)"
     described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
     types = {str(row[0]): str(row[1]) for row in described}
     chosen = _choose(source, list(types), wanted, options)

@@ -62,10 +62,12 @@ class Source:
         if magic.startswith(_ZSTD):
             return cast(IO[bytes], _zstd().ZstdFile(raw)), counted
         if magic == _PARQUET:
+            counted.close()
             raise InputError(
                 f"{self.label} is Parquet, which cannot be read as a stream: name the file"
             )
         if magic.startswith((b"\xff\xfe", b"\xfe\xff")):
+            counted.close()
             raise InputError(
                 f"{self.label} is UTF-16 text; cocite reads UTF-8. Convert it first, for "
                 "example with: iconv -f UTF-16 -t UTF-8"

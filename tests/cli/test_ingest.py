@@ -1,0 +1,229 @@
+"""``cocite ingest``, ``info`` and ``verify`` as a person or a program meets them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cocite import Graph
+from cocite.cli.main import main
+from tests.graph.plain import links
+
+LINKS = "a\tb\na\tb\nb\tc\nc\tc\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with links.tsv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.tsv").write_text(LINKS)
+    return tmp_path
+
+
+@pytest.fixture
+def graph(here: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
+    capsys.readouterr()
+    return here / "g"
+
+
+def run(stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "cocite", *arguments], input=stdin, capture_output=True, check=False
+    )
+
+
+def test_ingest_prints_what_it_did(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "read links.tsv: tab-separated, no header\n"
+    assert out.splitlines() == [
+        "graph              g",
+        "nodes              3, named by text",
+        "links              2, 0.7 a node",
+        "most linked to     1 (b)",
+        "most links         1 (a)",
+        "without in-links   1",
+        "without out-links  1",
+        "isolated           0",
+        "rows read          4",
+        "dropped            1 duplicates, 1 self-loops, 0 bad rows",
+        f"on disk            {Graph.open('g').info().bytes} B",
+    ]
+
+
+def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "g", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    opened = Graph.open(graph)
+    assert found == {
+        "kind": "graph",
+        "path": "g",
+        "nodes": 3,
+        "edges": 2,
+        "without_in_links": 1,
+        "without_out_links": 1,
+        "isolated": 0,
+        "largest_in_degree": 1,
+        "largest_in_degree_node": "b",
+        "largest_out_degree": 1,
+        "largest_out_degree_node": "a",
+        "names": "text",
+        "rows": 4,
+        "duplicates": 1,
+        "self_loops": 1,
+        "bad_rows": 0,
+        "bytes": opened.store.nbytes,
+        "digest": opened.digest,
+    }
+    assert main(["info", "g", "--format", "csv"]) == 0
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert rows[0] == ["fact", "value"]
+    assert dict(rows[1:]) == {key: str(value) for key, value in found.items()}
+
+
+def test_standard_input_is_a_file_too(here: Path) -> None:
+    done = run(b"x,y\n1,2\n", "ingest", "-", "-o", "g", "--format", "json")
+    assert (done.returncode, done.stderr) == (
+        0,
+        b"read standard input: comma-separated, a header\n",
+    )
+    assert json.loads(done.stdout)["edges"] == 1
+    assert links(Graph.open("g")) == [("1", "2")]
+
+
+def test_a_fault_of_standard_input_is_named_so(here: Path) -> None:
+    done = run(b"a\tb\nc\n", "ingest", "-", "-o", "g")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"Error: standard input:2: not 2 tab-separated columns: 'c'.")
+    assert done.stdout == b""
+    done = run(b"PAR1....", "ingest", "-", "-o", "g")
+    assert done.stderr == (
+        b"Error: standard input is Parquet, which cannot be read as a stream: name the file\n"
+    )
+
+
+def test_options_reach_the_reader(here: Path) -> None:
+    (here / "odd.csv").write_text("% c\nkind;to;from\n1;b;a\n1;a;a\n1;b\n")
+    (here / "more").write_text("name\nz\n")
+    arguments = "ingest odd.csv -o g --delimiter semicolon --header yes --columns from,to"
+    arguments += " --comment % --undirected --keep-self-loops --skip-bad-rows --nodes more"
+    assert main([*arguments.split(), "--memory", "1GB", "--threads", "1"]) == 0
+    graph = Graph.open("g")
+    assert links(graph) == [("a", "a"), ("b", "a"), ("a", "b")]
+    assert list(graph.names) == ["a", "b", "z"]
+    assert graph.info().bad_rows == 1
+
+
+def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
+    assert main(["ingest", "bad.tsv", "-o", "g", "--skip-bad-rows"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "read bad.tsv: tab-separated, no header",
+        "  left out bad rows: 1 columns, 1 empty name",
+        "    line 2: not 2 tab-separated columns: 'c'",
+        "    line 3: an empty name: '\\td'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("ingest none -o h", 1, "Error: none: no such file, and no file matches it as a pattern\n"),
+        ("ingest links.tsv -o g", 1, "Error: g exists. Choose another output, or pass --overwrite"),
+        (
+            "ingest links.tsv -o . --overwrite",
+            2,
+            "Error: '.' names no directory that could be made",
+        ),
+        ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be made: "),
+        ("ingest links.tsv -o h --columns x,y", 2, "Error: links.tsv has no column 'x'"),
+        ("ingest links.tsv -o h --columns 1", 2, "Error: columns names 1 columns; it takes two"),
+        ("ingest links.tsv -o h --comment ab", 2, "Error: comment is 'ab'; it is one ASCII"),
+        (
+            "ingest links.tsv -o h --memory 1MB",
+            1,
+            "Error: ingest needs at least 315 MB; found 1 MB",
+        ),
+        ("info none", 1, "Error: none does not exist. To make one: cocite ingest LINKS -o none\n"),
+        ("info .", 1, "Error: . has no manifest.json: it is no graph, or was never finished."),
+        ("verify links.tsv", 1, "Error: links.tsv is a file, not a stored graph."),
+    ],
+)
+def test_an_error_is_one_line_and_a_code(
+    graph: Path, capsys: pytest.CaptureFixture[str], arguments: str, code: int, message: str
+) -> None:
+    assert main(arguments.split()) == code
+    out, err = capsys.readouterr()
+    assert (out, err[: len(message)]) == ("", message)
+    assert not (graph.parent / "h").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("ingest", "Missing argument 'LINKS...'"),
+        ("ingest links.tsv", "Missing option '-o' / '--output'"),
+        ("ingest links.tsv -o h --delimiter x", "Invalid value for '--delimiter'"),
+        ("ingest links.tsv -o h --memory x", "'x' is not a size; write it like 600MB"),
+        ("ingest links.tsv -o h --threads 0", "Invalid value for '--threads'"),
+        ("info g --format xml", "Invalid value for '--format'"),
+        ("infos", "No such command 'infos'"),
+    ],
+)
+def test_wrong_use_is_code_2(
+    graph: Path, capsys: pytest.CaptureFixture[str], arguments: str, message: str
+) -> None:
+    assert main(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Error: " in err
+    assert message in err
+
+
+def test_overwrite_replaces_the_graph(graph: Path) -> None:
+    (graph.parent / "links.tsv").write_text("x\ty\n")
+    assert main(["ingest", "links.tsv", "-o", "g", "--overwrite"]) == 0
+    assert links(Graph.open(graph)) == [("x", "y")]
+
+
+def test_verify_reads_every_byte(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = Graph.open(graph).store
+    assert main(["verify", "g"]) == 0
+    assert capsys.readouterr().out == f"g  graph, 7 files, {store.nbytes} B: all whole\n"
+    assert main(["verify", "g", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "path": "g",
+        "kind": "graph",
+        "files": 7,
+        "bytes": store.nbytes,
+    }
+    for name in store.manifest.files:
+        path = graph / name
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        assert main(["verify", "g"]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"Error: 1 of 7 files:\n  g/{name} has checksum ")
+        path.write_bytes(whole)
+
+
+def test_a_reader_that_has_enough_is_no_error(graph: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cocite", "info", "g"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": ""},
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")

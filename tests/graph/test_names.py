@@ -1,0 +1,160 @@
+"""Names: by id, by name, by beginning and by likeness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite.errors import Damaged, UnknownNode, UsageError
+from cocite.graph import names as module
+from cocite.graph.names import IntegerNames, open_names
+from cocite.store import Manifest, Store
+from tests.conftest import MakeGraph
+from tests.graph.plain import numbered
+
+NAME = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=8).filter(
+    lambda name: name == name.strip(" ") and not name.startswith("#")
+)
+SITE = st.builds("http://{}/{}".format, st.sampled_from("ab"), st.text("xyé", max_size=2))
+
+
+def complete(names: list[str], prefix: str, limit: int) -> list[str]:
+    found = [name for name in names if name.startswith(prefix)]
+    return sorted(found, key=str.encode)[:limit]
+
+
+@settings(max_examples=30)
+@given(st.sets(st.one_of(NAME, SITE), min_size=1, max_size=40), st.data())
+def test_text_names_go_both_ways(
+    make_graph: MakeGraph, chosen: set[str], data: st.DataObject
+) -> None:
+    graph = make_graph([], nodes=[*chosen, "not an integer"])
+    names = numbered([*chosen, "not an integer"])
+    assert list(graph.names) == names
+    assert graph.names.ids(names).tolist() == list(range(len(names)))
+    prefix = data.draw(st.one_of(NAME, st.sampled_from(names).map(lambda name: name[:2])))
+    limit = data.draw(st.integers(1, 12))
+    assert graph.names.complete(prefix, limit) == complete(names, prefix, limit)
+    other = data.draw(NAME)
+    assert (other in graph.names) == (other in names)
+
+
+@settings(max_examples=60)
+@given(
+    st.sets(st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1)), max_size=40).map(sorted),
+    st.booleans(),
+    st.one_of(st.integers(0, 40), st.integers(0, 2**66)).map(str),
+    st.integers(1, 12),
+)
+def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str, limit: int) -> None:
+    if dense:
+        values = list(range(len(values)))
+    stored = None if dense else np.array(values, np.uint64)
+    names = IntegerNames(len(values), stored)
+    assert list(names) == [str(value) for value in values]
+    assert [names.find(str(value)) for value in values] == list(range(len(values)))
+    assert (text in names) == (int(text) in values)
+    wanted = [str(value) for value in values if str(value).startswith(text)]
+    assert names.complete(text, limit) == wanted[:limit]
+    assert names.complete("", limit) == [str(value) for value in values[:limit]]
+
+
+@pytest.mark.parametrize("name", ["007", "", "x", "-1", "1.0", " 1", "٣", str(2**64), "9" * 5000])
+def test_what_is_no_canonical_integer_is_no_node(name: str) -> None:
+    for stored in (None, np.arange(8, dtype=np.uint64)):
+        names = IntegerNames(8, stored)
+        assert names.find(name) is None
+        with pytest.raises(UnknownNode):
+            names.id(name)
+    assert names.find("7") == 7
+
+
+def test_integers_near_an_unknown_one_are_told() -> None:
+    names = IntegerNames(4, np.array([1, 50, 60, 2**64 - 1], np.uint64))
+    assert names.nearest("52", 2) == ["50", "60"]
+    with pytest.raises(UnknownNode) as caught:
+        names.id(5)
+    assert str(caught.value) == (
+        "no node is named '5'; the nearest names are '50', '1', '60', '18446744073709551615'"
+    )
+    assert names.nearest("x") == []
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 31, 32, 33, 64, 65])
+def test_blocks_end_where_they_should(make_graph: MakeGraph, count: int) -> None:
+    names = [f"node {i:03}" for i in range(count)]
+    graph = make_graph([], nodes=names)
+    assert list(graph.names) == names
+    assert [graph.names.name(i) for i in range(count)] == names
+    backwards = np.arange(count)[::-1]
+    assert graph.names.names(backwards) == names[::-1]
+    assert graph.names.complete("node", count) == names
+
+
+def test_names_of_any_length_are_kept(make_graph: MakeGraph) -> None:
+    lengths = [1, 127, 128, 129, 16_383, 16_384, 65_535]
+    names = ["x" * length for length in lengths] + ["x" * 65_534 + "y", "y" * 65_535]
+    graph = make_graph([], nodes=names)
+    assert list(graph.names) == names
+    assert [graph.names.find(name) for name in names] == list(range(len(names)))
+    assert graph.names.find("x" * 65_536) is None
+
+
+def test_completion_follows_names_where_ids_follow_sites(make_graph: MakeGraph) -> None:
+    urls = ["http://b.a/", "http://a.b/", "http://z.a/x", "https://a.a/"]
+    graph = make_graph([], nodes=urls)
+    assert list(graph.names) == ["https://a.a/", "http://b.a/", "http://z.a/x", "http://a.b/"]
+    assert graph.names.complete("http:") == ["http://a.b/", "http://b.a/", "http://z.a/x"]
+    assert graph.names.complete("http:", 2) == ["http://a.b/", "http://b.a/"]
+    assert graph.names.complete("ftp:") == []
+    assert graph.names.complete("", 1) == ["http://a.b/"]
+
+
+def test_an_unknown_name_brings_the_nearest(make_graph: MakeGraph) -> None:
+    graph = make_graph([], nodes=["Zebra", "Zebra crossing", "Zebu", "Giraffe", "Okapi"])
+    assert graph.names.nearest("zebar", 2) == ["Zebra", "Zebu"]
+    assert graph.names.nearest("Zebra c") == ["Zebra crossing", "Zebra"]
+    assert graph.names.nearest("x" * 80) == []
+    assert graph.names.nearest("") == []
+    with pytest.raises(UnknownNode) as caught:
+        graph.names.ids(["Okapi", "Okapa"])
+    assert str(caught.value) == "no node is named 'Okapa'; the nearest names are 'Okapi'"
+    assert (caught.value.name, caught.value.nearest) == ("Okapa", ("Okapi",))
+    assert graph.names.find("\udcff") is None
+    assert graph.names.nearest("\udcff\udcfe") == []
+
+
+def test_among_many_names_those_around_its_place_are_near(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = make_graph([], nodes=[f"n{i:02}" for i in range(30)])
+    monkeypatch.setattr(module, "_SCAN_LIMIT", 10)
+    assert graph.names.nearest("n10x", 3) == ["n10", "n11", "n12"]
+
+
+def test_two_names_of_one_hash_are_told_apart(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_hash", len)
+    names = ["aa", "b", "bb", "cc", "d"]
+    graph = make_graph([], nodes=names)
+    assert [graph.names.find(name) for name in names] == [0, 1, 2, 3, 4]
+    assert graph.names.find("xx") is None
+
+
+def test_ids_that_are_no_nodes_are_refused(make_graph: MakeGraph) -> None:
+    for nodes in (["a", "b"], [0, 1], [5, 7]):
+        names = make_graph([], nodes=nodes).names
+        for node in (-1, 2, 2**32):
+            with pytest.raises(UsageError, match=r"ids go from 0 to 1; found"):
+                names.name(node)
+        assert names.names(np.array([], np.int64)) == []
+
+
+def test_a_store_that_does_not_name_its_nodes_is_damaged(tmp_path: Path) -> None:
+    with pytest.raises(Damaged, match="does not say how its nodes are named"):
+        open_names(Store(tmp_path, Manifest("graph", {})))

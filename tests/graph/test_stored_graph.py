@@ -1,0 +1,230 @@
+"""The stored graph against a plain twin, and the counts it reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite import Graph
+from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.graph import tables
+from tests.conftest import MakeGraph
+from tests.graph.plain import assert_stored, links, nothing_left, numbered, read
+
+PLAIN = {"delimiter": "tab", "header": "no"}
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=5).filter(
+    lambda name: name == name.strip(" ") and not name.startswith("#")
+)
+INTEGER = st.one_of(st.integers(0, 12), st.integers(0, 2**64 - 1)).map(str)
+URL = st.builds(
+    "{}://{}{}{}".format,
+    st.sampled_from(["http", "HTTPS"]),
+    st.sampled_from(["a.com", "www.a.com", "b.org", "A.com", "me:pw@b.org", "a", "[::1]", "a,com"]),
+    st.sampled_from(["", ":80", ":8080"]),
+    st.sampled_from(["", "/", "/x", "/x?q=.://", "?a@b", "#c", "/é"]),
+)
+
+
+def rows_of(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[str, str]]]:
+    return st.lists(st.tuples(names, names), max_size=25)
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.one_of(rows_of(TEXT), rows_of(INTEGER), rows_of(st.one_of(URL, TEXT, INTEGER))),
+    piece=st.sampled_from([1, 3, 1 << 21]),
+    nodes=st.lists(INTEGER, max_size=4),
+)
+def test_the_stored_graph_is_its_plain_twin(
+    tmp_path: Path, rows: list[tuple[str, str]], piece: int, nodes: list[str]
+) -> None:
+    (tmp_path / "nodes.tsv").write_text("".join(f"{node}\n" for node in nodes))
+    content = "".join(f"{a}\t{b}\n" for a, b in rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_PIECE", piece)
+        graph = read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)
+    assert_stored(graph, rows, nodes)
+
+
+def test_names_at_the_edges_of_integers_do_not_wrap_around(make_graph: MakeGraph) -> None:
+    edge = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 0]
+    rows = [(str(a), str(b)) for a in edge for b in edge]
+    graph = make_graph(rows)
+    assert graph.info().names == "integers"
+    assert_stored(graph, rows)
+
+
+@pytest.mark.parametrize("name", [str(2**64), "-1", "007", "+7", "7.0", "0x7", "1" * 30])
+def test_one_name_that_is_no_integer_makes_all_text(make_graph: MakeGraph, name: str) -> None:
+    rows = [("7", name), ("10", "9")]
+    graph = make_graph(rows)
+    assert graph.info().names == "text"
+    assert_stored(graph, rows)
+    assert list(graph.names) == sorted(["7", name, "10", "9"])
+
+
+def test_integers_from_nothing_on_are_dense(make_graph: MakeGraph) -> None:
+    graph = make_graph([(2, 0), (1, 0)])
+    assert graph.info().names == "integers 0 to n - 1"
+    assert not any(name.startswith("names.") for name in graph.store.manifest.files)
+    assert_stored(graph, [("2", "0"), ("1", "0")])
+
+
+def test_a_text_part_makes_an_integer_part_text(tmp_path: Path) -> None:
+    (tmp_path / "more.tsv").write_text("x\n")
+    graph = read(tmp_path, "10\t9\n", nodes=tmp_path / "more.tsv", **PLAIN)
+    assert list(graph.names) == ["10", "9", "x"]
+
+
+def test_urls_are_ordered_by_site(make_graph: MakeGraph) -> None:
+    wanted = [
+        "http://com/",
+        "http://a.com",
+        "https://me@a.com",
+        "http://A.com/x",
+        "http://a.com:80/",
+        "http://www.a.com/",
+        "http://b.com/",
+        "http://a.org/",
+    ]
+    graph = make_graph([], nodes=reversed(wanted))
+    assert (
+        list(graph.names)
+        == numbered(wanted)
+        == [
+            "http://com/",
+            "http://a.com",
+            "https://me@a.com",
+            "http://A.com/x",
+            "http://www.a.com/",
+            "http://a.com:80/",
+            "http://b.com/",
+            "http://a.org/",
+        ]
+    )
+
+
+def test_rows_are_edges_duplicates_and_loops(make_graph: MakeGraph) -> None:
+    info = make_graph([("a", "b"), ("a", "b"), ("b", "a"), ("c", "c"), ("c", "c")]).info()
+    assert (info.rows, info.edges, info.duplicates, info.self_loops) == (5, 2, 1, 2)
+    assert (info.nodes, info.isolated) == (3, 1)
+    assert (info.without_in_links, info.without_out_links) == (1, 1)
+
+
+def test_self_loops_are_kept_on_demand(make_graph: MakeGraph) -> None:
+    graph = make_graph([("a", "b"), ("c", "c"), ("c", "c")], keep_self_loops=True)
+    assert links(graph) == [("a", "b"), ("c", "c")]
+    info = graph.info()
+    assert (info.rows, info.edges, info.duplicates, info.self_loops) == (3, 2, 1, 0)
+    assert graph.store.facts["self_loops_kept"] is True
+
+
+def test_undirected_links_go_both_ways(make_graph: MakeGraph) -> None:
+    graph = make_graph([("a", "b"), ("b", "a"), ("b", "c"), ("c", "c")], undirected=True)
+    assert links(graph) == [("b", "a"), ("a", "b"), ("c", "b"), ("b", "c")]
+    info = graph.info()
+    assert (info.rows, info.edges, info.duplicates, info.self_loops) == (4, 4, 2, 2)
+    assert 2 * info.rows == info.edges + info.duplicates + info.self_loops
+
+
+def test_the_largest_degrees_are_named(make_graph: MakeGraph) -> None:
+    info = make_graph([("a", "hub"), ("b", "hub"), ("a", "b"), ("a", "c")]).info()
+    assert (info.largest_in_degree, info.largest_in_degree_node) == (2, "hub")
+    assert (info.largest_out_degree, info.largest_out_degree_node) == (3, "a")
+
+
+def test_a_nodes_file_adds_isolated_nodes(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text('name,kind\n"z, z",1\na,2\n')
+    graph = read(tmp_path, "a\tb\n", nodes=tmp_path / "nodes.csv")
+    assert list(graph.names) == ["a", "b", "z, z"]
+    assert graph.info().isolated == 1
+    assert graph.info().rows == 1
+
+
+def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    first = read(tmp_path, "a\tb\nc\td\n", threads=1)
+    manifest = (first.path / "manifest.json").read_bytes()
+    second = read(tmp_path, "a\tb\nc\td\n", threads=2)
+    assert (second.path / "manifest.json").read_bytes() == manifest
+    other = read(tmp_path, "c\td\na\tb\na\tb\n")
+    assert other.digest == first.digest
+    assert read(tmp_path, "a\tb\nc\te\n").digest != first.digest
+
+
+def test_repr_names_the_graph(make_graph: MakeGraph) -> None:
+    graph = make_graph([("a", "b")])
+    assert repr(graph) == f"Graph({str(graph.path)!r}, nodes=2, edges=1)"
+    assert repr(Graph.open(graph.path)) == repr(graph)
+
+
+def parquet(tmp_path: Path, query: str, file: str = "links.parquet", **options: object) -> Graph:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+    return read(tmp_path, path.read_bytes(), file, **options)
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted", "names"),
+    [
+        ("SELECT 5 AS a, 7 AS b", [("5", "7")], "integers"),
+        ("SELECT 18446744073709551615::UBIGINT, 1::UTINYINT", [(str(2**64 - 1), "1")], "integers"),
+        ("SELECT -5 AS a, 7 AS b", [("-5", "7")], "text"),
+        ("SELECT 'é b' AS a, '007' AS b", [("é b", "007")], "text"),
+        ("SELECT 5 AS a, '007' AS b, 9 AS c", [("5", "007")], "text"),
+        ("SELECT 5 AS a, 7 AS row, 8 AS file_row_number", [("5", "7")], "integers"),
+        ("SELECT 'a' AS a, 'b' AS b WHERE false", [], "text"),
+    ],
+)
+def test_parquet_is_read_by_its_first_columns(
+    tmp_path: Path, query: str, wanted: list[tuple[str, str]], names: str
+) -> None:
+    graph = parquet(tmp_path, query)
+    assert (links(graph), graph.info().names) == (wanted, names)
+
+
+@pytest.mark.parametrize("columns", [("c", "a"), (3, 1), ("c", "1")])
+def test_parquet_columns_are_chosen_by_title_or_number(
+    tmp_path: Path, columns: tuple[str | int, ...]
+) -> None:
+    assert links(parquet(tmp_path, "SELECT 1 AS a, 2 AS b, 3 AS c", columns=columns)) == [
+        ("3", "1")
+    ]
+
+
+def test_parquet_columns_that_cannot_be(tmp_path: Path) -> None:
+    query = "SELECT 1 AS a, 2 AS b"
+    with pytest.raises(UsageError, match=r"links\.parquet has no column 'x'; it has 'a', 'b'"):
+        parquet(tmp_path, query, columns=("a", "x"))
+    with pytest.raises(UsageError, match="columns a,1 names one column twice"):
+        parquet(tmp_path, query, columns=("a", 1))
+    with pytest.raises(InputError, match=r"links\.parquet has 1 columns; 2 are needed"):
+        parquet(tmp_path, "SELECT 1 AS a")
+    assert nothing_left(tmp_path)
+
+
+def test_parquet_rows_that_are_no_links(tmp_path: Path) -> None:
+    query = (
+        "SELECT unnest(['a', 'b', '', 'd', 'e']) AS a, unnest(['x', NULL, 'y', 'z\t', 'q']) AS b"
+    )
+    with pytest.raises(MalformedRow, match=r"links\.parquet:2: a null, an empty name, ") as caught:
+        parquet(tmp_path, query)
+    assert caught.value.content == "['b', None]"
+    graph = parquet(tmp_path, query, skip_bad_rows=True)
+    assert links(graph) == [("e", "q"), ("a", "x")]
+    (source,) = graph.store.facts["sources"]
+    assert source["bad_rows"] == {"bad value": 3}
+    assert [text.split(":")[0] for text in source["examples"]] == ["row 2", "row 3", "row 4"]
+
+
+@pytest.mark.parametrize("file", ["b=7/links.parquet", "links[1].parquet", "it's.parquet"])
+def test_a_parquet_path_is_only_a_path(tmp_path: Path, file: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    escaped = str(path).replace("'", "''")
+    duckdb.execute(f"COPY (SELECT 1 AS a, 2 AS b) TO '{escaped}' (FORMAT parquet)")
+    assert links(read(tmp_path, path.read_bytes(), file)) == [("1", "2")]

@@ -1,0 +1,149 @@
+"""The cleaning kernel against a plain reading of the same bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cocite.kernels import text as k
+
+
+def normalise(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, Any, Any]:
+    words = np.full(k.RULES, -1, np.int64)
+    words[[k.DELIMITER, k.QUOTES, k.EXPECTED, k.FIRST, k.SECOND, k.COMMENT, k.STOP]] = [
+        ord(delimiter),
+        delimiter in ",;",
+        rules.get("expected", 2),
+        rules.get("first", 0),
+        rules.get("second", 1),
+        ord("#"),
+        rules.get("stop", 0),
+    ]
+    out = np.empty(len(data) + 1, np.uint8)
+    bad = np.zeros((100, k.BAD_FIELDS), np.int64)
+    tally = np.zeros(k.TALLY, np.int64)
+    tally[k.T_INTEGER] = 1
+    wrong = k.normalise(np.frombuffer(data, np.uint8), words, out, bad, tally)
+    return out[: tally[k.T_BYTES]].tobytes(), bad[:wrong], tally
+
+
+def plain(data: bytes) -> tuple[bytes, list[int]]:
+    """Clean rows of tab-separated text, and the lines of the bad ones."""
+    rows, bad = b"", []
+    lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    for number, line in enumerate(lines, 1):
+        fields = [field.strip(b" ") for field in line.split(b"\t")]
+        if not line.strip(b" \t") or line.strip(b" \t").startswith(b"#"):
+            continue
+        try:
+            names = [field.decode() for field in fields]
+        except UnicodeDecodeError:
+            names = []
+        control = any(ord(letter) < 32 or ord(letter) == 127 for name in names for letter in name)
+        if len(names) == 2 and all(names) and not control:
+            rows += b"\t".join(fields) + b"\n"
+        else:
+            bad.append(number)
+    return rows, bad
+
+
+PARTS = [b"a", b"b", b"\t", b"\t", b" ", b"\n", b"\r", b"#", b"\x00", b"\xc3\xa9", b"\xc3", b"\x7f"]
+
+
+@given(st.one_of(st.binary(max_size=40), st.lists(st.sampled_from(PARTS)).map(b"".join)))
+@example(b"\xef\xbf\xbf\t\xf4\x8f\xbf\xbf")
+@example(b"\xf4\x90\x80\x80\ta\n\xed\xa0\x80\ta\n\xc0\x80\ta\n\xe0\x80\x80\ta\n\xf0\x80\x80\x80\ta")
+def test_any_bytes_are_read_as_plainly(data: bytes) -> None:
+    out, bad, tally = normalise(data)
+    rows, lines = plain(data)
+    assert out == rows
+    assert bad[:, 0].tolist() == lines
+    assert tally[k.T_BAD] == len(lines) == tally[k.T_BAD + 1 :].sum()
+    assert tally[k.T_ROWS] == rows.count(b"\n")
+
+
+@given(st.lists(st.one_of(st.integers(0x80, 0xFF), st.just(0x78)), max_size=8).map(bytes))
+def test_utf8_is_what_python_says(data: bytes) -> None:
+    try:
+        data.decode()
+        reasons = []
+    except UnicodeDecodeError:
+        reasons = [k.ENCODING]
+    assert normalise(b"x" + data + b"\ty")[1][:, 3].tolist() == reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "integer"),
+    [
+        ("0", True),
+        ("7", True),
+        ("18446744073709551615", True),
+        ("18446744073709551616", False),
+        ("18446744073709551620", False),
+        ("99999999999999999999", False),
+        ("111111111111111111111", False),
+        ("007", False),
+        ("00", False),
+        ("-1", False),
+        ("1.0", False),
+        ("٣", False),
+    ],
+)
+def test_integers_are_those_below_2_to_the_64(name: str, integer: bool) -> None:
+    assert bool(normalise(f"1\t{name}\n".encode())[2][k.T_INTEGER]) is integer
+    assert bool(normalise(f"1\t1\n{name}\t1\n2\t2".encode())[2][k.T_INTEGER]) is integer
+
+
+@pytest.mark.parametrize(
+    ("line", "out", "reason"),
+    [
+        ('"a","b"', "a\tb", 0),
+        ('"a""b",c', 'a"b\tc', 0),
+        ('""""," b "', '"\t b ', 0),
+        (' "a" , b ', "a\tb", 0),
+        ('a"b",c"', 'a"b"\tc"', 0),
+        ('"a,b', "", 5),
+        ('"a"b,c', "", 5),
+        ('"",b', "", 2),
+        ("a,", "", 2),
+        (",", "", 2),
+        ("a", "", 1),
+        ("a,b,", "", 1),
+    ],
+)
+def test_quotes_are_undone_or_refused(line: str, out: str, reason: int) -> None:
+    found, bad, _ = normalise(line.encode(), ",")
+    assert found.decode() == (out + "\n" if out else "")
+    assert bad[:, 3].tolist() == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize("line", ["a b", " a  b ", "\ta \t b\t", "a\tb"])
+def test_runs_of_blanks_are_one_delimiter(line: str) -> None:
+    assert normalise(line.encode(), " ")[0] == b"a\tb\n"
+
+
+def test_fields_are_taken_where_asked() -> None:
+    assert normalise(b"a\tb\tc\n", expected=3, first=2, second=0)[0] == b"c\ta\n"
+    assert normalise(b"a\tb\tc\n", expected=3, first=1, second=-1)[0] == b"b\n"
+    assert normalise(b"a\t\xff\tc\n", expected=3, first=0, second=2)[0] == b"a\tc\n"
+
+
+def test_it_stops_behind_the_first_bad_row_if_told() -> None:
+    out, bad, tally = normalise(b"a\tb\nc\nd\ne\tf\n", stop=1)
+    assert (out, tally[k.T_LINES], tally[k.T_BAD]) == (b"a\tb\n", 2, 1)
+    assert bad.tolist() == [[2, 4, 5, 1]]
+
+
+def test_names_up_to_the_limit_are_kept() -> None:
+    longest = b"x" * k.MAX_NAME
+    assert normalise(longest + b"\ta")[0] == longest + b"\ta\n"
+    assert normalise(longest + b"x\ta")[1][:, 3].tolist() == [6]
+
+
+def test_every_reason_has_a_name_and_a_place_to_be_counted() -> None:
+    assert sorted(k.REASONS) == list(range(1, len(k.REASONS) + 1))
+    assert k.T_BAD + max(k.REASONS) < k.TALLY

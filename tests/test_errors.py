@@ -1,0 +1,64 @@
+"""The tree of errors is the one drawn, and messages say what they should."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+
+from cocite import errors
+from cocite.errors import CociteError, MalformedRow, UnknownNode, UsageError
+
+
+def drawn() -> dict[str, str]:
+    """Class and parent of every line of the drawing in the module's banner."""
+    parents, stack = {}, [("CociteError", -1)]
+    for line in (errors.__doc__ or "").splitlines():
+        if match := re.match(r"(    [ │├└─]*[├└]── )(\w+)", line):
+            depth = len(match[1])
+            while stack[-1][1] >= depth:
+                stack.pop()
+            parents[match[2]] = stack[-1][0]
+            stack.append((match[2], depth))
+    return parents
+
+
+def test_the_tree_is_the_one_drawn() -> None:
+    classes = {
+        name: value
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, CociteError)
+    }
+    assert sorted(classes) == errors.__all__
+    found = {name: value.__bases__[0].__name__ for name, value in classes.items()}
+    assert drawn() == {name: base for name, base in found.items() if name != "CociteError"}
+
+
+def test_wrong_use_exits_with_2_and_all_else_with_1() -> None:
+    for name in errors.__all__:
+        value = getattr(errors, name)
+        assert value.exit_code == (2 if issubclass(value, UsageError) else 1)
+        assert value.__doc__
+
+
+def test_an_unknown_node_names_the_nearest() -> None:
+    assert str(UnknownNode("zebar")) == "no node is named 'zebar'"
+    error = UnknownNode("zebar", ["Zebra", "it's"])
+    assert str(error) == "no node is named 'zebar'; the nearest names are 'Zebra', \"it's\""
+    assert isinstance(error, KeyError)
+    assert isinstance(error, ValueError)
+
+
+def test_a_malformed_row_says_where() -> None:
+    error = MalformedRow("a.tsv", 3, "an empty name", "x\t")
+    assert str(error) == (
+        "a.tsv:3: an empty name: 'x\\t'. Mend the row, or pass --skip-bad-rows "
+        "(skip_bad_rows=True) to leave such rows out and count them"
+    )
+
+
+def test_plain_errors_survive_a_process_border() -> None:
+    for name in errors.__all__:
+        if name not in ("UnknownNode", "MalformedRow"):
+            error = getattr(errors, name)("text")
+            assert str(pickle.loads(pickle.dumps(error))) == "text"

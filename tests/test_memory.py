@@ -1,0 +1,124 @@
+"""Sizes in words, and how much memory there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cocite import memory
+from cocite.errors import UsageError
+from cocite.memory import available, budget, format_size, parse_size
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (1, 1),
+        ("1", 1),
+        ("600MB", 600_000_000),
+        ("600 mb", 600_000_000),
+        (" 4g ", 4_000_000_000),
+        ("4GB", 4_000_000_000),
+        ("1.5 GiB", 1_610_612_736),
+        ("1.5gi", 1_610_612_736),
+        ("2kB", 2000),
+        ("2KiB", 2048),
+        ("1TB", 10**12),
+        ("1TiB", 2**40),
+        ("12B", 12),
+    ],
+)
+def test_sizes_are_read(text: str | int, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", 0, -1, "-1GB", "0.5", "1.GB", "1PB", "GB", "1 2", "1e9", "nan", "x", "1" * 400],
+)
+def test_what_is_no_size_is_refused(text: str | int) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_size(text)
+    assert str(caught.value) == f"{text!r} is not a size; write it like 600MB, 4GB or 1.5GiB"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 kB"),
+        (1440, "1.44 kB"),
+        (99_400, "99.4 kB"),
+        (99_500, "100 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1 MB"),
+        (1_400_000_000, "1.4 GB"),
+        (2 * 10**12, "2 TB"),
+    ],
+)
+def test_sizes_are_written(size: int, text: str) -> None:
+    assert format_size(size) == text
+
+
+def test_a_budget_is_half_of_what_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 1001)
+    assert budget(None) == 500
+    assert budget("2kB") == 2000
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with 10 GB free and no control groups yet."""
+    monkeypatch.setattr(memory, "_machine_available", lambda: 10**10)
+    monkeypatch.setattr(memory, "_OWN_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "fs")
+    return tmp_path
+
+
+def put(directory: Path, **files: object) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (directory / name.replace("memory_", "memory.")).write_text(f"{content}\n")
+
+
+def test_without_control_groups_it_is_the_machine(groups: Path) -> None:
+    assert available() == 10**10
+
+
+def test_the_tightest_group_around_counts(groups: Path) -> None:
+    (groups / "cgroup").write_text("0::/user/job\n")
+    put(groups / "fs/user", memory_max=5000, memory_current=4000, memory_stat="inactive_file 0")
+    put(groups / "fs/user/job", memory_max="max", memory_current=1, memory_stat="inactive_file 0")
+    assert available() == 1000
+    put(groups / "fs/user/job", memory_max=700, memory_current=100)
+    assert available() == 600
+
+
+def test_file_cache_counts_as_free(groups: Path) -> None:
+    (groups / "cgroup").write_text("0::/\n")
+    stat = "anon 10\ninactive_file 3500\nactive_file 7"
+    put(groups / "fs", memory_max=5000, memory_current=4000, memory_stat=stat)
+    assert available() == 4500
+
+
+def test_groups_of_version_1_are_read(groups: Path) -> None:
+    (groups / "cgroup").write_text("5:devices:/\n4:cpu,memory:/job\n0::/\n")
+    put(
+        groups / "fs/memory/job",
+        memory_limit_in_bytes=5000,
+        memory_usage_in_bytes=4000,
+        memory_stat="inactive_file 9\ntotal_inactive_file 100",
+    )
+    assert available() == 1100
+
+
+def test_a_group_over_its_limit_leaves_nothing(groups: Path) -> None:
+    (groups / "cgroup").write_text("0::/\n")
+    put(groups / "fs", memory_max=5000, memory_current=6000, memory_stat="")
+    assert available() == 0
+
+
+def test_the_machine_has_memory() -> None:
+    assert 10**6 < available() < 10**15
