@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cocite.query import Score as Score
     from cocite.query import build as build
     from cocite.query import open_index as open
+    from cocite.ranking import pagerank as pagerank
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,7 @@ _HOMES = {
     "build": ("cocite.query", "build"),
     "ingest": ("cocite.graph.ingest", "ingest"),
     "open": ("cocite.query", "open_index"),
+    "pagerank": ("cocite.ranking", "pagerank"),
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "build",
     "ingest",
     "open",
+    "pagerank",
 ]
 
 

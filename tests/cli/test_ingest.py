@@ -112,7 +112,7 @@ def test_a_fault_of_standard_input_is_named_so(here: Path) -> None:
 
 def test_options_reach_the_reader(here: Path) -> None:
     (here / "odd.csv").write_text("% c\nkind;to;from\n1;b;a\n1;a;a\n1;b\n")
-    (here / "more").write_text("name\nz\n")
+    (here / "more").write_text("z\n")  # --header is for links
     arguments = "ingest odd.csv -o g --delimiter semicolon --header yes --columns from,to"
     arguments += " --comment % --undirected --keep-self-loops --skip-bad-rows --nodes more"
     assert main([*arguments.split(), "--memory", "1GB", "--threads", "1"]) == 0

@@ -41,7 +41,7 @@ def test_not_converged_is_said(graph: Graph, capsys: pytest.CaptureFixture[str])
 def test_all_ranks_go_to_a_table(graph: Graph, tmp_path: Path, ending: str) -> None:
     path = tmp_path / "out" / f"ranks.{ending}"
     assert main(["rank", str(graph.path), "-o", str(path)]) == 0
-    rows = duckdb.sql(f"SELECT node, rank FROM '{path}'").fetchall()
+    rows = duckdb.execute(f"SELECT node, rank FROM '{path}'").fetchall()
     ranks = cocite.pagerank(graph)
     assert [row[0] for row in rows] == list(graph.names)
     assert np.allclose([row[1] for row in rows], ranks.values, rtol=1e-15)

@@ -194,3 +194,18 @@ def test_cutting_into_pieces_changes_nothing(
 
 def _two_columns(cleaner: reader._Cleaner, first: list[str]) -> None:
     cleaner._found.columns, cleaner._found.taken = 2, (0, 1)
+
+
+def test_a_file_of_nodes_is_one_name_a_line_blanks_and_all(tmp_path: Path) -> None:
+    """Two words a line are one name, and a first line `page` is a node, not a title."""
+    (tmp_path / "l.tsv").write_text("a\tb\n")
+    (tmp_path / "n.txt").write_text("page\nNew York\nLos Angeles, CA\n")
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=tmp_path / "n.txt")
+    assert list(graph.names) == ["Los Angeles, CA", "New York", "a", "b", "page"]
+
+
+def test_a_table_of_nodes_gives_its_first_column(tmp_path: Path) -> None:
+    (tmp_path / "l.tsv").write_text("1\t2\n")
+    (tmp_path / "n.csv").write_text("id,label\n7,seven\n8,eight\n")
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=tmp_path / "n.csv")
+    assert list(graph.names) == ["1", "2", "7", "8"]

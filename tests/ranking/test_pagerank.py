@@ -139,7 +139,7 @@ def test_real_graphs_agree_with_igraph(
 ) -> None:
     igraph = pytest.importorskip("igraph", reason="needs igraph")
     graph = cocite.ingest(data(name), tmp_path / "g")
-    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets.astype(np.int64)))
+    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
     links = np.column_stack([graph.in_sources.astype(np.int64), targets])
     other = igraph.Graph(n=graph.nodes, edges=links, directed=True)
     found = pagerank(graph, stop=Residual(1e-13) | Sweeps(1000))

@@ -32,7 +32,7 @@ __all__ = ["ingest"]
     type=click.Choice(["auto", "yes", "no"]),
     default="auto",
     show_default=True,
-    help="Whether the first row holds titles.",
+    help="Whether the first row of LINKS holds titles.",
 )
 @click.option(
     "--columns",

@@ -23,6 +23,7 @@ _VERBS = {
     "index": ("cocite.cli.index", "Build the index that answers queries."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
     "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
+    "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
 }
 
@@ -58,9 +59,14 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     try:
-        result = cli.main(arguments, prog_name="cocite", standalone_mode=False)
+        # Not cli.main: that would take a closed pipe for an error of its own.
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        with cli.make_context("cocite", given) as context:
+            cli.invoke(context)
         sys.stdout.flush()
-        return int(result or 0)
+        return 0
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.exceptions.Abort:
         click.echo("\ninterrupted", err=True)
         return 130

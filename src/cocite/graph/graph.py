@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import Damaged
 from cocite.graph.names import NAME_FILES, Names, open_names
 from cocite.store import Store
 
@@ -48,6 +49,14 @@ class Graph:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        try:
+            nodes, edges = store.facts["nodes"], store.facts["edges"]
+            shapes = {OFFSETS: (nodes + 1,), SOURCES: (edges,), DEGREES: (nodes,)}
+            fine = all(store.manifest.files[name].shape == shapes[name] for name in shapes)
+        except (KeyError, TypeError):
+            fine = False
+        if not fine:
+            raise Damaged(f"{store.path}: its manifest and its arrays disagree; build it again")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Graph:

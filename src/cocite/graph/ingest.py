@@ -113,6 +113,8 @@ def ingest(
         )
     links = expand(inputs)
     extra = expand(nodes) if nodes is not None else []
+    if [source.path for source in links + extra].count(None) > 1:
+        raise UsageError("standard input (-) is named twice, for links and for nodes")
     with Draft(os.fspath(output), overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()

@@ -15,7 +15,7 @@ that a site's pages, and a domain's hosts, stand side by side. Any other name is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -91,8 +91,12 @@ class Tables:
         self._db.close()
 
     def _run(self, query: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._execute(query, lambda result: result.fetchall())
+        return rows
+
+    def _execute(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
         try:
-            return self._db.execute(query).fetchall()
+            return fetch(self._db.execute(query))
         except duckdb.OutOfMemoryException as error:
             raise ResourceError(
                 f"the links do not fit the memory given, even spilling to disk: {error}. Give "
@@ -189,9 +193,10 @@ class Tables:
     def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
         count = int(self._run(f"SELECT count(*) FROM {table}")[0][0])
         for low in range(0, count, piece):
-            values = self._db.execute(
-                f"SELECT {column} FROM {table} WHERE rowid >= {low} AND rowid < {low + piece}"
-            ).fetchnumpy()[column]
+            values = self._execute(
+                f"SELECT {column} FROM {table} WHERE rowid >= {low} AND rowid < {low + piece}",
+                lambda result: result.fetchnumpy()[column],
+            )
             if len(values) != min(piece, count - low):
                 raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
             yield np.asarray(values)

@@ -47,4 +47,4 @@ class ReadOptions:
 
     def for_nodes(self) -> ReadOptions:
         """The same for a file of nodes, whose first column is the name."""
-        return ReadOptions(self.delimiter, self.header, (), self.comment, self.skip_bad_rows)
+        return ReadOptions(self.delimiter, "auto", (), self.comment, self.skip_bad_rows)

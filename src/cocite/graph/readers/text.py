@@ -8,6 +8,8 @@ What is not given is found out from the first lines (after comments and blank on
   or if all lines below it hold integers there and it does not;
 * columns: the first two.
 
+A file of nodes is one name a line, or a table if tabs (commas in ``.csv``) cut it into columns.
+
 Every decision is reported in the manifest and by the command line; none is silent. The cleaning
 itself is ``kernels/text.py``.
 """
@@ -273,12 +275,12 @@ def _guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
     order = ["tab", "comma", "semicolon", "pipe", "space"]
     if comma_first:
         order = ["comma", "semicolon", "tab", "pipe", "space"]
+    if wanted == 1:  # one name a line, blanks belonging to it, unless the file is a table
+        order = order[:1] if comma_first else ["tab"]
     for delimiter in order:
         counts = {len(_fields(line, delimiter)) for line in lines}
         if len(counts) == 1 and counts.pop() >= 2:
             return delimiter
-    if wanted == 1:
-        return "tab"  # one name a line, blanks and commas belonging to it
     for delimiter in order:  # not regular: read on, and name the first row that does not fit
         if lines and len(_fields(lines[0], delimiter)) >= 2:
             return delimiter
@@ -289,7 +291,8 @@ def _has_header(rows: list[list[str]], taken: tuple[int, ...]) -> bool:
     if not rows or len(rows[0]) <= max(taken):
         return False
     first = [rows[0][i].strip() for i in taken]
-    if all(title.lower().lstrip("_") in _TITLES for title in first):
+    titled = all(title.lower().lstrip("_") in _TITLES for title in first)
+    if titled and len(rows[0]) > 1:  # a single word may be the name of a node
         return True
     below = [row[i].strip() for row in rows[1:] for i in taken if len(row) > i]
     return bool(below) and all(map(str.isdecimal, below)) and not any(map(_numeric, first))

@@ -1,0 +1,132 @@
+"""``cocite rank``: the PageRank of every node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cocite.cli.options import format_option
+from cocite.cli.output import print_csv, print_json, print_table, say
+from cocite.cli.progress import Stages
+
+__all__ = ["rank"]
+
+
+@click.command()
+@click.argument("graph", metavar="GRAPH")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to write all ranks: .parquet, .csv, .tsv (node, rank) or .npy (ranks by id).",
+)
+@click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Ranks to print.")
+@click.option(
+    "--damping",
+    type=float,
+    default=0.85,
+    show_default=True,
+    help="The share of steps that follow a link.",
+)
+@click.option(
+    "--dangling",
+    type=click.Choice(["spread", "uniform", "remove"]),
+    default="spread",
+    show_default=True,
+    help="Rank of nodes without out-links: spread as the personalisation is, or over all nodes, or "
+    "remove such nodes first.",
+)
+@click.option(
+    "--removals",
+    type=click.IntRange(0),
+    default=2,
+    show_default=True,
+    help="How often dangling nodes are removed, with --dangling remove.",
+)
+@click.option(
+    "--toward",
+    multiple=True,
+    metavar="NODE",
+    help="Personalise: other steps go to this node. Repeatable.  [default: to any node]",
+)
+@click.option(
+    "--tolerance",
+    type=float,
+    default=1e-8,
+    show_default=True,
+    help="Stop at this L1 residual: absolute, not times the number of nodes.",
+)
+@click.option(
+    "--sweeps", type=click.IntRange(1), default=10_000, show_default=True, help="Sweeps at most."
+)
+@click.option(
+    "--top-order",
+    type=click.IntRange(1),
+    metavar="K",
+    help="Stop also when the order of the top K has not changed for three sweeps.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["double", "single"]),
+    default="double",
+    show_default=True,
+    help="Of the rank vector; sums are always double.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the output file.")
+@format_option
+def rank(
+    graph: str,
+    output: str | None,
+    k: int,
+    toward: tuple[str, ...],
+    tolerance: float,
+    sweeps: int,
+    top_order: int | None,
+    overwrite: bool,
+    form: str,
+    **options: object,
+) -> None:
+    """Compute PageRank, the share of time a random surfer spends at each node.
+
+    Prints the top K and how the iteration ended; --output writes the ranks of all nodes.
+    """
+    from cocite.graph import Graph
+    from cocite.graph.export import check_output, named_pieces, write_columns
+    from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank
+
+    path: Path | None = check_output(output, overwrite) if output else None
+    stop: StoppingRule = Residual(tolerance) | Sweeps(sweeps)
+    if top_order:
+        stop = stop | TopOrder(top_order)
+    with Stages({"ranking": "sweeps"}) as stages:
+        found = pagerank(
+            Graph.open(graph),
+            personalization=toward or None,
+            stop=stop,
+            progress=lambda done, residual: stages("ranking", done, 0),
+            **options,  # type: ignore[arg-type]
+        )
+    if path is not None:
+        types = {"node": "VARCHAR", "rank": "DOUBLE"}
+        write_columns(path, named_pieces(found.names, rank=found.values), types)
+    ended = found.convergence
+    hits = found.top(k)
+    if form == "json":
+        print_json(
+            {"graph": graph, "removed": found.removed}
+            | vars(ended)
+            | {"top": [{"node": node, "rank": value} for node, value in hits]}
+        )
+    elif form == "csv":
+        print_csv(["place", "node", "rank"], [(i, *hit) for i, hit in enumerate(hits, 1)])
+    else:
+        rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(hits, 1)]
+        print_table(["place", "rank", "node"], rows, flexible=2)
+    removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
+    say(
+        f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "
+        f"L1 error at most {ended.error_bound:.1e}{removed}"
+    )
+    if not ended.converged:
+        say("not converged: allow more --sweeps, or a larger --tolerance")
