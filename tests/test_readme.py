@@ -54,8 +54,6 @@ def real_readme(text: str, folder: Path) -> str:
         return f"```console\n$ {match['command']}\n{printed}```"
 
     def python(match: re.Match[str]) -> str:
-        for made in folder.glob("animals.*"):
-            shutil.rmtree(made)
         printed = run([sys.executable, "-c", match["code"]], folder)
         return f"```python\n{match['code']}```\n\n```text\n{printed}```"
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cocite.errors import CociteError as CociteError
     from cocite.errors import UnknownNode as UnknownNode
     from cocite.graph import Graph as Graph
+    from cocite.graph.generate import generate_web as generate_web
     from cocite.graph.ingest import ingest as ingest
     from cocite.query import Hit as Hit
     from cocite.query import Index as Index
@@ -35,6 +36,7 @@ _HOMES = {
     "Score": ("cocite.query", "Score"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
     "build": ("cocite.query", "build"),
+    "generate_web": ("cocite.graph.generate", "generate_web"),
     "ingest": ("cocite.graph.ingest", "ingest"),
     "open": ("cocite.query", "open_index"),
     "pagerank": ("cocite.ranking", "pagerank"),
@@ -49,6 +51,7 @@ __all__ = [
     "UnknownNode",
     "__version__",
     "build",
+    "generate_web",
     "ingest",
     "open",
     "pagerank",

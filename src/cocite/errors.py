@@ -57,7 +57,8 @@ class UnknownNode(UsageError, KeyError):
         self.nearest = tuple(nearest)
         message = f"no node is named {str(name)!r}"
         if self.nearest:
-            message += "; the nearest names are " + ", ".join(repr(n) for n in self.nearest)
+            named = ", ".join(repr(n) for n in self.nearest)
+            message += f"; the nearest name{'s are' if len(self.nearest) > 1 else ' is'} {named}"
         super().__init__(message)
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cocite.errors import UsageError
 
-__all__ = ["available", "budget", "format_size", "parse_size"]
+__all__ = ["available", "budget", "checked_threads", "cores", "format_size", "parse_size"]
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -49,6 +49,22 @@ def available() -> int:
     """Bytes that can be taken now: the machine's, or the control group's if less."""
     limits = [_machine_available(), *_control_group_available()]
     return max(0, min(limits))
+
+
+def cores() -> int:
+    """How many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def checked_threads(threads: int | None) -> int:
+    """The number of threads asked for, or all cores; raises :class:`UsageError`."""
+    if threads is None:
+        return cores()
+    if type(threads) is not int or threads < 1:
+        raise UsageError(f"threads is {threads!r}; it is a whole number, 1 or more")
+    return threads
 
 
 def budget(memory: str | int | None) -> int:

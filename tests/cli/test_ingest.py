@@ -43,7 +43,7 @@ def run(stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 def test_ingest_prints_what_it_did(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     out, err = capsys.readouterr()
-    assert err == "read links.tsv: tab-separated, no header\n"
+    assert err == "read links.tsv: tab-separated, no header; the first link is a -> b\n"
     assert out.splitlines() == [
         "graph              g",
         "nodes              3, named by text",
@@ -53,7 +53,7 @@ def test_ingest_prints_what_it_did(here: Path, capsys: pytest.CaptureFixture[str
         "without in-links   1",
         "without out-links  1",
         "isolated           0",
-        "rows read          4",
+        "links read         4",
         "dropped            1 duplicates, 1 self-loops, 0 bad rows",
         f"on disk            {Graph.open('g').info().bytes} B",
     ]
@@ -77,16 +77,19 @@ def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFi
         "largest_out_degree_node": "a",
         "names": "text",
         "rows": 4,
+        "undirected": False,
         "duplicates": 1,
         "self_loops": 1,
         "bad_rows": 0,
         "bytes": opened.store.nbytes,
         "digest": opened.digest,
+        "sources": opened.store.facts["sources"],
     }
     assert main(["info", "g", "--format", "csv"]) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert rows[0] == ["fact", "value"]
-    assert dict(rows[1:]) == {key: str(value) for key, value in found.items()}
+    expected = {key: str(value) for key, value in found.items()}
+    assert dict(rows[1:]) == expected | {"sources": json.dumps(found["sources"])}
 
 
 def test_standard_input_is_a_file_too(here: Path) -> None:
@@ -126,7 +129,7 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
     assert main(["ingest", "bad.tsv", "-o", "g", "--skip-bad-rows"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "read bad.tsv: tab-separated, no header",
+        "read bad.tsv: tab-separated, no header; the first link is a -> b",
         "  left out bad rows: 1 columns, 1 empty name",
         "    line 2: not 2 tab-separated columns: 'c'",
         "    line 3: an empty name: '\\td'",
@@ -145,16 +148,20 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
         ),
         ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be made: "),
         ("ingest links.tsv -o h --columns x,y", 2, "Error: links.tsv has no column 'x'"),
-        ("ingest links.tsv -o h --columns 1", 2, "Error: columns names 1 columns; it takes two"),
+        ("ingest links.tsv -o h --columns 1", 2, "Error: columns is 1; it takes two"),
         ("ingest links.tsv -o h --comment ab", 2, "Error: comment is 'ab'; it is one ASCII"),
         (
             "ingest links.tsv -o h --memory 1MB",
             1,
             "Error: ingest needs at least 315 MB; found 1 MB",
         ),
-        ("info none", 1, "Error: none does not exist. To make one: cocite ingest LINKS -o none\n"),
-        ("info .", 1, "Error: . has no manifest.json: it is no graph, or was never finished."),
-        ("verify links.tsv", 1, "Error: links.tsv is a file, not a stored graph."),
+        (
+            "info none",
+            1,
+            "Error: none does not exist. To make a stored graph: cocite ingest LINKS -o none\n",
+        ),
+        ("info .", 1, "Error: . has no manifest.json: it is no stored graph\n"),
+        ("verify links.tsv", 1, "Error: links.tsv is a file; a stored graph is a directory\n"),
     ],
 )
 def test_an_error_is_one_line_and_a_code(
@@ -204,6 +211,7 @@ def test_verify_reads_every_byte(graph: Path, capsys: pytest.CaptureFixture[str]
         "kind": "graph",
         "files": 7,
         "bytes": store.nbytes,
+        "faults": [],
     }
     for name in store.manifest.files:
         path = graph / name
@@ -212,7 +220,7 @@ def test_verify_reads_every_byte(graph: Path, capsys: pytest.CaptureFixture[str]
         assert main(["verify", "g"]) == 1
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.startswith(f"Error: 1 of 7 files:\n  g/{name} has checksum ")
+        assert err.startswith(f"Error: 1 of 7 files are damaged:\n  g/{name} has checksum ")
         path.write_bytes(whole)
 
 

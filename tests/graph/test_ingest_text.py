@@ -157,7 +157,8 @@ def test_what_was_decided_is_reported(tmp_path: Path) -> None:
     graph = read(tmp_path, "# c\nid,from,to\n\n1,2,3\n", columns=("from", "to"))
     (found,) = graph.store.facts["sources"]
     assert found["read_as"] == (
-        "links.tsv: comma-separated, a header, 3 columns of which 2 and 3 are the link"
+        "links.tsv: comma-separated, a header, 1 comment line, 3 columns of which 2 and 3 are the "
+        "link"
     )
     assert (found["rows"], found["comments"], found["blank_lines"]) == (1, 1, 1)
 

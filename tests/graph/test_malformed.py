@@ -193,7 +193,7 @@ def test_a_damaged_parquet_file_is_no_traceback(tmp_path: Path) -> None:
         ({"columns": ("a", "b")}, "links.tsv has no column 'a'; its first row is 'x', 'y'"),
         ({"columns": (1, 3)}, "links.tsv has 2 columns; --columns asks for 1 and 3"),
         ({"columns": (0, 1)}, "links.tsv has 2 columns; --columns asks for 0 and 1"),
-        ({"columns": ("x",)}, "columns names 1 columns; it takes two, source and target"),
+        ({"columns": ("x",)}, "columns is x; it takes two, source and target, as in 1,2"),
         ({"columns": ("x", "x")}, "columns x,x names one column twice"),
         ({"columns": ("x", "X")}, "columns x,X names one column twice"),
         ({"columns": ("1", "01")}, "columns 1,01 names one column twice"),

@@ -92,6 +92,8 @@ def test_pick_uses_all_64_bits_of_the_draw() -> None:
 
 SETS = {
     "neighbours": list(range(8)),
+    "three": [0, 1, 2],  # no subgroup of xor: uniform by quality, not by symmetry
+    "seven": list(range(7)),
     "stride": [i * 1024 for i in range(8)],
     "high bits": [i << 13 for i in range(8)],
     "spread": [3, 17, 290, 4444, 5000, 31_000, 47_123, 60_001],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +16,18 @@ from tests.oracles import walks
 from tests.oracles.graphs import Edges, graphs, in_neighbours
 
 
-def steps(neighbours: list[list[int]], step: str, seed: int, sample: int, length: int):  # type: ignore[no-untyped-def]
+def move(
+    step: Any, offsets: Any, sources: Any, at: Any, choice: Any, out: Any, blocks: int
+) -> None:
+    """One step over so many destination blocks, the last one first."""
+    cuts = np.linspace(0, offsets.size - 1, blocks + 1).astype(np.uint32)
+    for first, last in reversed(list(pairwise(cuts))):
+        step(offsets, sources, at, choice, out, first, last)
+
+
+def steps(
+    neighbours: list[list[int]], step: str, seed: int, sample: int, length: int, blocks: int = 1
+) -> tuple[Any, Any, Any]:
     """(parent, label, extent) of one sample, by the kernels."""
     offsets, sources = compressed(neighbours)
     n = len(neighbours)
@@ -25,11 +39,11 @@ def steps(neighbours: list[list[int]], step: str, seed: int, sample: int, length
     for t in range(1, length + 1):
         key = np.uint64(random.draw_key(np.uint64(seed), np.uint64(sample), np.uint64(t)))
         if step == "uniform":
-            walk.step_uniform(offsets, sources, at[:live], key, out[:live])
+            move(walk.step_uniform, offsets, sources, at[:live], key, out[:live], blocks)
         else:
             order = random.empty_order()
             random.make_order(key, np.uint64(random.order_bits(n)), order)
-            walk.step_argmin(offsets, sources, at[:live], order, out[:live])
+            move(walk.step_argmin, offsets, sources, at[:live], order, out[:live], blocks)
         live = int(walk.meet(out[:live], at, head, owner, parent, label, extent, np.uint8(t)))
         assert (np.diff(head[:live].astype(int)) > 0).all()
     return parent, label, extent
@@ -104,7 +118,8 @@ def test_a_hub_is_searched_and_scanned_to_the_same_argmin(degree: int) -> None:
         key = random.draw_key(np.uint64(9), np.uint64(sample), np.uint64(1))
         order = random.empty_order()
         random.make_order(np.uint64(key), np.uint64(random.order_bits(nodes)), order)
-        walk.step_argmin(offsets, sources, np.array([nodes - 1], np.uint32), order, out)
+        at = np.array([nodes - 1], np.uint32)
+        move(walk.step_argmin, offsets, sources, at, order, out, 1)
         places = [int(random.place_of(order, np.uint32(u))) for u in hub]
         assert int(out[0]) == hub[int(np.argmin(places))]
 
@@ -127,3 +142,11 @@ def test_tokens_beyond_one_batch_move_as_in_a_small_one() -> None:
         parent, label, _ = steps(neighbours, step, 5, 2, 4)
         assert [None if p == walk.NOWHERE else int(p) for p in parent] == parents
         assert label.tolist() == labels
+
+
+@given(graphs(), st.sampled_from(["uniform", "argmin"]), st.integers(2, 20))
+def test_blocks_do_not_change_a_walk(graph: tuple[int, Edges], step: str, blocks: int) -> None:
+    neighbours = in_neighbours(*graph)
+    whole = steps(neighbours, step, 1, 2, 10)
+    cut = steps(neighbours, step, 1, 2, 10, blocks)
+    assert all((a == b).all() for a, b in zip(whole, cut, strict=True))

@@ -7,7 +7,7 @@ implementation, or indexes would not be reproducible.
     key   mix(mix(mix(seed + G) ^ (sample G + 1)) ^ (step G + 1)),    G = 0x9E3779B97F4A7C15
     draw  mix(key + node G)
     uniform choice    the (draw * degree) >> 64 -th in-neighbour
-    order   three rounds of (xor key, times odd multiplier, xor-shift) on b-bit words
+    order   four rounds of (xor key, times odd multiplier, xor-shift) on b-bit words
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def place(key: int, node: int, nodes: int) -> int:
     """Where ``node`` stands in the order of ``key``."""
     bits = max(16, (nodes - 1).bit_length())
     mask, shift = 2**bits - 1, (bits + 1) // 2
-    words = [draw(key, i) for i in range(3)]
+    words = [draw(key, i) for i in range(4)]
     value = node
     for round_, word in enumerate(words):
         value = ((value ^ (word & mask)) * ((word >> 32) | 1)) & mask
-        if round_ < 2:
+        if round_ < 3:
             value ^= value >> shift
     return value
 

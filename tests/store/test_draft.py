@@ -55,7 +55,7 @@ def test_the_manifest_is_written_last_and_synced_before_its_name(
 
         return record
 
-    for call in ("sync_file", "sync_directory", "rename", "exchange"):
+    for call in ("sync_file", "sync_directory", "rename", "rename_new", "exchange"):
         monkeypatch.setattr(disk, call, recorded(call))
     make(tmp_path / "s")
     assert log == [
@@ -65,7 +65,7 @@ def test_the_manifest_is_written_last_and_synced_before_its_name(
         "sync_file manifest.json.new",
         "rename manifest.json",
         "sync_directory s.building",
-        "rename s",
+        "rename_new s",
         f"sync_directory {tmp_path.name}",
     ]
     log.clear()
@@ -139,7 +139,7 @@ def test_the_old_store_is_readable_until_the_new_one_is_published(tmp_path: Path
     make(tmp_path / "s", value=1)
 
     def fail() -> None:
-        with Draft(tmp_path / "s", overwrite=True) as draft:
+        with Draft(tmp_path / "s", "graph", overwrite=True) as draft:
             (draft.path / "bytes").write_bytes(b"x")
             assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
             raise Fault
@@ -170,8 +170,8 @@ def test_only_stores_are_overwritten(tmp_path: Path) -> None:
         with pytest.raises(NotAStore) as caught:
             make(tmp_path / name, overwrite=True)
         assert str(caught.value) == (
-            f"{tmp_path / name} exists and is not a stored graph or index: it will not be "
-            "overwritten. Choose another output"
+            f"{tmp_path / name} exists and is no stored graph: it will not be overwritten. Choose "
+            "another output"
         )
     assert names(tmp_path) == ["dangling", "file", "home"]
     assert names(tmp_path / "home") == ["letter"]
@@ -188,7 +188,7 @@ def test_overwriting_a_link_replaces_the_link_and_keeps_its_target(tmp_path: Pat
 @pytest.mark.parametrize("output", ["", ".", "/"])
 def test_an_output_needs_a_name(output: str) -> None:
     with pytest.raises(UsageError, match=r"names no directory that could be made"):
-        Draft(output)
+        Draft(output, "graph")
 
 
 def test_an_output_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_an_output_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 def test_a_second_builder_is_refused(tmp_path: Path) -> None:
-    with Draft(tmp_path / "s") as first:
+    with Draft(tmp_path / "s", "graph") as first:
         (first.path / "half").touch()
         with pytest.raises(Busy) as caught:
             make(tmp_path / "s")
@@ -219,8 +219,10 @@ def test_what_a_killed_run_left_is_taken_over(tmp_path: Path, resumable: bool) -
     (left / "work").mkdir(parents=True)
     (left / "work" / "file").touch()
     (left / "link").symlink_to(tmp_path)
-    with Draft(tmp_path / "s", resumable=resumable) as draft:
-        assert names(draft.path) == (["link", "work"] if resumable else [])
+    (left / ".cocite-draft").touch()
+    with Draft(tmp_path / "s", "graph", resumable=resumable) as draft:
+        mark = [".cocite-draft"]
+        assert names(draft.path) == ([*mark, "link", "work"] if resumable else mark)
         draft.publish(Manifest("graph", {}))
     assert names(tmp_path) == ["s"]
     assert names(tmp_path / "s") == ["manifest.json"]
@@ -228,7 +230,7 @@ def test_what_a_killed_run_left_is_taken_over(tmp_path: Path, resumable: bool) -
 
 def test_a_resumable_draft_stays_if_there_is_something_in_it(tmp_path: Path) -> None:
     def fail(leave: bool) -> None:
-        with Draft(tmp_path / "s", resumable=True) as draft:
+        with Draft(tmp_path / "s", "graph", resumable=True) as draft:
             if leave:
                 (draft.path / "half").touch()
             raise Fault
@@ -312,3 +314,42 @@ def test_a_full_disk_in_an_ingest_leaves_the_old_one(
         cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", overwrite=True)
     assert names(tmp_path) == ["g", "l.tsv"]
     assert links(Graph.open(tmp_path / "g")) == [("a", "b")]
+
+
+def test_a_store_of_the_other_kind_is_never_overwritten(tmp_path: Path) -> None:
+    """An index built onto its own graph would take the graph away."""
+    make(tmp_path / "s", value=1)
+    with pytest.raises(NotAStore, match="is no stored index"):
+        Draft(tmp_path / "s", "index", overwrite=True)
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
+
+
+def test_a_draft_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "s.building").mkdir()
+    (tmp_path / "s.building" / "thesis").touch()
+    with pytest.raises(StoreError, match=r"is in the way: it holds files .*thesis"):
+        make(tmp_path / "s")
+    assert names(tmp_path / "s.building") == ["thesis"]
+
+
+def test_what_came_to_be_during_the_build_is_left_alone(tmp_path: Path) -> None:
+    with Draft(tmp_path / "s", "graph", resumable=True) as draft:
+        (tmp_path / "s").mkdir()
+        (tmp_path / "s" / "thesis").touch()
+        with pytest.raises(OutputExists, match="came to exist meanwhile"):
+            draft.publish(Manifest("graph", {}))
+    assert names(tmp_path / "s") == ["thesis"]
+
+
+def test_an_old_builder_does_not_remove_the_draft_of_the_next(tmp_path: Path) -> None:
+    """The second begins while the first has published and not ended yet."""
+    for overwrite in (False, True):
+        with Draft(tmp_path / "s", "graph", overwrite=overwrite) as first:
+            first.publish(Manifest("graph", {"n": 1}))
+            with Draft(tmp_path / "s", "graph", overwrite=True) as second:
+                (second.path / "half").touch()
+                first.__exit__(None, None, None)
+                assert (second.path / "half").exists()
+                second.publish(Manifest("graph", {"n": 2}))
+            first._lock = os.open(tmp_path, os.O_RDONLY)  # ended already: something to close
+        assert Store.open(tmp_path / "s", "graph").facts == {"n": 2}

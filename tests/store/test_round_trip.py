@@ -26,7 +26,7 @@ ARRAYS: dict[str, NDArray[Any]] = {
 
 
 def make(output: Path, value: int = 0, **options: bool) -> Store:
-    with Draft(output, **options) as draft:
+    with Draft(output, "graph", **options) as draft:
         files = {}
         for name, array in ARRAYS.items():
             with ArrayWriter(draft.path / name, array.dtype, array.shape[1:]) as writer:
@@ -135,14 +135,14 @@ def test_another_length_of_a_file_is_found_when_it_is_opened(store: Store, size:
         "it was whole, or build it again"
     )
     with pytest.raises(Damaged) as caught:
-        store.array("pairs")
+        Store.open(store.path, "graph")
     assert str(caught.value) == message == store.verify("pairs")
 
 
 def test_a_missing_file_is_found(store: Store) -> None:
     (store.path / "none").unlink()
     with pytest.raises(Damaged, match="none cannot be opened: No such file or directory"):
-        store.array("none")
+        Store.open(store.path, "graph")
     assert store.verify("none") is not None
 
 
@@ -278,11 +278,13 @@ def test_a_store_of_another_kind_is_refused(store: Store, tmp_path: Path) -> Non
 def test_what_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
+    (tmp_path / "half.building").mkdir()
     for path, found in (
-        (tmp_path / "no", "does not exist"),
-        (tmp_path, "has no manifest.json: it is no graph, or was never finished"),
-        (file, "is a file, not a stored graph"),
+        (tmp_path / "no", "does not exist. To make a stored graph: cocite ingest LINKS -o "),
+        (tmp_path, "has no manifest.json: it is no stored graph"),
+        (file, "is a file; a stored graph is a directory"),
+        (tmp_path / "half", "is not finished: it is being built, or its build was interrupted. "),
     ):
         with pytest.raises(NotAStore) as caught:
             Store.open(path, "graph")
-        assert str(caught.value) == (f"{path} {found}. To make one: cocite ingest LINKS -o {path}")
+        assert str(caught.value).startswith(f"{path} {found}")

@@ -17,6 +17,7 @@ __all__ = ["index"]
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @click.option(
     "--measure",
+    metavar="[psimrank|simrank]",
     default="psimrank",
     show_default=True,
     help="psimrank: similar pages are linked to by the same or similar pages. "
@@ -27,7 +28,7 @@ __all__ = ["index"]
     type=int,
     default=100,
     show_default=True,
-    help="Independent samples; four times as many halve the error.",
+    help="Independent samples, 1 to 65535; four times as many halve the error.",
 )
 @click.option(
     "--length", type=int, default=10, show_default=True, help="Steps of a walk, at most 15."
@@ -37,7 +38,7 @@ __all__ = ["index"]
     type=int,
     default=0,
     show_default=True,
-    help="Equal seeds give equal bytes, whatever the threads, memory and shards.",
+    help="Equal seeds give equal samples, whatever the threads, memory, blocks and shards.",
 )
 @click.option(
     "--shard",
@@ -45,6 +46,12 @@ __all__ = ["index"]
     metavar="SAMPLES",
     help="Samples between two points at which a build can resume.  [default: 16, fewer on large "
     "graphs]",
+)
+@click.option(
+    "--blocks",
+    type=click.IntRange(1),
+    metavar="COUNT",
+    help="Cut the graph into blocks, one in memory at a time.  [default: as --memory needs]",
 )
 @memory_option
 @threads_option

@@ -35,7 +35,9 @@ def print_graph(graph: Graph, form: str) -> None:
         return f"{degree:,} ({node})" if degree else "0"
 
     print_facts(
-        {"kind": "graph", "path": str(graph.path)} | asdict(found) | {"digest": graph.digest},
+        {"kind": "graph", "path": str(graph.path)}
+        | asdict(found)
+        | {"digest": graph.digest, "sources": graph.store.facts["sources"]},
         form,
         {
             "graph": str(graph.path),
@@ -46,7 +48,7 @@ def print_graph(graph: Graph, form: str) -> None:
             "without in-links": f"{found.without_in_links:,}",
             "without out-links": f"{found.without_out_links:,}",
             "isolated": f"{found.isolated:,}",
-            "rows read": f"{found.rows:,}",
+            "links read": f"{found.rows:,}" + (", stored both ways" if found.undirected else ""),
             "dropped": f"{found.duplicates:,} duplicates, {found.self_loops:,} self-loops, "
             f"{found.bad_rows:,} bad rows",
             "on disk": format_size(found.bytes),
@@ -71,7 +73,7 @@ def print_index(path: str, form: str) -> None:
             "seed": index.seed,
             "graph": index.graph,
             "bytes": index.store.nbytes,
-            "digest": index.store.manifest.digest(),
+            "digest": index.digest,
         },
         form,
         {

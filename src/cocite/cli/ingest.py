@@ -80,7 +80,7 @@ def ingest(
             inputs,
             output,
             nodes=nodes or None,
-            columns=[part.strip() for part in columns.split(",")] if columns else (),
+            columns=columns or (),
             progress=stages,
             **options,  # type: ignore[arg-type]
         )
@@ -91,4 +91,6 @@ def ingest(
             say(f"  left out bad rows: {kinds}")
             for example in source["examples"]:
                 say(f"    {example}")
+    if graph.edges == 0:
+        say("no link was found: the graph is empty, or has isolated nodes only")
     print_graph(graph, form)

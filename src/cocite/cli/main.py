@@ -5,7 +5,9 @@ Exit codes: 0 done, 1 failed, 2 wrong use or unknown node, 130 interrupted.
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import cast
@@ -19,6 +21,7 @@ __all__ = ["cli", "main"]
 
 _VERBS = {
     "ingest": ("cocite.cli.ingest", "Turn files of links into a stored graph."),
+    "generate": ("cocite.cli.generate", "Make a web-like graph of any size."),
     "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
     "index": ("cocite.cli.index", "Build the index that answers queries."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
@@ -47,13 +50,13 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cocite")
 def cli() -> None:
-    r"""Given a page, find the related pages, from links alone.
+    """Given a page, find the related pages, from links alone.
 
     \b
     cocite ingest links.tsv -o web.graph
     cocite index web.graph -o web.index
     cocite related web.index PAGE
-    """
+    """  # noqa: D301 - click wants the backspace itself
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -67,24 +70,34 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except click.exceptions.Exit as ended:
         return ended.exit_code
-    except click.exceptions.Abort:
-        click.echo("\ninterrupted", err=True)
-        return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except CociteError as error:
         click.echo(f"Error: {error}", err=True)
         return error.exit_code
-    except KeyboardInterrupt:
-        click.echo("\ninterrupted", err=True)
+    except KeyboardInterrupt as stopped:
+        click.echo("interrupted" + "".join(f"; {note}" for note in _notes(stopped)), err=True)
         return 130
     except BrokenPipeError:
         # Whoever read our output has enough: not an error, and nothing left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        click.echo(f"Error: {error}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _notes(stopped: BaseException) -> list[str]:
+    """What those who were interrupted have to say of what is kept."""
+    return list(getattr(stopped, "__notes__", []))
 
 
 def run() -> None:
-    """The console script."""
+    """The console script: SIGTERM ends it as Ctrl-C does, and no terminal is too plain for it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(main())

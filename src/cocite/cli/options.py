@@ -38,7 +38,7 @@ decay_option: Decorator = click.option(
     type=float,
     default=0.6,
     show_default=True,
-    help="What a meeting loses in worth with every step, between 0 and 1.",
+    help="What a meeting is worth for every step it takes, above 0 and below 1.",
 )
 
 

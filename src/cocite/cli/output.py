@@ -1,20 +1,16 @@
-"""Printing: tables that fit the terminal, JSON and CSV for programs.
-
-A table into a pipe or file is as wide as its content: nothing is cut off.
-"""
+"""Printing: tables for people, JSON and CSV for programs."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 __all__ = ["print_csv", "print_facts", "print_json", "print_table", "say"]
-
-_ENDLESS = 100_000
 
 
 def say(message: str) -> None:
@@ -47,25 +43,31 @@ def print_csv(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     writer.writerows([["" if _plain(v) is None else v for v in row] for row in rows])
 
 
-def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], flexible: int) -> None:
-    """A table; column number ``flexible`` is left-aligned and folds if it must."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table: columns to the right, but for the last one, which is text of any length.
 
-    console = Console(width=None if sys.stdout.isatty() else _ENDLESS, highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for i, title in enumerate(titles):
-        if i == flexible:
-            table.add_column(title, overflow="fold")
+    The rule under the titles fits the terminal; a name that does not is left to the terminal to
+    wrap, so that it can be copied whole.
+    """
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    lines = [
+        "   ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
+        for row in (titles, *rows)
+    ]
+    rule = "─" * min(max(map(len, lines)), shutil.get_terminal_size().columns)
+    print("\n".join([lines[0], rule, *lines[1:]]))
+
+
+def _flat(facts: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Facts within facts as ``outer_inner``; lists as JSON."""
+    found: dict[str, Any] = {}
+    for title, value in facts.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{title}_")
         else:
-            table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    with console.capture() as captured:
-        console.print(table)
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+            text = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+            found[prefix + title] = text
+    return found
 
 
 def print_facts(facts: dict[str, Any], form: str, shown: dict[str, str]) -> None:
@@ -73,7 +75,7 @@ def print_facts(facts: dict[str, Any], form: str, shown: dict[str, str]) -> None
     if form == "json":
         print_json(facts)
     elif form == "csv":
-        print_csv(["fact", "value"], facts.items())
+        print_csv(["fact", "value"], _flat(facts).items())
     else:
         width = max(map(len, shown))
         print("\n".join(f"{title:<{width}}  {text}" for title, text in shown.items()))

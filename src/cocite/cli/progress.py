@@ -82,6 +82,7 @@ def _amount(done: float, total: float | None, unit: str) -> str:
 
 
 def _bars() -> Any:
+    """One line a stage at any width: where there is no room, rate, bar and clock give way."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -91,24 +92,37 @@ def _bars() -> Any:
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
     from rich.text import Text
 
     class Amount(ProgressColumn):
-        """How much of how much, and how fast."""
+        """How much of how much."""
 
         def render(self, task: Any) -> Text:
             unit = task.fields["unit"]
-            if not unit:
-                return Text("")
-            speed = task.finished_speed or task.speed
-            rate = f", {_amount(speed, None, unit)}/s" if speed else ""
-            return Text(_amount(task.completed, task.total, unit) + rate)
+            return Text(_amount(task.completed, task.total, unit) if unit else "")
 
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        Amount(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
+    class Rate(ProgressColumn):
+        """How fast."""
+
+        def render(self, task: Any) -> Text:
+            unit, speed = task.fields["unit"], task.finished_speed or task.speed
+            return Text(f"{_amount(speed, None, unit)}/s" if unit and speed else "")
+
+    console = Console(stderr=True)
+
+    def column() -> Column:
+        return Column(no_wrap=True, overflow="ellipsis")
+
+    columns: list[ProgressColumn] = [
+        TextColumn("{task.description}", markup=False, table_column=column())
+    ]
+    if console.width >= 76:
+        columns.append(BarColumn(bar_width=12, table_column=column()))
+    columns.append(Amount(table_column=column()))
+    if console.width >= 100:
+        columns.append(Rate(table_column=column()))
+    if console.width >= 60:
+        columns.append(TimeElapsedColumn(table_column=column()))
+    columns.append(TimeRemainingColumn(table_column=column()))
+    return Progress(*columns, console=console)

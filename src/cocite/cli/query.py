@@ -23,7 +23,7 @@ def related(index: str, node: str, k: int, min_score: float, decay: float, form:
     """List the nodes most related to NODE, best first.
 
     The error is the standard error of the score over the samples: two hits whose scores differ by
-    less than about twice that may stand in either order.
+    less than about twice that may stand in either order. Put -- before a NODE that begins with -.
     """
     from cocite.query import open_index
 
@@ -41,14 +41,19 @@ def related(index: str, node: str, k: int, min_score: float, decay: float, form:
         )
     elif form == "csv":
         print_csv(["rank", "node", "score", "stderr"], [(i, *h) for i, h in enumerate(hits, 1)])
+    elif not hits and min_score > 0:
+        print(f"no node scores {min_score:g} or more with {node}")
     elif not hits:
-        print(f"no node is related to {node} (no walk of {asked.samples} samples met its walk)")
+        print(
+            f"no node is related to {node}: in {asked.samples:,} samples its walk met no other "
+            "(a page without in-links never has relatives)"
+        )
     else:
         rows = [
             (str(i), f"{hit.score:.4f}", f"{hit.stderr:.4f}", hit.node)
             for i, hit in enumerate(hits, 1)
         ]
-        print_table(["rank", "score", "error", "node"], rows, flexible=3)
+        print_table(["rank", "score", "error", "node"], rows)
 
 
 @click.command()
@@ -58,7 +63,10 @@ def related(index: str, node: str, k: int, min_score: float, decay: float, form:
 @decay_option
 @format_option
 def similarity(index: str, a: str, b: str, decay: float, form: str) -> None:
-    """Tell how similar the nodes A and B are, from 0 to 1."""
+    """Tell how similar the nodes A and B are, from 0 to 1.
+
+    Put -- before names that begin with -.
+    """
     from cocite.query import open_index
 
     found = open_index(index).similarity(a, b, decay=decay)

@@ -122,7 +122,7 @@ def rank(
         print_csv(["place", "node", "rank"], [(i, *hit) for i, hit in enumerate(hits, 1)])
     else:
         rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(hits, 1)]
-        print_table(["place", "rank", "node"], rows, flexible=2)
+        print_table(["place", "rank", "node"], rows)
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
     say(
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "

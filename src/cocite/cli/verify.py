@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from cocite.cli.options import format_option
 from cocite.cli.output import print_facts
 from cocite.errors import Damaged
 from cocite.memory import format_size
-from cocite.store import Store, kind_of
+from cocite.store import Manifest, Store, kind_of
 
 __all__ = ["verify"]
 
@@ -18,15 +20,14 @@ __all__ = ["verify"]
 @format_option
 def verify(path: str, form: str) -> None:
     """Read every file at the path in full and compare it with its checksum."""
-    store = Store.open(path, kind_of(path) or "graph")
+    kind = kind_of(path) or "graph"
+    store = Store(Path(path), Manifest.read(Path(path), kind))
     faults = [fault for name in store.manifest.files if (fault := store.verify(name))]
+    count, size = len(store.manifest.files), store.nbytes
+    facts = {"path": path, "kind": kind, "files": count, "bytes": size, "faults": faults}
+    verdict = f"{len(faults)} of {count} files are damaged" if faults else "all whole"
+    if form != "table" or not faults:
+        shown = {path: f"{kind}, {count} files, {format_size(size)}: {verdict}"}
+        print_facts(facts, form, shown)
     if faults:
-        raise Damaged(
-            "\n  ".join([f"{len(faults)} of {len(store.manifest.files)} files:", *faults])
-        )
-    count = len(store.manifest.files)
-    print_facts(
-        {"path": path, "kind": store.manifest.kind, "files": count, "bytes": store.nbytes},
-        form,
-        {path: f"{store.manifest.kind}, {count} files, {format_size(store.nbytes)}: all whole"},
-    )
+        raise Damaged("\n  ".join([f"{verdict}:", *faults]))

@@ -4,6 +4,10 @@ At every step each live token moves to one in-neighbour, tokens that meet become
 at a node without in-links have ended. What is kept of a sample is its fingerprint graph: for each
 node that met one with a smaller id, the smallest node of the group it met first, and the step.
 
+Out of core the graph is cut into destination *blocks*: at every step each block moves the tokens
+that stand in it, and its pages are given back before the next one is read. One block is the whole
+graph in memory. Nothing else differs, so neither do the samples.
+
 The state is the live tokens only. On web graphs walks meet early: about 2 live steps a node
 for a length of 10. Randomness is keyed by (seed, sample, step, node), so a sample is a function
 of the graph, the seed and its number, whoever computes it.
@@ -16,13 +20,16 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and 2.2.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.graph import Graph
+from cocite.store import forget
 
 __all__ = ["MAX_LENGTH", "FingerprintGraph", "Step", "Walker", "walker_bytes"]
 
@@ -45,20 +52,27 @@ class FingerprintGraph:
 
     ``parent`` uint32, NOWHERE (2**32 - 1) for a root; ``label`` uint8, the step of the meeting;
     ``extent`` uint32, for a root the size of its tree, else where the node's subtree begins in its
-    parent's. ``live`` counts the tokens that made each step.
+    parent's. ``live`` counts the tokens that made each step. ``spare`` is scratch, two arrays
+    uint32[nodes], that the walk has no more use for.
     """
 
     parent: NDArray[np.uint32]
     label: NDArray[np.uint8]
     extent: NDArray[np.uint32]
     live: tuple[int, ...]
+    spare: tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
 class Walker:
     """Makes samples of one graph; owns scratch memory, so one for each thread."""
 
-    def __init__(self, graph: Graph, step: Step, length: int, seed: int) -> None:
+    def __init__(
+        self, graph: Graph, step: Step, length: int, seed: int, blocks: Sequence[int] = ()
+    ) -> None:
+        """``blocks`` holds the first node of every block but the first, ascending."""
         self._offsets, self._sources = graph.in_offsets, graph.in_sources
+        cuts = [0, *blocks, graph.nodes]
+        self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
         self._step, self._length, self._seed = step, length, seed
         nodes = graph.nodes
         self._at, self._head, self._arrived, self._owner, self._parent, self._extent = (
@@ -92,7 +106,8 @@ class Walker:
                     np.uint8(step),
                 )
             )
-        return FingerprintGraph(parent, self._label, self._extent, tuple(live))
+        spare = self._arrived, self._owner
+        return FingerprintGraph(parent, self._label, self._extent, tuple(live), spare)
 
     def _advance(
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
@@ -100,12 +115,16 @@ class Walker:
         from cocite.kernels import random, walk
 
         key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), np.uint64(step)))
-        if self._step is Step.UNIFORM:
-            walk.step_uniform(self._offsets, self._sources, at, key, out)
-        else:
-            order = random.empty_order()
-            random.make_order(key, np.uint64(random.order_bits(self._offsets.size - 1)), order)
-            walk.step_argmin(self._offsets, self._sources, at, order, out)
+        order = random.empty_order()
+        random.make_order(key, np.uint64(random.order_bits(self._offsets.size - 1)), order)
+        offsets, sources = self._offsets, self._sources
+        for first, last in self._blocks:
+            if self._step is Step.UNIFORM:
+                walk.step_uniform(offsets, sources, at, key, out, first, last)
+            else:
+                walk.step_argmin(offsets, sources, at, order, out, first, last)
+            if len(self._blocks) > 1:
+                forget(offsets, sources)
 
 
 def walker_bytes(nodes: int) -> int:

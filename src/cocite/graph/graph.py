@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged
+from cocite.errors import Damaged, UsageError
 from cocite.graph.names import NAME_FILES, Names, open_names
 from cocite.store import Store
 
 __all__ = ["DEGREES", "OFFSETS", "SOURCES", "Graph", "GraphInfo"]
 
+_PIECE = 1 << 20
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 
 
@@ -38,6 +39,7 @@ class GraphInfo:
     largest_out_degree_node: str | None
     names: str
     rows: int
+    undirected: bool
     duplicates: int
     self_loops: int
     bad_rows: int
@@ -52,7 +54,9 @@ class Graph:
         try:
             nodes, edges = store.facts["nodes"], store.facts["edges"]
             shapes = {OFFSETS: (nodes + 1,), SOURCES: (edges,), DEGREES: (nodes,)}
-            fine = all(store.manifest.files[name].shape == shapes[name] for name in shapes)
+            fine = type(nodes) is type(edges) is int and all(
+                store.manifest.files[name].shape == shapes[name] for name in shapes
+            )
         except (KeyError, TypeError):
             fine = False
         if not fine:
@@ -119,6 +123,27 @@ class Graph:
         """A checksum of links and names: equal graphs have equal digests."""
         return self._store.manifest.digest(OFFSETS, SOURCES, NAME_FILES)
 
+    def check(self) -> None:
+        """See that offsets ascend and links name nodes, as all that walks them relies on.
+
+        Reads the links once. Raises :class:`~cocite.errors.Damaged`, and
+        :class:`~cocite.errors.UsageError` for a graph without nodes: there is nothing to walk.
+        """
+        if self.nodes == 0:
+            raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
+        offsets, sources = self.in_offsets, self.in_sources
+        fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
+        for low in range(0, offsets.size - 1, _PIECE):
+            piece = offsets[low : low + _PIECE + 1]
+            fine = fine and bool((piece[1:] >= piece[:-1]).all())
+        for low in range(0, sources.size, _PIECE):
+            fine = fine and int(sources[low : low + _PIECE].max()) < self.nodes
+        if not fine:
+            raise Damaged(
+                f"{self.path} is damaged: its links point outside of it. See: cocite verify "
+                f"{self.path}; then make it again"
+            )
+
     def info(self) -> GraphInfo:
         """Count what there is to know at a glance; reads the degrees once."""
         facts = self._store.facts
@@ -138,6 +163,7 @@ class Graph:
                 facts["names"]
             ],
             rows=facts["rows"],
+            undirected=facts["undirected"],
             duplicates=facts["dropped"]["duplicates"],
             self_loops=facts["dropped"]["self_loops"],
             bad_rows=facts["dropped"]["bad_rows"],

@@ -29,7 +29,7 @@ from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import write_names
 from cocite.graph.readers import ParquetInput, ReadOptions, Source, TextInput, clean_text, expand
 from cocite.graph.readers.options import Progress, no_progress
-from cocite.memory import budget, format_size
+from cocite.memory import budget, checked_threads, format_size
 from cocite.store import ArrayWriter, Draft, Entry, Manifest, disk
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ingest"]
 
+_ROWS = 1 << 20
 _OWN_MEMORY = 150 << 20
 """What Python, NumPy, compiled kernels and the pieces in flight take beside DuckDB."""
 
@@ -50,7 +51,7 @@ def ingest(
     nodes: _Paths | None = None,
     delimiter: str = "auto",
     header: str = "auto",
-    columns: Iterable[str | int] = (),
+    columns: str | Iterable[str | int] = (),
     comment: str = "#",
     undirected: bool = False,
     keep_self_loops: bool = False,
@@ -71,8 +72,16 @@ def ingest(
         The directory to make.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too.
-    delimiter, header, columns, comment
-        How to read text; see :class:`~cocite.graph.readers.ReadOptions`. By default found out.
+    delimiter
+        Between columns: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"`` (runs of
+        blanks), or ``"auto"``: found out from the first rows.
+    header
+        Whether the first row holds titles: ``"yes"``, ``"no"`` or ``"auto"``.
+    columns
+        The two columns of a link, source then target, as titles or numbers from 1, such as
+        ``"from,to"`` or ``(2, 1)``; by default the first two.
+    comment
+        The character that begins a comment line, ``""`` for none.
     undirected
         Store every link both ways.
     keep_self_loops
@@ -101,11 +110,14 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    chosen = tuple(map(str, columns))
+    chosen = tuple(columns.split(",") if isinstance(columns, str) else map(str, columns))
+    chosen = tuple(column.strip() for column in chosen)
     if len(chosen) not in (0, 2):
-        raise UsageError(f"columns names {len(chosen)} columns; it takes two, source and target")
+        raise UsageError(
+            f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
+        )
     options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows)
-    memory_limit = budget(memory)
+    memory_limit, cores = budget(memory), checked_threads(threads)
     if memory_limit < 2 * _OWN_MEMORY:
         raise ResourceError(
             f"ingest needs at least {format_size(2 * _OWN_MEMORY)}; found "
@@ -115,11 +127,10 @@ def ingest(
     extra = expand(nodes) if nodes is not None else []
     if [source.path for source in links + extra].count(None) > 1:
         raise UsageError("standard input (-) is named twice, for links and for nodes")
-    with Draft(os.fspath(output), overwrite=overwrite) as draft:
+    with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
-        threads = threads or os.cpu_count() or 1
-        with Tables(work, links + extra, memory_limit - _OWN_MEMORY, threads) as tables:
+        with Tables(work, links + extra, memory_limit - _OWN_MEMORY, cores) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
             facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)
@@ -223,15 +234,16 @@ def _write_links(
             destination, source = destination[keep], source[keep]
             if source.size:
                 last = int(destination[-1])
-                reached = np.arange(next_node, last + 1, dtype=np.uint32)
-                offsets.write(
-                    np.searchsorted(destination, reached).astype(np.uint64) + np.uint64(edges)
-                )
+                for low in range(next_node, last + 1, _ROWS):
+                    reached = np.arange(low, min(low + _ROWS, last + 1), dtype=np.uint32)
+                    begins = np.searchsorted(destination, reached).astype(np.uint64)
+                    offsets.write(begins + np.uint64(edges))
                 next_node = last + 1
                 sources.write(source)
                 add_counts(source, degrees)
                 edges += source.size
-        offsets.write(np.full(nodes + 1 - next_node, edges, np.uint64))
+        for low in range(next_node, nodes + 1, _ROWS):
+            offsets.write(np.full(min(_ROWS, nodes + 1 - low), edges, np.uint64))
     with ArrayWriter(directory / DEGREES, np.uint32) as out:
         out.write(degrees)
     files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}

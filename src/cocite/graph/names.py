@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 import xxhash
@@ -28,10 +30,13 @@ from cocite.store import ArrayWriter, Entry, Store
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
 
-__all__ = ["NAME_FILES", "Names", "open_names", "write_names"]
+__all__ = ["NAME_FILES", "Names", "TextPiece", "open_names", "write_names", "write_text_names"]
 
 NAME_FILES = "names."
 """All files of the names begin so; an index holds copies of them."""
+
+TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
+"""Names in UTF-8, one behind the other, and where each ends."""
 
 _DATA, _BLOCKS = "names.data", "names.blocks"
 _HASHES, _BY_HASH, _BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
@@ -77,8 +82,17 @@ class Names(ABC):
         return self.names(self._with_prefix(prefix, limit))
 
     def nearest(self, name: str, limit: int = 5) -> list[str]:
-        """Names that ``name`` may have meant: those it begins, then the most similar."""
-        found = self.complete(name, limit) if name else []
+        """Names that ``name`` may have meant: itself written otherwise (URL-encoded, blanks as
+        underscores, a scheme before it), those it begins, then the most similar.
+        """
+        spellings = {quote(name, errors="surrogatepass"), unquote(name), name.replace(" ", "_")}
+        spellings |= {
+            quote(name.replace(" ", "_"), errors="surrogatepass"),
+            f"http://{name}",
+            f"https://{name}",
+        }
+        found = sorted(s for s in spellings if s != name and self.find(s) is not None)
+        found += self.complete(name, limit - len(found)) if name else []
         for other in self._similar(name, limit):
             if len(found) < limit and other not in found:
                 found.append(other)
@@ -160,6 +174,7 @@ class TextNames(Names):
 
     def __init__(self, count: int, store: Store) -> None:
         super().__init__(count)
+        self._path = store.path
         self._data = store.array(_DATA)
         self._blocks = store.array(_BLOCKS)
         self._hashes = store.array(_HASHES)
@@ -173,6 +188,8 @@ class TextNames(Names):
         ends = np.empty(wanted.size, np.uint64)
         out = np.empty(64 * wanted.size + 1024, np.uint8)
         needed = decode(self._data, self._blocks, wanted, out, ends)
+        if needed < 0:
+            raise Damaged(f"{self._path}: its names are damaged; see: cocite verify {self._path}")
         if needed > out.size:
             out = np.empty(needed, np.uint8)
             decode(self._data, self._blocks, wanted, out, ends)
@@ -223,10 +240,8 @@ class TextNames(Names):
         from cocite.kernels.names import distances
 
         wanted = name.encode("utf-8", "replace")
-        if not 1 <= len(wanted) <= 64 or not self._count:
-            return []
-        if self._count > _SCAN_LIMIT:
-            # Too many to compare with: those that stand around the place it would have.
+        if not 1 <= len(wanted) <= 64 or self._count > _SCAN_LIMIT:
+            # Too long, or too many to compare: those that stand around the place it would have.
             place = self._first(lambda other: other >= wanted)
             around = range(max(0, place - limit // 2), min(self._count, place + limit))
             return self.names(np.array([self._ranked(rank) for rank in around], np.int64))
@@ -272,17 +287,7 @@ def write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[
                 values.write(piece)
         files[_VALUES] = values.finished
     elif kind == "text":
-        with (
-            ArrayWriter(directory / _DATA, np.uint8) as data,
-            ArrayWriter(directory / _BLOCKS, np.uint64) as blocks,
-            ArrayWriter(directory / _HASHES, np.uint32) as hashes,
-            ArrayWriter(directory / _BY_HASH, np.uint32) as by_hash,
-        ):
-            for keys in tables.sort_hashes(_encode_all(tables, data, blocks)):
-                hashes.write((keys >> np.uint64(32)).astype(np.uint32))
-                by_hash.write((keys & np.uint64(0xFFFFFFFF)).astype(np.uint32))
-        files[_DATA], files[_BLOCKS] = data.finished, blocks.finished
-        files[_HASHES], files[_BY_HASH] = hashes.finished, by_hash.finished
+        files |= write_text_names(directory, tables, map(_joined, tables.text_names()))
         if tables.has_urls():
             with ArrayWriter(directory / _BY_NAME, np.uint32) as by_name:
                 for ids in tables.ids_by_name():
@@ -291,21 +296,47 @@ def write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[
     return files
 
 
+def write_text_names(
+    directory: Path, tables: Tables, pieces: Iterable[TextPiece]
+) -> dict[str, Entry]:
+    """Write text names, given in order of id; ``tables`` sorts their hashes.
+
+    A block's length divides that of every piece but the last. Ids in the order of names, where that
+    is another one, are the caller's.
+    """
+    with (
+        ArrayWriter(directory / _DATA, np.uint8) as data,
+        ArrayWriter(directory / _BLOCKS, np.uint64) as blocks,
+        ArrayWriter(directory / _HASHES, np.uint32) as hashes,
+        ArrayWriter(directory / _BY_HASH, np.uint32) as by_hash,
+    ):
+        for keys in tables.sort_hashes(_encode_all(pieces, data, blocks)):
+            hashes.write((keys >> np.uint64(32)).astype(np.uint32))
+            by_hash.write((keys & np.uint64(0xFFFFFFFF)).astype(np.uint32))
+    writers = {_DATA: data, _BLOCKS: blocks, _HASHES: hashes, _BY_HASH: by_hash}
+    return {name: writer.finished for name, writer in writers.items()}
+
+
+def _joined(names: list[str]) -> TextPiece:
+    encoded = [name.encode() for name in names]
+    ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)))
+    return np.frombuffer(b"".join(encoded), np.uint8), ends
+
+
 def _encode_all(
-    tables: Tables, data: ArrayWriter, blocks: ArrayWriter
+    pieces: Iterable[TextPiece], data: ArrayWriter, blocks: ArrayWriter
 ) -> Iterator[NDArray[np.uint32]]:
     """Front-code all names into the writers; yields their hashes, piece by piece."""
     from cocite.kernels.names import BLOCK, encode
 
     base = 0
-    for names in tables.text_names():
-        encoded = [name.encode() for name in names]
-        text = np.frombuffer(b"".join(encoded), np.uint8)
-        ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)))
-        out = np.empty(text.size + 6 * len(encoded), np.uint8)
-        begins = np.empty(-(-len(encoded) // BLOCK), np.uint64)
+    for text, ends in pieces:
+        out = np.empty(text.size + 6 * ends.size, np.uint8)
+        begins = np.empty(-(-ends.size // BLOCK), np.uint64)
         written = encode(text, ends, out, begins)
         data.write(out[:written])
         blocks.write(begins + np.uint64(base))
         base += written
-        yield np.fromiter(map(_hash, encoded), np.uint32, len(encoded))
+        whole, bounds = text.tobytes(), [0, *ends.tolist()]
+        hashes = (_hash(whole[begin:end]) for begin, end in pairwise(bounds))
+        yield np.fromiter(hashes, np.uint32, ends.size)

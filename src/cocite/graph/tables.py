@@ -97,6 +97,10 @@ class Tables:
     def _execute(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
         try:
             return fetch(self._db.execute(query))
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupt" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
         except duckdb.OutOfMemoryException as error:
             raise ResourceError(
                 f"the links do not fit the memory given, even spilling to disk: {error}. Give "

@@ -5,8 +5,9 @@ A shard file appears under its name when its bytes are on the disk; a small note
 in. Run again with the same settings on the same graph it takes up what is there, and ends
 with the bytes it would have had: samples depend on (graph, measure, length, seed, number) only.
 
-Memory: for each thread one maker and a finished blob that waits for its turn; the graph is
-mapped. The number of threads is lowered until it fits the budget.
+Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
+turn. The number of threads is lowered until that fits the budget; if one thread does not, the
+graph is cut into destination blocks, of which one at a time is in memory (``engine/walk.py``).
 """
 
 from __future__ import annotations
@@ -23,22 +24,24 @@ from typing import Any
 
 import numpy as np
 
-from cocite.engine import MAX_LENGTH
+from cocite.engine import MAX_LENGTH, Walker
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import NAME_FILES
+from cocite.index.room import Room, plan_memory
 from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, shard_file
-from cocite.index.trees import Blob, TreeMaker, blob_words, maker_bytes
+from cocite.index.trees import Blob, TreeMaker, blob_words
 from cocite.measures import Measure, find_measure
-from cocite.memory import available, budget, format_size
+from cocite.memory import budget, checked_threads, format_size
 from cocite.runner import in_order
-from cocite.store import ArrayWriter, Draft, Entry, Manifest, checksum, disk
+from cocite.store import FORMAT_VERSION, ArrayWriter, Draft, Entry, Manifest, checksum, disk
 
 __all__ = ["BuildOptions", "BuildReport", "Estimate", "IndexBuild"]
 
 MAX_SAMPLES = 65_535
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
-_OWN_MEMORY = 150 << 20
+_MOST_SHARDS = 512
+"""Every shard is a mapped file, and a process may open about a thousand."""
 _PLAN, _NOTE = "plan.json", ".json"
 
 Progress = Callable[[int, int], None]
@@ -68,19 +71,15 @@ class BuildOptions:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a build will take: ``bytes`` on disk at most, ``memory``, ``seconds``."""
+    """What a build will take: ``bytes`` on disk at most, ``room``, ``seconds``."""
 
     bytes: int
-    memory: int
+    room: Room
     seconds: float
-    threads: int
     samples_done: int
 
     def __str__(self) -> str:
-        text = (
-            f"{format_size(self.bytes)} on disk, {format_size(self.memory)} of memory on "
-            f"{self.threads} thread{'s' * (self.threads > 1)}, about {format_time(self.seconds)}"
-        )
+        text = f"{format_size(self.bytes)} on disk, {self.room}, about {format_time(self.seconds)}"
         if self.samples_done:
             text += f"; goes on after {self.samples_done} samples that an earlier run finished"
         return text
@@ -117,34 +116,29 @@ class IndexBuild:
         threads: int | None = None,
         memory: str | int | None = None,
         shard: int | None = None,
+        blocks: int | None = None,
         overwrite: bool = False,
         restart: bool = False,
     ) -> None:
-        if graph.nodes == 0:
-            raise UsageError(f"{graph.path} has no nodes: there is nothing to index")
+        graph.check()
         self._graph, self._options, self._restart = graph, options, restart
-        self._draft = Draft(os.fspath(output), overwrite=overwrite, resumable=True)
+        self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
+        if shard is not None and (type(shard) is not int or shard < 1):
+            raise UsageError(f"shard is {shard!r}; it is a number of samples, 1 or more")
         blob = 4 * blob_words(graph.nodes, graph.nodes)
-        self._shard = shard or max(1, min(_SHARD_SAMPLES, _SHARD_BYTES // blob))
-        if shard is not None and shard < 1:
-            raise UsageError(f"shard is {shard}; it is a number of samples, 1 or more")
-        self._threads = self._fit_threads(threads, budget(memory), blob)
-        self._memory = _OWN_MEMORY + self._threads * (maker_bytes(graph.nodes) + blob)
-        self._makers: list[TreeMaker] = []
-
-    def _fit_threads(self, threads: int | None, memory: int, blob: int) -> int:
-        each = maker_bytes(self._graph.nodes) + blob
-        wanted = min(os.cpu_count() or 1, self._options.samples) if threads is None else threads
-        if wanted < 1:
-            raise UsageError(f"threads is {threads}; it is 1 or more")
-        fitting = (memory - _OWN_MEMORY) // each
-        if fitting < 1:
-            raise ResourceError(
-                f"a graph of {self._graph.nodes:,} nodes needs {format_size(_OWN_MEMORY + each)} "
-                f"of memory to index with one thread; {format_size(memory)} may be used and "
-                f"{format_size(available())} are free. Give more with --memory"
+        self._shard = shard or max(
+            1, min(_SHARD_SAMPLES, _SHARD_BYTES // blob), -(-options.samples // (_MOST_SHARDS // 2))
+        )
+        if -(-options.samples // self._shard) > _MOST_SHARDS:
+            least = -(-options.samples // _MOST_SHARDS)
+            raise UsageError(
+                f"shard is {shard}; {options.samples:,} samples take shards of {least} or more, as "
+                f"an index has at most {_MOST_SHARDS} files"
             )
-        return min(wanted, fitting)
+        wanted = min(checked_threads(threads), options.samples)
+        self._room = plan_memory(graph, wanted, budget(memory), blocks)
+        self._makers: list[TreeMaker] = []
+        self._notes: dict[int, dict[str, Any]] = {}
 
     def __enter__(self) -> IndexBuild:
         self._draft.__enter__()
@@ -156,6 +150,12 @@ class IndexBuild:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            kept = self._options.samples - sum(len(shard) for shard in self._missing())
+            error.add_note(
+                f"{kept} of {self._options.samples} samples are kept in {self._draft.path}: repeat "
+                "the command to go on"
+            )
         self._draft.__exit__(kind, error, trace)
 
     # -- what is there, what is to do -------------------------------------------------
@@ -165,6 +165,7 @@ class IndexBuild:
         """Everything that the bytes of the shards depend on, and where they are cut."""
         o = self._options
         return {
+            "format": FORMAT_VERSION,
             "measure": o.measure.name,
             "samples": o.samples,
             "length": o.length,
@@ -183,6 +184,10 @@ class IndexBuild:
             except ValueError:
                 found = None  # killed while writing it: nothing else is there yet
         if found == self._plan and not self._restart:
+            for shard in self._shards():
+                note = self._read_note(shard)
+                if note is not None:
+                    self._notes[shard.start] = note
             return
         if found is not None and not self._restart:
             raise UsageError(_other_plan(self._draft.path, found, self._plan))
@@ -191,65 +196,71 @@ class IndexBuild:
             disk.write(file, json.dumps(self._plan).encode())
             disk.sync_file(file)
 
-    def _note(self, first: int) -> dict[str, Any] | None:
-        """The note of a shard that is finished and whole in size, or None."""
-        name = shard_file(first)
+    def _read_note(self, shard: range) -> dict[str, Any] | None:
+        """The note of a finished shard whose bytes are whole, or None."""
+        name = shard_file(shard.start)
         try:
-            note = json.loads((self._draft.path / (name + _NOTE)).read_bytes())
+            note: dict[str, Any] = json.loads((self._draft.path / (name + _NOTE)).read_bytes())
             entry = Entry.from_json(name, note["entry"])
-            return note if (self._draft.path / name).stat().st_size == entry.nbytes else None
-        except (OSError, ValueError, KeyError):
+            counts = len(note["members"]), len(note["digests"])
+            if checksum(self._draft.path / name, entry) != entry.xxh3_128:
+                return None
+        except (OSError, ValueError, KeyError, TypeError, Damaged):
             return None
+        return note if counts == (len(shard), len(shard)) else None
 
     def _shards(self) -> list[range]:
         total = self._options.samples
         return [range(a, min(a + self._shard, total)) for a in range(0, total, self._shard)]
 
     def _missing(self) -> list[range]:
-        return [shard for shard in self._shards() if self._note(shard.start) is None]
+        return [shard for shard in self._shards() if shard.start not in self._notes]
 
-    def _maker(self) -> TreeMaker:
-        o = self._options
-        return TreeMaker(self._graph, o.measure.step, o.length, o.seed)
+    def _ready_makers(self) -> list[TreeMaker]:
+        o, room, nodes = self._options, self._room, self._graph.nodes
+        if not self._makers:
+            walkers = [
+                Walker(self._graph, o.measure.step, o.length, o.seed, room.cuts)
+                for _ in range(room.threads)
+            ]
+            self._makers = [TreeMaker(walker, nodes, room.keep) for walker in walkers]
+        return self._makers
 
     def estimate(self) -> Estimate:
-        """Size, memory and time, from one pilot sample on this graph (made twice: the first
+        """Size, memory and time, from a pilot sample a thread on this graph (made twice: the first
         compiles the kernels and brings the graph into memory).
         """
-        if not self._makers:
-            self._makers = [self._maker() for _ in range(self._threads)]
-        self._makers[0](0)
+        makers = self._ready_makers()
+        pilots = range(len(makers))
+        size = sum(blob.nbytes for blob in in_order(makers, pilots)) / len(makers)
         begin = time.perf_counter()
-        blob = self._makers[0](0)
-        each = time.perf_counter() - begin
+        for _ in in_order(makers, pilots):
+            pass
+        each = (time.perf_counter() - begin) / len(makers)
         todo = sum(len(shard) for shard in self._missing())
         names = self._name_files().values()
         samples = self._options.samples
-        size = samples * (blob.words.nbytes + 16) + sum(entry.nbytes for entry in names)
+        total = int(samples * (size + 12)) + sum(entry.nbytes for entry in names)
         free = shutil.disk_usage(self._draft.path).free
-        if size * todo / samples > free:
+        if size * todo > free:
             raise ResourceError(
-                f"the index takes about {format_size(size)}; {format_size(free)} are free at "
+                f"the index takes about {format_size(total)}; {format_size(free)} are free at "
                 f"{self._draft.output.parent}. Choose another output, or fewer samples"
             )
-        return Estimate(
-            size, self._memory, each * todo / self._threads, self._threads, samples - todo
-        )
+        return Estimate(total, self._room, each * todo, samples - todo)
 
     # -- the work ----------------------------------------------------------------------
 
     def run(self, progress: Progress = lambda done, total: None) -> BuildReport:
         """Make what is missing and publish; ``progress`` gets samples (done, total)."""
         begin = time.perf_counter()
-        if not self._makers:
-            self._makers = [self._maker() for _ in range(self._threads)]
         missing = self._missing()
         total = self._options.samples
         todo = [sample for shard in missing for sample in shard]
         done = total - len(todo)
         live = 0
         progress(done, total)
-        blobs = in_order(self._makers, todo)
+        blobs = in_order(self._ready_makers(), todo)
         try:
             for shard in missing:
                 for blob in self._write_shard(shard, islice(blobs, len(shard))):
@@ -275,7 +286,8 @@ class IndexBuild:
         members, digests = [], []
         with ArrayWriter(beside, np.uint32) as writer:
             for blob in blobs:
-                writer.write(blob.words)
+                for part in blob.parts:
+                    writer.write(part)
                 members.append(blob.members)
                 digests.append(blob.digest)
                 yield blob
@@ -286,6 +298,7 @@ class IndexBuild:
             disk.sync_file(file)
         disk.rename(beside.with_name(name + _NOTE + ".new"), self._draft.path / (name + _NOTE))
         disk.sync_directory(self._draft.path)
+        self._notes[shard.start] = note
 
     def _name_files(self) -> dict[str, Entry]:
         files = self._graph.store.manifest.files
@@ -297,9 +310,7 @@ class IndexBuild:
         members: list[int] = []
         digests: list[int] = []
         for shard in self._shards():
-            note = self._note(shard.start)
-            if note is None:
-                raise Damaged(f"a finished shard disappeared from {directory}")
+            note = self._notes[shard.start]
             files[shard_file(shard.start)] = Entry.from_json(shard_file(0), note["entry"])
             members += note["members"]
             digests += note["digests"]
@@ -322,7 +333,11 @@ class IndexBuild:
             "samples": o.samples,
             "length": o.length,
             "seed": o.seed,
-            "graph": {"name": graph.path.name, "digest": graph.digest, "edges": graph.edges},
+            "graph": {
+                "name": graph.path.resolve().name,
+                "digest": graph.digest,
+                "edges": graph.edges,
+            },
         }
         return self._draft.publish(Manifest("index", facts, files))
 

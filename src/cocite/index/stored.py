@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged
-from cocite.graph.names import Names, open_names
+from cocite.graph.names import NAME_FILES, Names, open_names
 from cocite.index.trees import blob_words, place_blobs
 from cocite.store import Store
 
@@ -40,6 +40,15 @@ class Shard:
         return len(self.blobs)
 
 
+def damaged(index: StoredIndex, first: int) -> Damaged:
+    """What to raise when a query meets a shard that points outside of itself."""
+    path = index.store.path
+    return Damaged(
+        f"{path / shard_file(first)} is damaged; see: cocite verify {path}. Copy the index again "
+        "from where it was whole, or build it again"
+    )
+
+
 class StoredIndex:
     """The directory of an index. Opening it reads the manifest and maps the shards."""
 
@@ -55,6 +64,9 @@ class StoredIndex:
             self.graph: dict[str, Any] = facts["graph"]
         except KeyError as error:
             raise Damaged(f"{store.path}: the manifest does not say {error}") from error
+        numbers = (self.nodes, self.samples, self.length, self.seed)
+        if not all(type(n) is int and n >= 0 for n in numbers) or type(self.measure) is not str:
+            raise Damaged(f"{store.path}: the manifest's facts are not of their kind")
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
@@ -65,6 +77,11 @@ class StoredIndex:
     def names(self) -> Names:
         """The names of the nodes, from the index's own copy."""
         return open_names(self.store)
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of samples and names: the same wherever the shards are cut."""
+        return self.store.manifest.digest(MEMBERS, DIGESTS, NAME_FILES)
 
     @cached_property
     def shards(self) -> tuple[Shard, ...]:

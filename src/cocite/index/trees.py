@@ -9,7 +9,8 @@ p is the number of nodes that met another one. From ``nodes`` and p everything f
 shard, which is nothing but its samples' blobs one behind the other, needs no table of its own:
 shards of any size hold the same bytes in the same order.
 
-Size: 8.5 bytes a node and sample at most. Memory to make one: that, and 26 bytes a node.
+Size: 8.5 bytes a node and sample at most. Memory to make one: 26.5 bytes a node, and 8.5 for each
+that waits to be written.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.engine import FingerprintGraph, Step, Walker, walker_bytes
-from cocite.graph import Graph
+from cocite.engine import Walker, walker_bytes
 
 __all__ = ["Blob", "TreeMaker", "blob_words", "maker_bytes", "place_blobs"]
 
@@ -31,12 +31,17 @@ _LINE = 16
 
 @dataclass(frozen=True)
 class Blob:
-    """One sample: its words, how many members it has, live tokens a step, XXH3-64."""
+    """One sample: its parts in order, how many members it has, live tokens a step, XXH3-64."""
 
-    words: NDArray[np.uint32]
+    parts: tuple[NDArray[np.uint32], ...]
     members: int
     live: tuple[int, ...]
     digest: int
+
+    @property
+    def nbytes(self) -> int:
+        """Its size on disk."""
+        return sum(part.nbytes for part in self.parts)
 
 
 def blob_words(nodes: int, members: int) -> int:
@@ -56,32 +61,38 @@ def place_blobs(nodes: int, members: Sequence[int]) -> NDArray[np.uint64]:
 
 
 class TreeMaker:
-    """Makes blobs; owns a walker and scratch memory, so one for each thread."""
+    """Makes blobs; owns a walker and scratch memory, so one for each thread.
 
-    def __init__(self, graph: Graph, step: Step, length: int, seed: int) -> None:
-        self._walker = Walker(graph, step, length, seed)
-        self._joined = np.empty(graph.nodes, np.uint8)
+    With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
+    """
+
+    def __init__(self, walker: Walker, nodes: int, keep: bool) -> None:
+        self._walker = walker
+        self._keep = keep
+        self._joined = np.empty(nodes, np.uint8)
 
     def __call__(self, sample: int) -> Blob:
         """The blob of sample number ``sample``."""
         from cocite.kernels import trees
 
-        found: FingerprintGraph = self._walker(sample)
+        found = self._walker(sample)
         nodes = self._joined.size
-        words = np.empty(blob_words(nodes, nodes), np.uint32)
+        position, member = found.spare
         members = int(
-            trees.lay_out(
-                found.parent, found.label, found.extent, words[:nodes], words[nodes:], self._joined
-            )
+            trees.lay_out(found.parent, found.label, found.extent, position, member, self._joined)
         )
-        words = words[: blob_words(nodes, members)]
-        words[nodes + members :] = 0
-        labels = words[nodes + members :].view(np.uint8)
-        trees.pack_labels(self._joined[:members], labels)
-        digest = xxhash.xxh3_64_intdigest(words.view(np.uint8).data)
-        return Blob(words, members, found.live, digest)
+        tail = np.zeros(blob_words(nodes, members) - nodes - members, np.uint32)
+        trees.pack_labels(self._joined[:members], tail.view(np.uint8))
+        parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
+        if self._keep:
+            parts = tuple(part.copy() for part in parts)
+        digest = xxhash.xxh3_64()
+        for part in parts:
+            digest.update(part.view(np.uint8).data)
+        return Blob(parts, members, found.live, digest.intdigest())
 
 
-def maker_bytes(nodes: int) -> int:
-    """The memory that one :class:`TreeMaker` takes, with the blob it makes."""
-    return walker_bytes(nodes) + nodes + 4 * blob_words(nodes, nodes)
+def maker_bytes(nodes: int, keep: bool) -> int:
+    """The memory that one :class:`TreeMaker` takes, with its blob, and one that waits if kept."""
+    blob = 4 * blob_words(nodes, nodes)
+    return walker_bytes(nodes) + nodes + (2 * blob if keep else blob - 8 * nodes)

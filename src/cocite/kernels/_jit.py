@@ -1,5 +1,10 @@
 """How kernels are compiled: one decorator, and the prefetch hint.
 
+Numba's own cache looks at the file of a kernel only, and these inline helpers from other files;
+the compiled code lies in a folder named after a digest of the kernels' source, in the user's cache
+(``XDG_CACHE_HOME``), and a changed helper is a new folder. Where none can be written, kernels
+are compiled for every process.
+
 Unsigned integers need care: Numba promotes ``uint32 op uint32`` to ``uint64`` and
 ``uint64 op int literal`` to ``float64``. Kernels therefore keep their constants typed
 and write the truncation out where 32 bits are meant.
@@ -7,6 +12,9 @@ and write the truncation out where 32 bits are meant.
 
 from __future__ import annotations
 
+import os
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, cast
 
 import numba
@@ -17,14 +25,38 @@ from numba.extending import intrinsic
 __all__ = ["helper", "kernel", "prefetch"]
 
 
+def _cache_folder() -> str:
+    digest = blake2b(f"{numba.__version__}".encode(), digest_size=8)
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "cocite", f"kernels-{digest.hexdigest()}")
+
+
+_CACHE = os.environ.get("NUMBA_CACHE_DIR") or _cache_folder()
+
+
+def _compile(function: Any, **options: Any) -> Any:
+    """Numba's decorator with our cache folder, and without a cache where it cannot be used."""
+    options |= {"nogil": True, "error_model": "numpy"}
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = _CACHE
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except (RuntimeError, OSError):
+        return numba.njit(**options)(function)
+    finally:
+        numba.config.CACHE_DIR = before
+
+
 def kernel(function: Any) -> Any:
     """Compile on first use, cache on disk, release the interpreter lock."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return _compile(function)
 
 
 def helper(function: Any) -> Any:
     """A piece of kernels: always compiled into its caller, which saves passing the arrays."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)
+    return _compile(function, forceinline=True)
 
 
 @intrinsic

@@ -22,8 +22,9 @@ import numpy as np
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels.walk import NOWHERE
 
-__all__ = ["NEVER", "gather", "meeting_times", "top"]
+__all__ = ["DAMAGED", "NEVER", "gather", "meeting_times", "top"]
 
+DAMAGED = -1
 NEVER = np.uint8(255)
 """The meeting time of walks that do not meet."""
 
@@ -39,8 +40,11 @@ def _label(words: Any, labels: Any, place: Any) -> Any:
 
 
 @kernel
-def meeting_times(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> None:
-    """tau(first, second) in every sample of a shard, NEVER if none; ``out``: uint8[samples]."""
+def meeting_times(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> Any:
+    """tau(first, second) in every sample of a shard, NEVER if none; ``out``: uint8[samples].
+
+    Returns whether the shard is sound.
+    """
     for sample in range(blobs.shape[0]):
         positions, labels = blobs[sample, 0], blobs[sample, 2]
         low = words[positions + np.uint64(first)]
@@ -50,6 +54,8 @@ def meeting_times(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> 
             continue
         if low > high:
             low, high = high, low
+        if high >= np.uint32(blobs[sample, 3]):
+            return False
         largest = _ZERO32
         place = np.uint32(low + _ONE32)
         while place <= high:
@@ -60,6 +66,7 @@ def meeting_times(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> 
             place = np.uint32(place + _ONE32)
         if place > high:
             out[sample] = np.uint8(largest)
+    return True
 
 
 @helper
@@ -80,8 +87,10 @@ def gather(
 
     ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square.
     ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with
-    one, ``count`` is how many there are so far. Returns the new count.
+    one, ``count`` is how many there are so far. Returns the new count, or DAMAGED if the shard
+    points outside of itself: its content is not verified at opening, so it is on the way.
     """
+    nodes = np.uint32(sums.shape[0])
     for sample in range(blobs.shape[0]):
         prefetch(words, blobs[sample, 0] + np.uint64(node))
     for sample in range(blobs.shape[0]):
@@ -94,24 +103,34 @@ def gather(
         if place == NOWHERE:
             continue
         members, labels = blobs[sample, 1], blobs[sample, 2]
+        end = np.uint32(blobs[sample, 3])
+        if place >= end:
+            return DAMAGED
         largest = _ZERO32
         at = place
         while True:
             label = _label(words, labels, at)
             if label == _ZERO32:
                 break
+            if at == _ZERO32:
+                return DAMAGED
             largest = max(largest, label)
             at = np.uint32(at - _ONE32)
-            count = _add(words[members + np.uint64(at)], largest, weights, sums, used, count)
+            member = words[members + np.uint64(at)]
+            if member >= nodes:
+                return DAMAGED
+            count = _add(member, largest, weights, sums, used, count)
         largest = _ZERO32
-        end = np.uint32(blobs[sample, 3])
         at = np.uint32(place + _ONE32)
         while at < end:
             label = _label(words, labels, at)
             if label == _ZERO32:
                 break
             largest = max(largest, label)
-            count = _add(words[members + np.uint64(at)], largest, weights, sums, used, count)
+            member = words[members + np.uint64(at)]
+            if member >= nodes:
+                return DAMAGED
+            count = _add(member, largest, weights, sums, used, count)
             at = np.uint32(at + _ONE32)
     return count
 
@@ -141,15 +160,17 @@ def _sift_down(heap: Any, size: Any, sums: Any) -> None:
 
 
 @kernel
-def top(sums: Any, used: Any, count: Any, floor: Any, nodes: Any, best: Any) -> Any:
+def top(sums: Any, used: Any, count: Any, grain: Any, floor: Any, nodes: Any, best: Any) -> Any:
     """The best hits of what was gathered, best first; sets the sums back to 0.
 
-    ``nodes`` uint32[k] and ``best`` uint64[k, 2] receive them; only sums of at least ``floor``
-    count. Returns how many there are. A heap of k: O(count log k) at worst, near O(count) mostly.
+    A sum counts in whole grains, rint(sum * ``grain``): what differs by less is equal. ``nodes``
+    uint32[k] and ``best`` uint64[k, 2] (grains, squares) receive the hits of at least ``floor``
+    grains. Returns how many there are. A heap of k: O(count log k) at worst, near O(count) mostly.
     """
     size = 0
     for i in range(count):
         node = used[i]
+        sums[node, 0] = np.uint64(np.rint(np.float64(sums[node, 0]) * grain))
         if sums[node, 0] < floor:
             continue
         if size < nodes.size:

@@ -64,22 +64,29 @@ def encode(text: Any, ends: Any, out: Any, blocks: Any) -> Any:
 
 
 @helper
+def _varint(data: Any, at: Any) -> Any:
+    """(value, end) of the varint at ``at``; a value beyond any name if it has no end."""
+    value, shift = 0, 0
+    while at < data.size and shift < 28:
+        byte = np.int64(data[at])
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+    return _ROOM, at
+
+
+@helper
 def _next_name(data: Any, at: Any, name: Any) -> Any:
-    """Decode the entry at ``at`` over the name before it: (end of entry, name's length)."""
-    shared, shift = 0, 0
-    while data[at] >= 128:
-        shared |= np.int64(data[at] & 127) << shift
-        shift += 7
-        at += 1
-    shared |= np.int64(data[at]) << shift
-    at += 1
-    rest, shift = 0, 0
-    while data[at] >= 128:
-        rest |= np.int64(data[at] & 127) << shift
-        shift += 7
-        at += 1
-    rest |= np.int64(data[at]) << shift
-    at += 1
+    """Decode the entry at ``at`` over the name before it: (end of entry, name's length).
+
+    The length is negative if the entry reaches outside of the data: it is damaged.
+    """
+    shared, at = _varint(data, at)
+    rest, at = _varint(data, at)
+    if shared + rest >= _ROOM or at + rest > data.size:
+        return at, -1
     for j in range(rest):
         name[shared + j] = data[at + j]
     return at + rest, shared + rest
@@ -89,8 +96,8 @@ def _next_name(data: Any, at: Any, name: Any) -> Any:
 def decode(data: Any, blocks: Any, ids: Any, out: Any, ends: Any) -> Any:
     """Write the names of ``ids`` one behind the other; ``ends[i]`` is where name i ends.
 
-    Returns the bytes needed. Names beyond ``out.size`` are measured but not written: call
-    again with more room.
+    Returns the bytes needed, or -1 for damaged data. Names beyond ``out.size`` are measured but not
+    written: call again with more room.
     """
     name = np.empty(_ROOM, np.uint8)
     at = 0
@@ -99,6 +106,8 @@ def decode(data: Any, blocks: Any, ids: Any, out: Any, ends: Any) -> Any:
         size = 0
         for _ in range(np.int64(ids[i]) % BLOCK + 1):
             place, size = _next_name(data, place, name)
+            if size < 0:
+                return -1
         if at + size <= out.size:
             for j in range(size):
                 out[at + j] = name[j]
@@ -130,6 +139,9 @@ def distances(data: Any, blocks: Any, count: Any, wanted: Any, out: Any) -> None
         if node % BLOCK == 0:
             place = np.int64(blocks[node // BLOCK])
         place, length = _next_name(data, place, name)
+        if length < 0:
+            out[node:count] = _FAR
+            return
         plus, minus, score = ~_ZERO, _ZERO, size
         for j in range(length):
             equal = masks[_lower(name[j])]

@@ -18,7 +18,8 @@ Cost: a live token costs one step; tokens that met, or whose walk ended, cost no
 any more. ``step_argmin`` scans the in-links, O(d), or where d is large walks
 the order from its smallest place and tests membership, O(2**bits / d * log d). Both find
 the same argmin. Each loop works on batches of 64 tokens in stages, with the cache lines of
-the next stage asked for ahead, so that cache misses overlap.
+the next stage asked for ahead, so that cache misses overlap. A step may go over destination
+blocks one after another, each moving the tokens that stand in it: the order does not matter.
 
 Source: 001, sections 2.1.3 (Algorithm 2) and 2.2.3.
 """
@@ -60,26 +61,35 @@ def start(at: Any, head: Any, parent: Any, label: Any, extent: Any) -> None:
 
 
 @kernel
-def step_uniform(in_offsets: Any, in_sources: Any, at: Any, key: Any, out: Any) -> None:
-    """Move each token at ``at`` to a uniformly drawn in-neighbour; ``out``: uint32[at.size]."""
-    link = np.empty(_BATCH, np.uint64)
-    size = at.size
-    for lo in range(0, size, _BATCH):
-        hi = min(lo + _BATCH, size)
-        for i in range(hi, min(hi + _BATCH, size)):
+def step_uniform(
+    in_offsets: Any, in_sources: Any, at: Any, key: Any, out: Any, first: Any, last: Any
+) -> None:
+    """Move each token at a node of the block [first, last) to a uniformly drawn in-neighbour.
+
+    ``out`` uint32[at.size] is written for the tokens of the block only.
+    """
+    size, width = at.size, np.uint32(last - first)
+    batch, link = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.uint64)
+    count = 0
+    for i in range(size):
+        if np.uint32(at[i] - first) < width:
+            batch[count] = i
+            count += 1
             prefetch(in_offsets, np.uint64(at[i]))
-        for i in range(lo, hi):
-            node = np.uint64(at[i])
-            first = in_offsets[node]
-            degree = in_offsets[node + _ONE64] - first
+        if count < _BATCH and i + 1 < size:
+            continue
+        for j in range(count):
+            node = np.uint64(at[batch[j]])
+            begin = in_offsets[node]
+            degree = in_offsets[node + _ONE64] - begin
             if degree == _ZERO64:
-                link[i - lo] = _ENDED
+                link[j] = _ENDED
             else:
-                link[i - lo] = first + pick(draw(key, node), degree)
-                prefetch(in_sources, link[i - lo])
-        for i in range(lo, hi):
-            chosen = link[i - lo]
-            out[i] = NOWHERE if chosen == _ENDED else in_sources[chosen]
+                link[j] = begin + pick(draw(key, node), degree)
+                prefetch(in_sources, link[j])
+        for j in range(count):
+            out[batch[j]] = NOWHERE if link[j] == _ENDED else in_sources[link[j]]
+        count = 0
 
 
 @helper
@@ -116,28 +126,38 @@ def _argmin_by_scan(in_sources: Any, first: Any, last: Any, order: Any) -> Any:
 
 
 @kernel
-def step_argmin(in_offsets: Any, in_sources: Any, at: Any, order: Any, out: Any) -> None:
-    """Move each token to its in-neighbour with the smallest place in ``order``."""
-    size = at.size
+def step_argmin(
+    in_offsets: Any, in_sources: Any, at: Any, order: Any, out: Any, first: Any, last: Any
+) -> None:
+    """Move each token at a node of the block [first, last) to its in-neighbour with the smallest
+    place in ``order``; ``out`` as for ``step_uniform``.
+    """
+    size, width = at.size, np.uint32(last - first)
     words = np.uint64(order[0]) + _ONE64
-    for lo in range(0, size, _BATCH):
-        hi = min(lo + _BATCH, size)
-        for i in range(hi, min(hi + _BATCH, size)):
+    batch = np.empty(_BATCH, np.int64)
+    count = 0
+    for i in range(size):
+        if np.uint32(at[i] - first) < width:
+            batch[count] = i
+            count += 1
             prefetch(in_offsets, np.uint64(at[i]))
-        for i in range(lo, hi):
-            prefetch(in_sources, in_offsets[np.uint64(at[i])])
-        for i in range(lo, hi):
-            node = np.uint64(at[i])
-            first, last = in_offsets[node], in_offsets[node + _ONE64]
-            degree = last - first
+        if count < _BATCH and i + 1 < size:
+            continue
+        for j in range(count):
+            prefetch(in_sources, in_offsets[np.uint64(at[batch[j]])])
+        for j in range(count):
+            node = np.uint64(at[batch[j]])
+            begin, end = in_offsets[node], in_offsets[node + _ONE64]
+            degree = end - begin
             if degree == _ZERO64:
-                out[i] = NOWHERE
+                out[batch[j]] = NOWHERE
             elif degree == _ONE64:
-                out[i] = in_sources[first]
+                out[batch[j]] = in_sources[begin]
             elif degree * degree > _SEARCH_FACTOR * words:
-                out[i] = _argmin_by_search(in_sources, first, last, order)
+                out[batch[j]] = _argmin_by_search(in_sources, begin, end, order)
             else:
-                out[i] = _argmin_by_scan(in_sources, first, last, order)
+                out[batch[j]] = _argmin_by_scan(in_sources, begin, end, order)
+        count = 0
 
 
 @kernel

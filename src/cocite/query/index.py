@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from functools import cached_property, lru_cache
@@ -17,7 +16,7 @@ from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.query.pair import similarity
 from cocite.query.related import find_related
-from cocite.query.scores import ONE, Score, scores_of, weights_of
+from cocite.query.scores import GRAINS, Score, scores_of, weights_of
 
 __all__ = ["DEFAULT_DECAY", "DEFAULT_K", "Hit", "Index", "Score", "build", "open_index"]
 
@@ -34,8 +33,14 @@ class Hit(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _weights(decay: float) -> NDArray[np.uint64]:
+def _cached_weights(decay: float) -> NDArray[np.uint64]:
     return weights_of(decay)
+
+
+def _weights(decay: float) -> NDArray[np.uint64]:
+    if not isinstance(decay, int | float):
+        raise UsageError(f"decay is {decay!r}; it is a number between 0 and 1")
+    return _cached_weights(decay)
 
 
 class Index:
@@ -120,7 +125,7 @@ class Index:
         k
             How many hits at most, 1 or more.
         min_score
-            The least score of a hit; nodes whose estimate is 0 are never hits.
+            The least score of a hit, itself included; nodes whose score is 0 are never hits.
         decay
             The factor a step, in (0, 1).
 
@@ -136,11 +141,11 @@ class Index:
         """
         if not isinstance(k, int | np.integer) or k < 1:
             raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
-        if not 0 <= min_score <= 1:
+        if not isinstance(min_score, int | float) or not 0 <= min_score <= 1:
             raise UsageError(f"min_score is {min_score!r}; it is a number from 0 to 1")
-        floor = max(1, math.ceil(min_score * self.samples * ONE))
-        ids, sums = find_related(self._stored, self.nodes.id(node), int(k), _weights(decay), floor)
-        scores, errors = scores_of(sums, self.samples)
+        floor = max(1, round(min_score * GRAINS))
+        ids, best = find_related(self._stored, self.nodes.id(node), int(k), _weights(decay), floor)
+        scores, errors = scores_of(best[:, 0], best[:, 1], self.samples)
         return list(map(Hit, self.nodes.names(ids), scores, errors))
 
 
@@ -164,6 +169,7 @@ def build(
     threads: int | None = None,
     memory: str | int | None = None,
     shard: int | None = None,
+    blocks: int | None = None,
     overwrite: bool = False,
     restart: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -183,14 +189,17 @@ def build(
     length
         Steps of a walk, 1 to 15.
     seed
-        Equal seeds give equal indexes, whatever the threads, memory and shards.
+        Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
     threads, memory
         By default all cores, and half of the memory that is available.
     shard
         Samples written between two points at which a build can resume; by default 16, fewer for
         large graphs.
+    blocks
+        Cut the graph into so many blocks, one of which is in memory at a time; by default as many
+        as the memory needs, mostly one.
     overwrite
-        Replace ``output`` if it is a store; the old one answers until the new one is whole.
+        Replace ``output`` if it is an index; the old one answers until the new one is whole.
     restart
         Throw away an unfinished build with other settings.
     progress
@@ -212,6 +221,7 @@ def build(
         threads=threads,
         memory=memory,
         shard=shard,
+        blocks=blocks,
         overwrite=overwrite,
         restart=restart,
     ) as work:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
+from cocite.index.stored import damaged
 from cocite.query.scores import ONE, Score, score_of
 
 __all__ = ["meeting_times", "similarity"]
@@ -17,13 +18,10 @@ def meeting_times(index: StoredIndex, first: int, second: int) -> NDArray[np.uin
 
     times = np.empty(index.samples, np.uint8)
     for shard in index.shards:
-        lookup.meeting_times(
-            shard.words,
-            shard.blobs,
-            np.uint32(first),
-            np.uint32(second),
-            times[shard.first : shard.first + shard.samples],
-        )
+        out = times[shard.first : shard.first + shard.samples]
+        nodes = np.uint32(first), np.uint32(second)
+        if not lookup.meeting_times(shard.words, shard.blobs, *nodes, out):
+            raise damaged(index, shard.first)
     return times
 
 

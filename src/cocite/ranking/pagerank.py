@@ -116,8 +116,7 @@ def pagerank(
         raise UsageError(f"damping is {damping!r}; it is a number between 0 and 1, both excluded")
     if precision not in ("single", "double"):
         raise UsageError(f"precision is {precision!r}; it is single or double")
-    if graph.nodes == 0:
-        raise UsageError(f"{graph.path} has no nodes: there is nothing to rank")
+    graph.check()
     try:
         mode = Dangling(dangling)
     except ValueError:

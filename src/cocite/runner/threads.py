@@ -1,7 +1,8 @@
 """Run many items on a few workers, and hand the results over in the order of the items.
 
 Each worker owns scratch memory, so there are as many workers as threads, and an item takes
-whichever is free. At most one finished result a worker waits for its turn, which bounds memory.
+whichever is free. One more item is begun than there are workers, so at most that many results
+wait for their turn, which bounds memory.
 Kernels release the interpreter lock; one worker runs without any thread.
 """
 
@@ -43,7 +44,7 @@ def in_order(workers: Sequence[Callable[[T], R]], items: Iterable[T]) -> Iterato
     try:
         for item in items:
             waiting.append(pool.submit(run, item))
-            if len(waiting) > 2 * len(workers) - 1:
+            if len(waiting) > len(workers):
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

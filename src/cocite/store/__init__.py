@@ -3,8 +3,19 @@
 This room knows nothing of graphs or indexes. The format is specified in ``FORMAT.md``.
 """
 
-from cocite.store.arrays import ArrayWriter, Entry, checksum, map_array
+from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
 from cocite.store.draft import Draft
-from cocite.store.manifest import Manifest, Store, kind_of
+from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
 
-__all__ = ["ArrayWriter", "Draft", "Entry", "Manifest", "Store", "checksum", "kind_of", "map_array"]
+__all__ = [
+    "FORMAT_VERSION",
+    "ArrayWriter",
+    "Draft",
+    "Entry",
+    "Manifest",
+    "Store",
+    "checksum",
+    "forget",
+    "kind_of",
+    "map_array",
+]

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from cocite.errors import Damaged
 from cocite.store import disk
 
-__all__ = ["ArrayWriter", "Entry", "checksum", "map_array", "open_regular"]
+__all__ = ["ArrayWriter", "Entry", "checksum", "forget", "map_array", "open_regular"]
 
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
@@ -94,7 +94,7 @@ class ArrayWriter:
         """Append ``piece``, converted to the array's dtype if that loses nothing."""
         array = np.asarray(piece)
         if array.dtype != self.dtype:
-            array = array.astype(self.dtype, casting="same_kind")
+            array = array.astype(self.dtype, casting="safe")
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         for low in range(0, len(data), _CHUNK):
             disk.write(self._file, data[low : low + _CHUNK])
@@ -159,6 +159,21 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
     finally:
         os.close(descriptor)
     return np.frombuffer(view, entry.dtype).reshape(entry.shape)
+
+
+def forget(*arrays: NDArray[Any]) -> None:
+    """Give back the memory of mapped arrays: the pages stay in the system's cache, not in ours.
+
+    An array that is not a view of a mapped file is left alone.
+    """
+    for array in arrays:
+        base: Any = array
+        while isinstance(base, np.ndarray):
+            base = base.base
+        if isinstance(base, memoryview):
+            base = base.obj
+        if isinstance(base, mmap.mmap):
+            base.madvise(mmap.MADV_DONTNEED)
 
 
 def checksum(path: Path, entry: Entry) -> str:

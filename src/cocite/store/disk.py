@@ -18,10 +18,18 @@ from typing import BinaryIO
 from cocite.errors import ResourceError
 from cocite.memory import format_size
 
-__all__ = ["exchange", "remove_tree", "rename", "sync_directory", "sync_file", "write"]
+__all__ = [
+    "exchange",
+    "remove_tree",
+    "rename",
+    "rename_new",
+    "sync_directory",
+    "sync_file",
+    "write",
+]
 
 _AT_FDCWD = -100
-_RENAME_EXCHANGE = 2
+_RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
 
 
 def write(file: BinaryIO, data: bytes | memoryview) -> None:
@@ -57,21 +65,39 @@ def rename(source: Path, target: Path) -> None:
     os.replace(source, target)
 
 
+def rename_new(source: Path, target: Path) -> None:
+    """Give ``source`` the name ``target``, which must be free: else FileExistsError."""
+    if not _renameat2(source, target, _RENAME_NOREPLACE):
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        os.rename(source, target)
+
+
 def exchange(first: Path, second: Path) -> None:
-    """Swap two names at once (Linux ``renameat2``), so that neither is ever missing.
+    """Swap two names at once, so that neither is ever missing.
 
     Where the system has no such call the swap is three renames, and a process killed between
     them leaves the old directory under ``second``'s name with ``.old`` behind it.
     """
-    swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if swap is not None:
-        names = os.fsencode(first), os.fsencode(second)
-        if swap(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) == 0:
-            return
-    aside = second.with_name(second.name + ".old")
-    rename(second, aside)
-    rename(first, second)
-    rename(aside, first)
+    if not _renameat2(first, second, _RENAME_EXCHANGE):
+        aside = second.with_name(second.name + ".old")
+        remove_tree(aside)
+        rename(second, aside)
+        rename(first, second)
+        rename(aside, first)
+
+
+def _renameat2(first: Path, second: Path, flags: int) -> bool:
+    """Linux's call; False where the system or its file system does not have it."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    if call(_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), flags) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(first), None, str(second))
 
 
 def remove_tree(path: Path) -> None:

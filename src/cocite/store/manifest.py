@@ -16,7 +16,7 @@ from typing import Any
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged, NotAStore, WrongFormat
+from cocite.errors import Busy, Damaged, NotAStore, StoreError, WrongFormat
 from cocite.store import disk
 from cocite.store.arrays import Entry, checksum, map_array, open_regular
 
@@ -25,6 +25,7 @@ __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1
 _MAX_MANIFEST = 1 << 24
+_TRIES = 100
 
 
 @dataclass(frozen=True)
@@ -94,16 +95,35 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Store:
-    """An opened directory: its manifest, and its arrays when they are asked for."""
+    """An opened directory: its manifest, and all its arrays, mapped."""
 
     path: Path
     manifest: Manifest
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, path: str | Path, kind: str) -> Store:
-        """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`."""
+        """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`.
+
+        Everything is mapped at once, and again if another directory took the name meanwhile: what
+        is open is one generation, and stays so when it is replaced.
+        """
         directory = Path(path)
-        return cls(directory, Manifest.read(directory, kind))
+        for attempt in range(_TRIES):
+            before = _identity(directory)
+            try:
+                manifest = Manifest.read(directory, kind)
+                arrays = {
+                    name: map_array(directory / name, entry)
+                    for name, entry in manifest.files.items()
+                }
+            except StoreError:
+                if _identity(directory) == before or attempt + 1 == _TRIES:
+                    raise
+                continue
+            if _identity(directory) == before:
+                return cls(directory, manifest, arrays)
+        raise Busy(f"{directory} is replaced again and again; try later")
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -117,9 +137,9 @@ class Store:
 
     def array(self, name: str) -> NDArray[Any]:
         """Map the array ``name``."""
-        if name not in self.manifest.files:
+        if name not in self.arrays:
             raise Damaged(f"{self.path} has no {name} in its manifest")
-        return map_array(self.path / name, self.manifest.files[name])
+        return self.arrays[name]
 
     def has(self, name: str) -> bool:
         """Whether the store holds the array ``name``."""
@@ -135,6 +155,15 @@ class Store:
         if found != entry.xxh3_128:
             return f"{self.path / name} has checksum {found}; the manifest says {entry.xxh3_128}"
         return None
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    """Tells one directory of a name from the next: None if there is none."""
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _read(path: Path) -> bytes:
@@ -159,17 +188,18 @@ def kind_of(path: str | Path) -> str | None:
         return None
 
 
-_MAKERS = {"graph": "cocite ingest LINKS -o {}", "index": "cocite index GRAPH -o {}"}
-
-
 def _not_a_store(directory: Path, kind: str) -> str:
-    if not directory.exists():
-        found = "does not exist"
-    elif directory.is_dir():
-        found = f"has no {MANIFEST}: it is no {kind}, or was never finished"
-    else:
-        found = f"is a file, not a stored {kind}"
-    return f"{directory} {found}. To make one: {_MAKERS[kind].format(directory)}"
+    if directory.name and directory.with_name(directory.name + ".building").is_dir():
+        return (
+            f"{directory} is not finished: it is being built, or its build was interrupted. Repeat "
+            "the command that began it to go on"
+        )
+    if not os.path.lexists(directory):
+        maker = "cocite ingest LINKS" if kind == "graph" else "cocite index GRAPH"
+        return f"{directory} does not exist. To make a stored {kind}: {maker} -o {directory}"
+    if directory.is_dir():
+        return f"{directory} has no {MANIFEST}: it is no stored {kind}"
+    return f"{directory} is a file; a stored {kind} is a directory"
 
 
 def _wrong_kind(directory: Path, found: str, kind: str) -> str:

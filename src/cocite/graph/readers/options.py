@@ -42,6 +42,10 @@ class ReadOptions:
             raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
         if len(self.comment) > 1 or not self.comment.isascii():
             raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
+        if self.header == "no" and not all(map(str.isdecimal, self.columns)):
+            raise UsageError(
+                f"columns {','.join(self.columns)} are titles, but header is no; number them from 1"
+            )
         if len(set(self.columns)) != len(self.columns):
             raise UsageError(f"columns {','.join(self.columns)} names one column twice")
 

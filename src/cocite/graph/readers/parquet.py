@@ -56,6 +56,12 @@ def read_parquet(
     described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
     types = {str(row[0]): str(row[1]) for row in described}
     chosen = _choose(source, list(types), wanted, options)
+    odd = [name for name in chosen if types[name] not in _INTEGERS and types[name] != "VARCHAR"]
+    if odd:
+        raise InputError(
+            f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes are integers or text. "
+            "Convert it, or choose others with --columns"
+        )
     found = ParquetInput(source.label, chosen)
     found.integers = all(types[name] in _INTEGERS for name in chosen) and not _run(
         connection,

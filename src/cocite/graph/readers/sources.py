@@ -121,6 +121,12 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
     if isinstance(inputs, str | os.PathLike):
         inputs = [inputs]
     sources: list[Source] = []
+    inputs = list(inputs)
+    if not all(isinstance(entry, str | os.PathLike) for entry in inputs):
+        raise UsageError(
+            "inputs are paths of files; to store pairs that are in memory, write them to a file "
+            "first, one link a line"
+        )
     for name in [os.fspath(entry) for entry in inputs]:
         if name == "-":
             sources.append(Source(None))

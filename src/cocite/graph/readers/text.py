@@ -5,7 +5,7 @@ What is not given is found out from the first lines (after comments and blank on
 * delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all of them into the
   same number of columns, two at least (comma first for ``.csv``);
 * header: the first line, if the columns taken have well-known titles (``source``, ``to``, ...),
-  or if all lines below it hold integers there and it does not;
+  or if it has text above a column of numbers;
 * columns: the first two.
 
 A file of nodes is one name a line, or a table if tabs (commas in ``.csv``) cut it into columns.
@@ -38,9 +38,9 @@ _SAMPLE_LINES = 100
 _KEPT_EXAMPLES = 5
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _TITLES = frozenset(
-    {"source", "target", "src", "dst", "dest", "destination", "from", "to", "start", "end"}
-    | {"head", "tail", "citing", "cited", "node", "node1", "node2", "id", "name", "label", "page"}
-    | {"url", "link", "title", "linksource", "linktarget", "fromnodeid", "tonodeid", "u", "v"}
+    {"source", "target", "src", "dst", "dest", "destination", "from", "to"}
+    | {"citing", "cited", "node", "node1", "node2", "id", "name", "label", "page"}
+    | {"url", "link", "title", "linksource", "linktarget", "fromnodeid", "tonodeid"}
     | {f"{end}_{what}" for end in ("from", "to") for what in ("id", "node", "page", "url")}
     | {f"{end}_{what}" for end in ("source", "target") for what in ("id", "node", "page", "url")}
     | {"src_id", "dst_id"}
@@ -62,14 +62,19 @@ class TextInput:
     bad_rows: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     integers: bool = True
+    first: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """One line for people."""
         kind = {"space": "blank-separated"}.get(self.delimiter, f"{self.delimiter}-separated")
         text = f"{self.file}: {kind}, {'a header' if self.header else 'no header'}"
+        if self.comments:
+            text += f", {self.comments:,} comment line{'s' * (self.comments > 1)}"
         if len(self.taken) == 2 and (self.columns > 2 or self.taken != (0, 1)):
             first, second = (i + 1 for i in self.taken)
             text += f", {self.columns} columns of which {first} and {second} are the link"
+        if self.first and not self.integers:  # titles could be mistaken for names: show them
+            text += f"; the first link is {' -> '.join(self.first)}"
         return text
 
 
@@ -196,6 +201,8 @@ class _Cleaner:
         found.header = options.header == "yes" or (
             options.header == "auto" and (bool(_named(options)) or _has_header(rows, taken))
         )
+        if rows and options.header == "auto" and not found.header and len(taken) == 2:
+            found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
         rules[k.QUOTES] = found.delimiter in ("comma", "semicolon")
@@ -292,11 +299,16 @@ def _has_header(rows: list[list[str]], taken: tuple[int, ...]) -> bool:
         return False
     first = [rows[0][i].strip() for i in taken]
     titled = all(title.lower().lstrip("_") in _TITLES for title in first)
-    if titled and len(rows[0]) > 1:  # a single word may be the name of a node
+    names = {row[i].strip() for row in rows[1:] for i in taken if len(row) > i}
+    if titled and len(rows[0]) > 1 and not names & set(first):  # a node may be called "source"
         return True
-    below = [row[i].strip() for row in rows[1:] for i in taken if len(row) > i]
-    return bool(below) and all(map(str.isdecimal, below)) and not any(map(_numeric, first))
+    # Text above a column of numbers, in whichever column: a title.
+    for i, title in enumerate(rows[0]):
+        below = [row[i].strip() for row in rows[1:] if len(row) > i]
+        if below and all(map(_numeric, below)) and not _numeric(title.strip()):
+            return True
+    return False
 
 
 def _numeric(text: str) -> bool:
-    return text.lstrip("+-").isdecimal()
+    return re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", text) is not None

@@ -1,0 +1,73 @@
+"""``cocite generate``: graphs that are made, not read."""
+
+from __future__ import annotations
+
+import click
+
+from cocite.cli.options import format_option, overwrite_option
+from cocite.cli.progress import Stages
+
+__all__ = ["generate"]
+
+
+@click.group()
+def generate() -> None:
+    """Make a graph of any size, for trying things out at that size."""
+
+
+@generate.command()
+@click.option("--nodes", type=int, required=True, metavar="N", help="How many pages.")
+@click.option("--links", type=int, required=True, metavar="M", help="How many links, exactly.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="S",
+    help="Which of the graphs of that size.",
+)
+@click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
+@click.option(
+    "--labels",
+    metavar="FILE",
+    help="A file to write: each page's name, a tab, and its topic, a leaf of a tree.",
+)
+@click.option(
+    "--names",
+    type=click.Choice(["text", "integers"]),
+    default="text",
+    show_default=True,
+    help="How to name pages: like URLs, or by number, which takes no room.",
+)
+@overwrite_option
+@format_option
+def web(
+    nodes: int,
+    links: int,
+    seed: int,
+    output: str,
+    labels: str | None,
+    names: str,
+    overwrite: bool,
+    form: str,
+) -> None:
+    """Make a web-like graph: hosts, sections, templated pages, topics.
+
+    In-degrees have a heavy tail, most links stay inside a host, and hosts of one topic link to each
+    other. Equal nodes, links and seed give equal bytes. Memory does not grow with the links.
+    """
+    from cocite.cli.info import print_graph
+    from cocite.graph.generate import generate_web
+
+    with Stages({"linking": "links", "naming": "pages"}) as stages:
+        graph = generate_web(
+            output,
+            nodes=nodes,
+            links=links,
+            seed=seed,
+            names=names,
+            labels=labels,
+            overwrite=overwrite,
+            progress=stages,
+        )
+    print_graph(graph, form)

@@ -1,0 +1,349 @@
+"""A web-like graph from a hash: the in-links of any page, without its neighbours' help.
+
+A *host* is a range of ids, cut into *sections* of 8 to 256 pages, each into *runs* of 1 to 32. The
+first page of a section is its index; the first of a host, its front. Of every page
+
+    in-degree    max(1, floor(boost * law(u))), at most the host's pages (unless a front page)
+                 law(u) = 0.78 * u ** (-1 / alpha), u uniform; one u for a whole run
+    sources      a window of consecutive pages of the host that begins at the section's index, at
+                 a place in the section, at the front page, or at the page before; one window for
+                 a whole run, in which quiet pages, which link to nothing, are passed over
+    outside      half of a front page's in-links, a tenth of some indexes', one of few others':
+                 from hosts of the same topic, one page each, any host if those are used up
+    anywhere     as many evenly spread links as are missing to the exact total
+
+So the pages of a run have the same in-links but for themselves, as pages made from one template
+have, and pages that one index lists share it: that is what makes reversed walks meet early.
+
+Everything is ``draw(key, node)`` with a key for each question (``KEYS``), so pieces of any size
+hold the same links. Laws come as tables: a level for every halving of u, CELLS linear cells in it.
+
+Cost: about 20 ns a page for its in-degree, 20 to 40 ns a link.
+
+Source: copying as the cause of heavy tails and of shared in-links: Kumar et al. 2000,
+*Stochastic models for the web graph*; the rest is this project's, tuned in ``docs/generator.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel
+from cocite.kernels.random import draw, node_at, pick, place_of
+
+__all__ = ["CELLS", "KEYS", "LEVELS", "PLAN_WORDS", "heavy_tailed", "in_degrees", "in_links"]
+
+LEVELS, CELLS = 48, 64
+"""A law is float64[LEVELS, CELLS + 1]: at [k, j] its value for u = (1 + j / CELLS) / 2**(k + 1)."""
+
+PLAN_WORDS = 7
+_NODES, _CAP, _TOP, _LINKED, _EACH, _REST, _STRIDE = range(PLAN_WORDS)
+"""The plan, int64: nodes; the largest in-degree there can be, and the largest that there should be;
+pages of 2**16 that have in-links at all; links from anywhere that every page has, and how
+many pages have one more; the stride, coprime to nodes, by which those are found."""
+
+KEYS = 8
+_SHAPE, _PAGE, _INDEX, _RUN, _ALONE, _WINDOW, _QUIET, _OUTSIDE = range(KEYS)
+
+_ONE64, _LOW16 = np.uint64(1), np.uint64(0xFFFF)
+_TOP_BIT = np.uint64(1 << 63)
+_CELL_SHIFT, _REST_SHIFT, _REST_BITS = np.uint64(58), np.uint64(6), np.uint64(11)
+_TO_UNIT = 1.0 / (1 << 53)
+
+# Shares are out of 2**16.
+_SHARE = 1 << 16
+_SMALLEST_BITS, _SECTION_KINDS, _RUN_KINDS = 3, 6, 6
+_UNSHARED = int(0.05 * _SHARE)
+_INDEX_BOOST, _FRONT_BOOST = 6.0, 16.0
+_INDEX_OUTSIDE, _PAGE_OUTSIDE = int(0.10 * _SHARE), int(0.02 * _SHARE)
+_FROM_BEFORE, _FROM_INDEX, _FROM_SECTION = (int(x * _SHARE) for x in (0.04, 0.15, 0.72))
+_FROM_SECOND = int(0.20 * _SHARE)
+_FROM_CHILDREN = int(0.41 * _SHARE)
+_QUIET_SHARE = int(0.42 * _SHARE)
+_ANY_TOPIC = int(0.10 * _SHARE)
+
+
+@helper
+def _part(bits: Any, number: Any) -> Any:
+    """16 of the 64 bits, 0 to 65535."""
+    return np.int64((bits >> np.uint64(16 * number)) & _LOW16)
+
+
+@helper
+def _law(law: Any, bits: Any) -> Any:
+    """The law's value for the u that ``bits`` stand for."""
+    level = 0
+    while level < LEVELS - 1 and bits < _TOP_BIT:
+        bits = bits << _ONE64
+        level += 1
+    bits = bits << _ONE64
+    cell = np.int64(bits >> _CELL_SHIFT)
+    rest = np.float64((bits << _REST_SHIFT) >> _REST_BITS) * _TO_UNIT
+    return law[level, cell] + (law[level, cell + 1] - law[level, cell]) * rest
+
+
+@kernel
+def heavy_tailed(key: Any, law: Any, out: Any) -> None:
+    """One value of the law for each of ``out.size`` things: float64."""
+    for i in range(out.size):
+        out[i] = _law(law, draw(key, i))
+
+
+@helper
+def _host_of(starts: Any, node: Any) -> Any:
+    """The host of ``node``: the last one that does not begin behind it."""
+    low, high = 0, starts.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if np.int64(starts[middle]) <= node:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@helper
+def section_bits(keys: Any, host: Any) -> Any:
+    """The sections of ``host`` have two to the power of this many pages."""
+    return _SMALLEST_BITS + ((_part(draw(keys[_SHAPE], host), 0) * _SECTION_KINDS) >> 16)
+
+
+@helper
+def _unit(node: Any, section: Any, keys: Any) -> Any:
+    """What decides on the page's in-links, (key, id): an index, a run, or the page alone."""
+    if node == section:
+        return keys[_INDEX], node
+    if _part(draw(keys[_PAGE], node), 0) < _UNSHARED:
+        return keys[_ALONE], node
+    shift = (_part(draw(keys[_RUN], section), 0) * _RUN_KINDS) >> 16
+    return keys[_RUN], section + (((node - section) >> shift) << shift)
+
+
+@helper
+def _anywhere(node: Any, plan: Any) -> Any:
+    """How many links from anywhere the page has: together exactly what the plan says."""
+    nodes, rest, at = np.uint64(plan[_NODES]), np.uint64(plan[_REST]), np.uint64(node)
+    return plan[_EACH] + np.int64((at + _ONE64) * rest // nodes - at * rest // nodes)
+
+
+@kernel
+def in_degrees(first: Any, starts: Any, law: Any, keys: Any, plan: Any, out: Any) -> Any:
+    """In-degrees of the pages from ``first`` on: uint32[pages, 2], all and those from outside.
+
+    ``starts`` uint32[hosts + 1], ``law`` of the in-degrees, ``keys`` uint64[KEYS], ``plan``
+    int64[PLAN_WORDS]. Returns their sum.
+    """
+    total = 0
+    first = np.int64(first)
+    host = _host_of(starts, first)
+    hosts = starts.size - 1
+    begin, end = np.int64(starts[host]), np.int64(starts[host + 1])
+    bits = section_bits(keys, host)
+    for i in range(out.shape[0]):
+        node = first + i
+        if node >= end:
+            host += 1
+            begin, end = end, np.int64(starts[host + 1])
+            bits = section_bits(keys, host)
+        section = begin + (((node - begin) >> bits) << bits)
+        key, unit = _unit(node, section, keys)
+        value = _law(law, draw(key, unit))
+        most = np.float64(min(end - begin, plan[_TOP]))
+        page = draw(keys[_PAGE], node)
+        outside = 0
+        if node == begin:
+            degree = np.int64(min(value * _FRONT_BOOST, np.float64(plan[_TOP])))
+            outside = (degree + 1) // 2
+            degree = min(degree, outside + end - begin - 1)
+        elif node == section:
+            degree = np.int64(min(value * _INDEX_BOOST, most))
+            if _part(page, 1) < _INDEX_OUTSIDE:
+                outside = max(np.int64(1), degree // 10)
+        else:
+            degree = np.int64(min(value, most))
+            if _part(page, 1) < _PAGE_OUTSIDE:
+                outside = 1
+        degree = min(max(degree, np.int64(1)), plan[_CAP])
+        if _part(page, 2) >= plan[_LINKED]:
+            degree = 0
+        outside = min(outside, degree, hosts - 1)
+        degree += _anywhere(node, plan)
+        out[i, 0] = np.uint32(degree)
+        out[i, 1] = np.uint32(outside)
+        total += degree
+    return total
+
+
+@helper
+def _is_quiet(keys: Any, node: Any) -> Any:
+    return _part(draw(keys[_QUIET], node), 0) < _QUIET_SHARE
+
+
+@helper
+def _window(node: Any, begin: Any, end: Any, section: Any, bits: Any, keys: Any) -> Any:
+    """Where the window of the page's in-links within the host begins."""
+    key, unit = _unit(node, section, keys)
+    chosen = draw(keys[_WINDOW] ^ key, unit)
+    mode = _part(chosen, 0)
+    if node == section:
+        return section + 1 if mode < _FROM_CHILDREN else begin
+    if mode < _FROM_BEFORE:
+        return node - 1
+    if mode < _FROM_INDEX:
+        return section
+    if mode < _FROM_SECTION:
+        # The product of two uniform numbers: pages that a section lists first link most.
+        size = min(section + (1 << bits), end) - section
+        return section + ((((_part(chosen, 1) * _part(chosen, 2)) >> 16) * size) >> 16)
+    second = begin + (1 << bits)
+    return second if _part(chosen, 1) < _FROM_SECOND and second < end else begin
+
+
+@helper
+def _rank_of(order: Any, host: Any, hosts: Any) -> Any:
+    """Where the host stands in the order of topics."""
+    rank = np.int64(place_of(order, np.uint32(host)))
+    while rank >= hosts:
+        rank = np.int64(place_of(order, np.uint32(rank)))
+    return rank
+
+
+@helper
+def _host_at(order: Any, rank: Any, hosts: Any) -> Any:
+    """The inverse of ``_rank_of``."""
+    host = np.int64(node_at(order, np.uint32(rank)))
+    while host >= hosts:
+        host = np.int64(node_at(order, np.uint32(host)))
+    return host
+
+
+@helper
+def topic_of(topics: Any, order: Any, host: Any, hosts: Any) -> Any:
+    """The leaf topic of ``host``: ``topics`` uint32[leaves + 1] holds where each begins."""
+    return _host_of(topics, _rank_of(order, host, hosts))
+
+
+@helper
+def _has(ascending: Any, node: Any) -> Any:
+    low, high = 0, ascending.size
+    while low < high:
+        middle = (low + high) // 2
+        if np.int64(ascending[middle]) < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low < ascending.size and np.int64(ascending[low]) == node
+
+
+@helper
+def _sort(links: Any) -> None:
+    for i in range(1, links.size):
+        if links[i] < links[i - 1]:
+            links.sort()
+            break
+
+
+@helper
+def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: Any, out: Any) -> Any:
+    """Fill ``out`` from the host's pages from ``source`` on, round; returns how many there were."""
+    at = 0
+    for _ in range(end - begin):
+        if at == out.size:
+            break
+        if source >= end:
+            source = begin
+        if source != node and (
+            ((source - begin) & ((1 << bits) - 1)) == 0 or not _is_quiet(keys, source)
+        ):
+            out[at] = np.uint32(source)
+            at += 1
+        source += 1
+    return at
+
+
+@helper
+def _from_topic(
+    node: Any, host: Any, starts: Any, topics: Any, order: Any, keys: Any, out: Any
+) -> Any:
+    """Fill ``out`` from hosts of the same topic in turn, then those behind; returns how many."""
+    at = 0
+    hosts = starts.size - 1
+    chosen = draw(keys[_OUTSIDE], node)
+    leaf = topic_of(topics, order, host, hosts)
+    low, size = np.int64(topics[leaf]), np.int64(topics[leaf + 1]) - np.int64(topics[leaf])
+    if _part(chosen, 0) < _ANY_TOPIC:
+        low, size = 0, hosts
+    # The product of two uniform numbers: a topic has hosts that link to most of it.
+    turn = (((_part(chosen, 1) * _part(chosen, 2)) >> 16) * size) >> 16
+    for i in range(hosts):
+        if at == out.size:
+            break
+        rank = low + ((turn + i) % size if i < size else i)
+        other = _host_at(order, rank - hosts if rank >= hosts else rank, hosts)
+        if other == host:
+            continue
+        page = np.int64(starts[other])
+        if page + 1 < np.int64(starts[other + 1]):
+            page += _part(draw(keys[_OUTSIDE] ^ keys[_SHAPE], other), 1) & 1
+        out[at] = np.uint32(page)
+        at += 1
+    return at
+
+
+@helper
+def _from_anywhere(node: Any, known: Any, keys: Any, plan: Any, out: Any) -> None:
+    """Fill ``out`` with pages not in the ascending ``known``: quiet ones if all others are."""
+    at = 0
+    nodes = plan[_NODES]
+    source = np.int64(pick(draw(keys[_OUTSIDE] ^ keys[_PAGE], node), np.uint64(nodes)))
+    for quiet in range(2):
+        for _ in range(nodes):
+            if at == out.size:
+                break
+            if (
+                source != node
+                and _is_quiet(keys, source) == (quiet == 1)
+                and not _has(known, source)
+            ):
+                out[at] = np.uint32(source)
+                at += 1
+            source += plan[_STRIDE]
+            if source >= nodes:
+                source -= nodes
+
+
+@kernel
+def in_links(
+    first: Any, pages: Any, starts: Any, topics: Any, order: Any, keys: Any, plan: Any, out: Any
+) -> None:
+    """The in-links of the pages from ``first`` on, page behind page, ascending, into ``out``.
+
+    ``pages`` is what ``in_degrees`` wrote for them; ``out`` uint32 has room for exactly that.
+    """
+    first = np.int64(first)
+    host = _host_of(starts, first)
+    begin, end = np.int64(starts[host]), np.int64(starts[host + 1])
+    bits = section_bits(keys, host)
+    low = 0
+    for i in range(pages.shape[0]):
+        node = first + i
+        if node >= end:
+            host += 1
+            begin, end = end, np.int64(starts[host + 1])
+            bits = section_bits(keys, host)
+        high = low + np.int64(pages[i, 0])
+        # Those from anywhere come last, and fill what the others left open.
+        wanted = high - _anywhere(node, plan)
+        section = begin + (((node - begin) >> bits) << bits)
+        source = _window(node, begin, end, section, bits, keys)
+        inside = max(low, wanted - np.int64(pages[i, 1]))
+        at = low + _from_host(node, source, begin, end, bits, keys, out[low:inside])
+        if at < wanted:
+            at += _from_topic(node, host, starts, topics, order, keys, out[at:wanted])
+        _sort(out[low:at])
+        if at < high:
+            _from_anywhere(node, out[low:at], keys, plan, out[at:high])
+            _sort(out[low:high])
+        low = high

@@ -1,0 +1,288 @@
+"""Generated webs: valid, exact, the same whatever the pieces, and web-like."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.errors import NotAStore, OutputExists, UsageError
+from cocite.graph import generate, web
+from cocite.graph.generate import generate_web
+
+NODES, LINKS = 6000, 60_000
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of web.graph and topics.tsv."""
+    folder = tmp_path_factory.mktemp("made")
+    generate_web(
+        folder / "web.graph", nodes=NODES, links=LINKS, seed=3, labels=folder / "topics.tsv"
+    )
+    return folder
+
+
+@pytest.fixture
+def graph(made: Path) -> Graph:
+    return Graph.open(made / "web.graph")
+
+
+def host(name: str) -> str:
+    return name.partition(")")[0]
+
+
+def assert_valid(graph: Graph, nodes: int, links: int) -> None:
+    """What every stored graph must be, and exactly the size asked for."""
+    assert (graph.nodes, graph.edges) == (nodes, links)
+    offsets = graph.in_offsets.astype(np.int64)
+    sources = graph.in_sources.astype(np.int64)
+    assert (offsets.size, offsets[0], offsets[-1], sources.size) == (nodes + 1, 0, links, links)
+    degrees = np.diff(offsets)
+    assert (degrees >= 0).all()
+    destinations = np.repeat(np.arange(nodes), degrees)
+    assert (sources < nodes).all()
+    assert (sources != destinations).all()
+    keys = destinations * nodes + sources
+    assert (np.diff(keys) > 0).all()  # ascending and distinct within a destination
+    assert np.array_equal(np.bincount(sources, minlength=nodes), graph.out_degrees)
+
+
+def test_it_is_a_valid_graph_of_the_size_asked_for(graph: Graph) -> None:
+    assert_valid(graph, NODES, LINKS)
+    info = graph.info()
+    assert (info.rows, info.duplicates, info.self_loops, info.bad_rows) == (LINKS, 0, 0, 0)
+    assert [graph.store.verify(name) for name in graph.store.manifest.files] == [None] * 7
+
+
+@settings(max_examples=60)
+@given(
+    nodes=st.one_of(st.integers(1, 40), st.integers(41, 3000)),
+    share=st.one_of(st.floats(0, 0.05), st.floats(0, 1), st.just(1.0)),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_any_size_is_met_exactly(tmp_path: Path, nodes: int, share: float, seed: int) -> None:
+    links = min(int(share * nodes * ((nodes - 1) // 2)), 50_000)
+    output = tmp_path / "any.graph"
+    options = {"names": "integers", "overwrite": True}
+    assert_valid(
+        generate_web(output, nodes=nodes, links=links, seed=seed, **options),  # type: ignore[arg-type]
+        nodes,
+        links,
+    )
+
+
+def test_the_links_that_are_missing_are_made_up_by_few(graph: Graph) -> None:
+    plan = web.plan_web(NODES, LINKS, 3).plan
+    assert 0 <= plan[4] * NODES + plan[5] <= 0.01 * LINKS
+
+
+def test_equal_arguments_give_equal_bytes(made: Path, graph: Graph, tmp_path: Path) -> None:
+    again = generate_web(
+        tmp_path / "again", nodes=NODES, links=LINKS, seed=3, labels=tmp_path / "topics.tsv"
+    )
+    manifest = (graph.path / "manifest.json").read_bytes()
+    assert (again.path / "manifest.json").read_bytes() == manifest
+    assert (tmp_path / "topics.tsv").read_bytes() == (made / "topics.tsv").read_bytes()
+    other = generate_web(tmp_path / "other", nodes=NODES, links=LINKS, seed=4)
+    assert other.digest != again.digest
+
+
+def test_the_size_of_pieces_changes_no_byte(
+    made: Path, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generate, "_PAGES_PIECE", 37)
+    monkeypatch.setattr(generate, "_LINKS_PIECE", 101)
+    monkeypatch.setattr(generate, "_NAMES_PIECE", 48)
+    monkeypatch.setattr(web, "_PIECE", 53)
+    small = generate_web(
+        tmp_path / "small", nodes=NODES, links=LINKS, seed=3, labels=tmp_path / "topics.tsv"
+    )
+    manifest = (graph.path / "manifest.json").read_bytes()
+    assert (small.path / "manifest.json").read_bytes() == manifest
+    assert (tmp_path / "topics.tsv").read_bytes() == (made / "topics.tsv").read_bytes()
+
+
+def test_the_model_keeps_its_bytes(graph: Graph) -> None:
+    """If this fails, graphs of the same seed have changed: raise the number in MODEL."""
+    assert graph.store.facts["generated"] == {
+        "model": "web 1",
+        "seed": 3,
+        "hosts": 60,
+        "tail": 0.8973388671875,
+    }
+    assert graph.digest == "2d70f0be637c92d0a41dfcf307648a48"
+
+
+def test_names_ascend_and_are_found_both_ways(graph: Graph) -> None:
+    names = list(graph.names)
+    encoded = [name.encode() for name in names]
+    assert all(before < name for before, name in pairwise(encoded))
+    assert [graph.names.find(name) for name in names] == list(range(NODES))
+    assert graph.names.find("com,d0,h00)/nowhere") is None
+    assert graph.names.complete(names[100], 1) == [names[100]]
+    assert len(set(map(host, names))) == 60
+    assert not graph.store.has("names.by_name")
+
+
+def test_names_are_those_that_ingest_would_order_so(graph: Graph, tmp_path: Path) -> None:
+    names = list(graph.names)[:500]
+    (tmp_path / "links.tsv").write_text(f"{names[0]}\t{names[1]}\n")
+    (tmp_path / "nodes.tsv").write_text("\n".join(reversed(names)) + "\n")
+    read = cocite.ingest(
+        tmp_path / "links.tsv", tmp_path / "read", nodes=tmp_path / "nodes.tsv", header="no"
+    )
+    assert list(read.names) == names
+
+
+def test_names_can_be_integers(graph: Graph, tmp_path: Path) -> None:
+    plain = generate_web(
+        tmp_path / "plain",
+        nodes=NODES,
+        links=LINKS,
+        seed=3,
+        names="integers",
+        labels=tmp_path / "topics.tsv",
+    )
+    assert np.array_equal(plain.in_sources, graph.in_sources)
+    assert plain.info().names == "integers 0 to n - 1"
+    rows = (tmp_path / "topics.tsv").read_text().splitlines()
+    assert [row.split("\t")[0] for row in rows] == list(map(str, range(NODES)))
+
+
+def test_labels_cover_every_page_and_form_a_tree(made: Path, graph: Graph) -> None:
+    rows = [row.split("\t") for row in (made / "topics.tsv").read_text().splitlines()]
+    assert [name for name, _ in rows] == list(graph.names)
+    topics = {host(name): topic for name, topic in rows}
+    assert all(topics[host(name)] == topic for name, topic in rows)  # a host has one
+    leaves = Counter(topics.values())
+    paths = [leaf.split(".") for leaf in leaves]
+    assert {len(path) for path in paths} == {4}
+    assert {path[0] for path in paths} == {"topic"}
+    assert all(digit in ("0", "1") for path in paths for digit in path[1:])
+    assert len(leaves) > 4
+    assert max(leaves.values()) >= 2 * min(leaves.values())
+
+
+def test_sites_of_one_topic_link_to_each_other(made: Path, graph: Graph) -> None:
+    rows = [row.split("\t") for row in (made / "topics.tsv").read_text().splitlines()]
+    topic = dict(rows)
+    names = list(graph.names)
+    shares = []
+    for node, name in enumerate(names):
+        linking = [names[source] for source in graph.in_neighbours(node).tolist()]
+        outside = [source for source in linking if host(source) != host(name)]
+        if name.endswith(")/") and outside:
+            shares.append(np.mean([topic[source] == topic[name] for source in outside]))
+    # A tenth begins anywhere, and well linked front pages outgrow topics of seven hosts.
+    assert len(shares) > 50
+    assert np.mean(shares) > 0.35  # 0.17 by chance
+
+
+def test_it_is_web_like(tmp_path: Path) -> None:
+    graph = generate_web(tmp_path / "like", nodes=50_000, links=500_000, seed=1, names="integers")
+    degrees = np.diff(graph.in_offsets).astype(np.int64)
+    assert np.median(degrees) == 1
+    assert 5 <= np.quantile(degrees, 0.9) <= 20
+    assert np.quantile(degrees, 0.999) > 300  # a geometric tail of mean 10 would end near 70
+    assert degrees.max() > 2000
+    assert (degrees > 0).all()
+    assert 0.27 < (graph.out_degrees == 0).mean() < 0.58
+    starts = web.plan_web(50_000, 500_000, 1).starts
+    sources = np.searchsorted(starts, graph.in_sources, side="right")
+    nodes = np.repeat(np.searchsorted(starts, np.arange(graph.nodes), side="right"), degrees)
+    assert 0.75 < (sources == nodes).mean() < 0.95
+    assert np.diff(starts).max() > 50 * np.median(np.diff(starts))
+
+
+def test_sparse_graphs_have_pages_without_in_links(tmp_path: Path) -> None:
+    graph = generate_web(tmp_path / "sparse", nodes=5000, links=2500, names="integers")
+    assert_valid(graph, 5000, 2500)
+    assert 2200 < graph.info().without_in_links < 3500
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nodes": 0}, "nodes is 0; a graph has 1 to 4,294,967,295"),
+        ({"nodes": 2**32}, "nodes is 4,294,967,296; a graph has 1 to 4,294,967,295"),
+        ({"nodes": 10.0}, "nodes is 10.0; it is a whole number"),
+        ({"nodes": True}, "nodes is True; it is a whole number"),
+        (
+            {"links": -1},
+            "links is -1; a generated graph of 100 nodes has 0 to 4,900. Ask for fewer",
+        ),
+        ({"links": 4901}, "links is 4,901; a generated graph of 100 nodes has 0 to 4,900"),
+        ({"links": "5"}, "links is '5'; it is a whole number"),
+        ({"seed": -1}, "seed is -1; it is 0 to 2**64 - 1"),
+        ({"seed": 2**64}, "seed is 18446744073709551616; it is 0 to 2**64 - 1"),
+        ({"names": "urls"}, "names is 'urls'; it is one of text, integers"),
+    ],
+)
+def test_wrong_arguments_say_what_is_allowed(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    arguments = {"nodes": 100, "links": 300, "seed": 1} | change
+    with pytest.raises(UsageError) as raised:
+        generate_web(tmp_path / "g", **arguments)  # type: ignore[arg-type]
+    assert str(raised.value).startswith(message)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stage", ["planning", "linking", "naming"])
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path, stage: str) -> None:
+    def interrupt(where: str, done: int, total: int) -> None:
+        if where.startswith(stage) and done == total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate_web(
+            tmp_path / "g", nodes=500, links=900, labels=tmp_path / "t.tsv", progress=interrupt
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_replaced_only_if_asked(tmp_path: Path) -> None:
+    output, labels = tmp_path / "g", tmp_path / "t.tsv"
+    first = generate_web(output, nodes=50, links=100, labels=labels).digest
+    with pytest.raises(OutputExists, match=r"t\.tsv exists"):
+        generate_web(tmp_path / "h", nodes=50, links=100, labels=labels)
+    with pytest.raises(OutputExists, match="g exists"):
+        generate_web(output, nodes=50, links=100)
+    with pytest.raises(NotAStore):
+        generate_web(labels, nodes=50, links=100, overwrite=True)
+    assert len(labels.read_text().splitlines()) == 50
+    second = generate_web(output, nodes=60, links=100, labels=labels, overwrite=True)
+    assert second.digest != first
+    assert len(labels.read_text().splitlines()) == 60
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "t.tsv"]
+
+
+def test_progress_counts_links_and_pages(tmp_path: Path) -> None:
+    seen: dict[str, tuple[int, int]] = {}
+    generate_web(
+        tmp_path / "g",
+        nodes=200,
+        links=700,
+        progress=lambda stage, done, total: seen.update({stage: (done, total)}),
+    )
+    assert seen == {
+        "planning the web": (0, 0),
+        "linking pages": (700, 700),
+        "naming pages": (200, 200),
+    }
+
+
+def test_it_can_be_indexed(tmp_path: Path) -> None:
+    graph = cocite.generate_web(tmp_path / "g", nodes=2000, links=12_000, seed=5)
+    index = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=20)
+    hits = index.related(graph.names.name(1000), k=5)
+    assert hits
+    assert all(0 < hit.score <= 1 for hit in hits)
