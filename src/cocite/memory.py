@@ -13,7 +13,18 @@ from pathlib import Path
 
 from cocite.errors import UsageError
 
-__all__ = ["available", "budget", "checked_threads", "cores", "format_size", "parse_size"]
+__all__ = [
+    "OWN_MEMORY",
+    "available",
+    "budget",
+    "checked_threads",
+    "cores",
+    "format_size",
+    "parse_size",
+]
+
+OWN_MEMORY = 150 << 20
+"""What Python, its libraries and the kernels take beside the data."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}

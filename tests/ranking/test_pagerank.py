@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.errors import UnknownNode, UsageError
-from cocite.ranking import Convergence, Dangling, Residual, Sweeps, TopOrder, pagerank
+from cocite.errors import ResourceError, UnknownNode, UsageError
+from cocite.graph.blocks import cut_evenly
+from cocite.ranking import Convergence, Dangling, Residual, Sweeps, TopOrder, pagerank, system
+from cocite.store import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import pagerank as exact
 from tests.oracles.graphs import Edges, graphs
@@ -85,6 +87,41 @@ def test_the_error_is_within_its_bound_and_the_residual_within_its_tolerance(
     assert error <= found.convergence.error_bound + 1e-14
     assert found.convergence.residual <= tolerance
     assert found.convergence.converged
+
+
+@pytest.mark.parametrize("blocks", [2, 7, 64])
+@pytest.mark.parametrize("dangling", list(Dangling))
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_blocks_from_disk_do_not_change_a_bit(
+    graph: cocite.Graph,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    blocks: int,
+    dangling: Dangling,
+    precision: str,
+) -> None:
+    options: dict[str, Any] = {"dangling": dangling, "precision": precision}
+    options |= {"personalization": ["n1", "n7"], "stop": Residual(1e-6) | Sweeps(200)}
+    whole = pagerank(graph, **options)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(system, "plan", lambda g, _: (Scratch(scratch), cut_evenly(g, blocks)))
+    cut = pagerank(graph, **options)
+    assert cut.blocks == min(blocks, cut.blocks) > 1
+    assert (cut.values == whole.values).all()
+    assert cut.convergence == whole.convergence
+    assert list(scratch.iterdir()) == []
+
+
+def test_the_budget_decides_the_number_of_blocks(
+    graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "_LEAST_BLOCK", 1)
+    found = {memory: pagerank(graph, memory=memory).blocks for memory in (8_000, 20_000, 10**6)}
+    assert found[10**6] == 1
+    assert 1 < found[20_000] < found[8_000]
+    with pytest.raises(ResourceError, match=r"need .* of memory, however many blocks; 2 kB may"):
+        pagerank(graph, memory=2000)
 
 
 @pytest.mark.parametrize("n", [3, 10, 50])

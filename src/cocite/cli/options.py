@@ -53,5 +53,6 @@ memory_option: Decorator = click.option(
     "--memory",
     metavar="SIZE",
     callback=_size,
-    help="Memory to use at most, such as 600MB or 4GiB.  [default: half of what is available]",
+    help="Memory for the data, such as 600MB or 4GiB, beside some 150 MB for Python.  "
+    "[default: half of what is available]",
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cocite.cli.options import format_option
+from cocite.cli.options import format_option, memory_option
 from cocite.cli.output import print_csv, print_json, print_table, say
 from cocite.cli.progress import Stages
 
@@ -73,6 +73,7 @@ __all__ = ["rank"]
     show_default=True,
     help="Of the rank vector; sums are always double.",
 )
+@memory_option
 @click.option("--overwrite", is_flag=True, help="Replace the output file.")
 @format_option
 def rank(
@@ -114,7 +115,7 @@ def rank(
     hits = found.top(k)
     if form == "json":
         print_json(
-            {"graph": graph, "removed": found.removed}
+            {"graph": graph, "removed": found.removed, "blocks": found.blocks}
             | vars(ended)
             | {"top": [{"node": node, "rank": value} for node, value in hits]}
         )
@@ -123,6 +124,8 @@ def rank(
     else:
         rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(hits, 1)]
         print_table(["place", "rank", "node"], rows)
+    if found.blocks > 1:
+        say(f"in {found.blocks} blocks from disk, as the memory given does not hold the graph")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
     say(
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "

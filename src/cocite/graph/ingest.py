@@ -29,7 +29,7 @@ from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import write_names
 from cocite.graph.readers import ParquetInput, ReadOptions, Source, TextInput, clean_text, expand
 from cocite.graph.readers.options import Progress, no_progress
-from cocite.memory import budget, checked_threads, format_size
+from cocite.memory import OWN_MEMORY, budget, checked_threads, format_size
 from cocite.store import ArrayWriter, Draft, Entry, Manifest, disk
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["ingest"]
 
 _ROWS = 1 << 20
-_OWN_MEMORY = 150 << 20
-"""What Python, NumPy, compiled kernels and the pieces in flight take beside DuckDB."""
 
 _Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -118,9 +116,9 @@ def ingest(
         )
     options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows)
     memory_limit, cores = budget(memory), checked_threads(threads)
-    if memory_limit < 2 * _OWN_MEMORY:
+    if memory_limit < 2 * OWN_MEMORY:
         raise ResourceError(
-            f"ingest needs at least {format_size(2 * _OWN_MEMORY)}; found "
+            f"ingest needs at least {format_size(2 * OWN_MEMORY)}; found "
             f"{format_size(memory_limit)}. Give more with --memory"
         )
     links = expand(inputs)
@@ -130,7 +128,7 @@ def ingest(
     with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
-        with Tables(work, links + extra, memory_limit - _OWN_MEMORY, cores) as tables:
+        with Tables(work, links + extra, memory_limit - OWN_MEMORY, cores) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
             facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)

@@ -10,6 +10,10 @@ the end. With z[u] = y[u] / out-degree(u), a sweep solves row after row of
 for y[v], using each new value at once (Gauss-Seidel); the link of v to itself is solved for and
 not iterated: it is in ``scale`` and not among the core's links.
 
+A caller goes over the graph block by block: arrays by row are the block's part of them, offsets
+are absolute, and ``first`` is the block's first row where a whole array is indexed too. Sums
+are carried from call to call, so that where the blocks are cut does not change a bit of them.
+
 Cost: a pass over the core's links a sweep, about a nanosecond a link where ids have locality.
 Source: block sweeps after Haveliwala, *Efficient computation of PageRank*, 3; lumping of dangling
 nodes after Lee, Golub, Zenios 2003.
@@ -21,81 +25,195 @@ from typing import Any
 
 import numpy as np
 
-from cocite.kernels._jit import kernel
+from cocite.kernels._jit import helper, kernel
 
-__all__ = ["NO_NODE", "compact", "lose_links", "pull", "sweep"]
+__all__ = [
+    "FACTS",
+    "GONE",
+    "NO_NODE",
+    "compact",
+    "contribute",
+    "describe",
+    "expand",
+    "lose_links",
+    "number_core",
+    "residual",
+    "sweep",
+    "weigh",
+]
 
 NO_NODE = np.uint32(0xFFFFFFFF)
 """The core number of a node that is not in the core."""
+GONE = np.uint32(0xFFFFFFFF)
+"""The out-degree of a node that was removed."""
+
+BASE, SCALE, MASS, REACH = range(4)
+FACTS = 4
+"""float64 words of a core row: what it gets besides its in-links; what turns y into z; and its
+weights in the balance of the mass and in the sum of all y."""
 
 _ONE32, _ONE64, _ONE8 = np.uint32(1), np.uint64(1), np.uint8(1)
 
 
 @kernel
 def lose_links(in_offsets: Any, in_sources: Any, gone: Any, out: Any) -> None:
-    """Count into ``out`` (uint32[nodes]) each node's links to nodes that are ``gone`` (uint8)."""
-    for node in range(gone.size):
-        if gone[node]:
-            for link in range(in_offsets[node], in_offsets[np.uint64(node) + _ONE64]):
+    """Count into ``out`` (uint32[nodes]) each node's links to rows that are ``gone`` (uint8)."""
+    for row in range(gone.size):
+        if gone[row]:
+            for link in range(in_offsets[row], in_offsets[np.uint64(row) + _ONE64]):
                 out[in_sources[link]] += _ONE32
 
 
 @kernel
-def compact(
-    in_offsets: Any, in_sources: Any, number: Any, offsets: Any, sources: Any, loops: Any
-) -> Any:
-    """The core's links, renumbered: ``number`` uint32[nodes] is a node's core number or NO_NODE.
-
-    Fills ``offsets`` uint64[core + 1], ``sources`` uint32[links of the core, or more] and ``loops``
-    uint8[core], 1 where a node links to itself; such links are left out. Returns the links.
-    """
-    links = np.uint64(0)
-    row = np.uint64(0)
-    offsets[0] = links
+def number_core(degrees: Any, number: Any) -> Any:
+    """Number the nodes that link to any and are not GONE; returns how many there are."""
+    count = np.uint32(0)
     for node in range(number.size):
+        if degrees[node] == np.uint32(0) or degrees[node] == GONE:
+            number[node] = NO_NODE
+        else:
+            number[node] = count
+            count = np.uint32(count + _ONE32)
+    return count
+
+
+@kernel
+def compact(
+    in_offsets: Any,
+    in_sources: Any,
+    number: Any,
+    first: Any,
+    state: Any,
+    rows: Any,
+    links: Any,
+    loops: Any,
+) -> None:
+    """Append the core's links of some rows, renumbered.
+
+    ``state`` uint64[2] holds rows and links so far; ``rows`` uint64[core + 1] begins with 0,
+    ``links`` uint32[links of the core, or more], ``loops`` uint8[core] is 1 where a node links to
+    itself: such links are left out.
+    """
+    row, count = state[0], state[1]
+    for i in range(in_offsets.size - 1):
+        node = np.uint64(i) + np.uint64(first)
         if number[node] == NO_NODE:
             continue
         loops[row] = np.uint8(0)
-        for link in range(in_offsets[node], in_offsets[np.uint64(node) + _ONE64]):
+        for link in range(in_offsets[i], in_offsets[np.uint64(i) + _ONE64]):
             source = in_sources[link]
             if source == node:
                 loops[row] = _ONE8
             elif number[source] != NO_NODE:
-                sources[links] = number[source]
-                links += _ONE64
+                links[count] = number[source]
+                count += _ONE64
         row += _ONE64
-        offsets[row] = links
-    return links
+        rows[row] = count
+    state[0], state[1] = row, count
 
 
 @kernel
-def sweep(
-    offsets: Any, sources: Any, z: Any, base: Any, scale: Any, mass: Any, damping: Any
-) -> Any:
-    """One Gauss-Seidel pass over the core; returns (L1 change of y, sum of z * mass).
-
-    ``z`` (float32 or float64, [core]) is updated in place, sums are double. ``base`` is what a row
-    gets besides, ``scale`` what turns y into z: 1 / out-degree, or 1 / (out-degree - damping) for
-    a node that links to itself.
+def describe(
+    number: Any, degrees: Any, leaving: Any, loops: Any, where: Any, damping: Any, facts: Any
+) -> None:
+    """Fill ``facts`` (float64[core, FACTS]) for the nodes of one block, whose part the first three
+    and ``where`` are; ``leaving`` counts links to dangling nodes.
     """
-    change, total = 0.0, 0.0
-    for row in range(scale.size):
-        gathered = 0.0
-        for link in range(offsets[row], offsets[np.uint64(row) + _ONE64]):
-            gathered += np.float64(z[sources[link]])
-        new = (damping * gathered + base[row]) * scale[row]
-        change += abs(new - np.float64(z[row])) / scale[row]
-        total += new * mass[row]
-        z[row] = new
-    return change, total
+    for node in range(number.size):
+        row = number[node]
+        if row != NO_NODE:
+            out, lost = np.float64(degrees[node]), damping * np.float64(leaving[node])
+            facts[row, BASE] = where[node]
+            facts[row, SCALE] = 1.0 / (out - damping * np.float64(loops[row]))
+            facts[row, MASS] = (1.0 - damping) * out + lost
+            facts[row, REACH] = out + lost
 
 
 @kernel
-def pull(in_offsets: Any, in_sources: Any, z: Any, wanted: Any, out: Any) -> None:
-    """``out[v]`` = sum of ``z[u]`` over in-neighbours u, for the nodes v that are ``wanted``."""
-    for node in range(wanted.size):
-        if wanted[node]:
-            gathered = 0.0
-            for link in range(in_offsets[node], in_offsets[np.uint64(node) + _ONE64]):
-                gathered += np.float64(z[in_sources[link]])
-            out[node] = gathered
+def contribute(number: Any, degrees: Any, values: Any, factor: Any, z: Any) -> None:
+    """z = factor * value / out-degree for the core nodes of one block."""
+    for node in range(number.size):
+        if number[node] != NO_NODE:
+            z[number[node]] = factor * values[node] / np.float64(degrees[node])
+
+
+@kernel
+def weigh(z: Any, facts: Any, first: Any, sums: Any) -> None:
+    """Add the mass of one block of the core's rows, and their teleport, to ``sums`` float64[2]."""
+    mass, owed = sums[0], sums[1]
+    for i in range(facts.shape[0]):
+        mass += np.float64(z[np.uint64(i) + np.uint64(first)]) * facts[i, MASS]
+        owed += facts[i, BASE]
+    sums[0], sums[1] = mass, owed
+
+
+@kernel
+def sweep(rows: Any, links: Any, z: Any, facts: Any, first: Any, damping: Any, sums: Any) -> None:
+    """Gauss-Seidel over the rows of one block of the core, ``z`` (float32 or 64) in place.
+
+    Adds to ``sums`` float64[3]: the L1 change of y, z * mass, z * reach.
+    """
+    change, mass, reach = sums[0], sums[1], sums[2]
+    for i in range(facts.shape[0]):
+        gathered = 0.0
+        for link in range(rows[i], rows[np.uint64(i) + _ONE64]):
+            gathered += np.float64(z[links[link]])
+        row = np.uint64(i) + np.uint64(first)
+        new = (damping * gathered + facts[i, BASE]) * facts[i, SCALE]
+        change += abs(new - np.float64(z[row])) / facts[i, SCALE]
+        mass += new * facts[i, MASS]
+        reach += new * facts[i, REACH]
+        z[row] = new
+    sums[0], sums[1], sums[2] = change, mass, reach
+
+
+@helper
+def _gather(in_sources: Any, begin: Any, end: Any, number: Any, z: Any) -> Any:
+    gathered = 0.0
+    for link in range(begin, end):
+        source = number[in_sources[link]]
+        if source != NO_NODE:
+            gathered += np.float64(z[source])
+    return gathered
+
+
+@kernel
+def expand(
+    in_offsets: Any,
+    in_sources: Any,
+    number: Any,
+    z: Any,
+    degrees: Any,
+    first: Any,
+    damping: Any,
+    y: Any,
+) -> None:
+    """All of y from the core's z, for the nodes of one block.
+
+    ``y`` (float64[nodes of the block]) holds their teleport and receives the result.
+    """
+    for i in range(y.size):
+        row = number[np.uint64(i) + np.uint64(first)]
+        if row != NO_NODE:
+            y[i] = np.float64(z[row]) * np.float64(degrees[i])
+        elif degrees[i] == np.uint32(0):
+            end = in_offsets[np.uint64(i) + _ONE64]
+            y[i] += damping * _gather(in_sources, in_offsets[i], end, number, z)
+        else:
+            y[i] = 0.0
+
+
+@kernel
+def residual(
+    in_offsets: Any, in_sources: Any, number: Any, z: Any, degrees: Any, rest: Any, sums: Any
+) -> None:
+    """Add |gathered z + rest| over the nodes of one block that are not GONE to ``sums[0]``.
+
+    With z = damping * x / out-degree and rest = teleport - x that is the L1 residual of x.
+    """
+    total = sums[0]
+    for i in range(rest.size):
+        if degrees[i] != GONE:
+            end = in_offsets[np.uint64(i) + _ONE64]
+            total += abs(_gather(in_sources, in_offsets[i], end, number, z) + rest[i])
+    sums[0] = total

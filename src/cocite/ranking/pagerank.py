@@ -18,7 +18,8 @@ sum 0 by the damping. A sweep with L1 change c leaves a residual of at most 2 da
 rows are solved exactly but for what later rows changed, each passing on at most damping times its
 change. That bound stops the iteration; the residual reported is computed from the result.
 
-Cost: a pass over the links a sweep; memory 4 bytes a link and about 80 a node.
+Cost: a pass over the links a sweep. Memory: the links twice and about 120 bytes a node, or 26 bytes
+a node and a block (``system.py``).
 Source: Haveliwala, *Efficient computation of PageRank*, 2 and 5; Del Corso, Gulli, Romani 2005
 (the linear system).
 """
@@ -28,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,9 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
-from cocite.ranking.stopping import Convergence, Residual, State, StoppingRule, Sweeps
+from cocite.memory import budget
+from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
+from cocite.ranking.system import System, order_of
 
 __all__ = ["Dangling", "Personalization", "Ranks", "pagerank"]
 
@@ -58,16 +60,19 @@ class Dangling(Enum):
 
 @dataclass(frozen=True)
 class Ranks:
-    """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names."""
+    """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
+    were removed, and in how many blocks the graph was read.
+    """
 
     values: Vector
     convergence: Convergence
     names: Names
     removed: int = 0
+    blocks: int = 1
 
     def top(self, k: int = 20) -> list[tuple[str, float]]:
         """The k highest ranks with their names, highest first, ties by id."""
-        order = _order(self.values, k)
+        order = order_of(self.values, k)
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
 
 
@@ -81,6 +86,7 @@ def pagerank(
     stop: StoppingRule | None = None,
     start: Vector | None = None,
     precision: str = "double",
+    memory: str | int | None = None,
     progress: Callable[[int, float], None] = lambda sweeps, residual: None,
 ) -> Ranks:
     """Compute the PageRank of every node.
@@ -105,6 +111,10 @@ def pagerank(
     precision
         Of the rank vector: ``double``, or ``single`` with half the memory traffic. Sums are
         always double.
+    memory
+        For the data, beside some 150 MB for Python: bytes, or text such as ``"600MB"``; by default
+        half of what is available. What does not fit is streamed from disk, block after block;
+        the ranks are the same, to the bit.
     progress
         Called after every sweep with (sweeps, bound on the L1 residual).
 
@@ -123,161 +133,45 @@ def pagerank(
         raise UsageError(
             f"dangling is {dangling!r}; it is " + ", ".join(m.value for m in Dangling)
         ) from None
-    system = _System(graph, damping, removals if mode is Dangling.REMOVE else 0, precision)
-    where = _teleport(graph, personalization, system.alive)
-    rule = stop if stop is not None else Residual() | Sweeps(_PATIENCE)
+    memory_limit = budget(memory)
     guess = _checked_start(graph, start)
-    solved, sweeps, reason = system.solve(where, rule, guess, progress)
+    system = System(
+        graph, damping, removals if mode is Dangling.REMOVE else 0, precision, memory_limit
+    )
+    where = system.kept(_teleport(graph, personalization, system.gone()))
+    rule = stop if stop is not None else Residual() | Sweeps(_PATIENCE)
+    values, sweeps, reason = system.solve(where, rule, guess, progress)
     share = where
     if mode is Dangling.UNIFORM and personalization is not None:
-        share = np.full(graph.nodes, 1 / graph.nodes)
+        share = system.kept(np.full(graph.nodes, 1 / graph.nodes))
         other, more, _ = system.solve(share, rule, None, progress)
-        solved, sweeps = system.combine(solved, other), sweeps + more
-    values = solved / solved.sum()
+        values, sweeps = _combine(system, damping, values, other), sweeps + more
+    values /= values.sum()
     residual = system.residual(values, where, share)
     return Ranks(
         values,
         Convergence(sweeps, residual, residual / (1 - damping), reason, rule.accurate),
         graph.names,
-        int(graph.nodes - system.alive.sum()),
+        int(system.gone().sum()),
+        len(system.cuts) + 1,
     )
 
 
-class _System:
-    """(I - damping P') y = p on one graph, minus the nodes that were removed."""
+def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> Vector:
+    """Ranks whose dangling mass is spread uniformly, from the two solutions.
 
-    def __init__(self, graph: Graph, damping: float, removals: int, precision: str) -> None:
-        from cocite.kernels import rank
-
-        if removals < 0:
-            raise UsageError(f"removals is {removals}; it is 0 or more")
-        self._offsets, self._sources = graph.in_offsets, graph.in_sources
-        self._damping = damping
-        self._dtype = np.float32 if precision == "single" else np.float64
-        nodes = graph.nodes
-        self.alive = np.ones(nodes, bool)
-        degrees = graph.out_degrees.copy()
-        for _ in range(removals):
-            gone = self.alive & (degrees == 0)
-            lost = np.zeros(nodes, np.uint32)
-            rank.lose_links(self._offsets, self._sources, gone.view(np.uint8), lost)
-            self.alive &= ~gone
-            degrees -= lost
-            if not gone.any():
-                break
-        if not self.alive.any():
-            raise UsageError(
-                f"{removals} removals of dangling nodes leave nothing of {graph.path}; take fewer, "
-                "or another way with dangling nodes"
-            )
-        self.degrees = np.where(self.alive, degrees, 0).astype(np.float64)
-        self.core = np.flatnonzero(self.degrees)
-        self.dangling = self.alive & (self.degrees == 0)
-        number = np.full(nodes, rank.NO_NODE, np.uint32)
-        number[self.core] = np.arange(self.core.size, dtype=np.uint32)
-        self._rows = np.empty(self.core.size + 1, np.uint64)
-        self._links = np.empty(graph.edges, np.uint32)
-        loops = np.empty(self.core.size, np.uint8)
-        size = int(
-            rank.compact(self._offsets, self._sources, number, self._rows, self._links, loops)
-        )
-        self._links = self._links[:size]
-        out = self.degrees[self.core]
-        self._scale = 1 / (out - damping * loops)
-        # Adding up all rows: what stays in the core and what leaves it for dangling nodes balance
-        # the teleport: sum of z * ((1 - damping) * out-degree + damping * links to dangling).
-        leaving = np.zeros(nodes, np.uint32)
-        rank.lose_links(self._offsets, self._sources, self.dangling.view(np.uint8), leaving)
-        self._mass = (1 - damping) * out + damping * leaving[self.core]
-        self._reach = out + damping * leaving[self.core]
-
-    def solve(
-        self,
-        where: Vector,
-        rule: StoppingRule,
-        guess: Vector | None,
-        progress: Callable[[int, float], None],
-    ) -> tuple[Vector, int, str]:
-        """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
-        from cocite.kernels import rank
-
-        base = np.ascontiguousarray(where[self.core])
-        first = where if guess is None else guess
-        z: NDArray[Any] = (first[self.core] * self._scale).astype(self._dtype)
-        owed, at_dangling = float(base.sum()), float(where[self.dangling].sum())
-        if owed == 0:  # nobody starts in the core, and dangling nodes lead nowhere
-            z[:] = 0
-            return self._whole(z, where), 0, "nothing to iterate"
-        if (before := float(z @ self._mass)) > 0:
-            z *= owed / before  # ranks sum to 1, y to more
-        rule.begin()
-        sweeps, reason = 0, None
-        while reason is None:
-            change, total = rank.sweep(
-                self._rows, self._links, z, base, self._scale, self._mass, self._damping
-            )
-            sweeps += 1
-            balance = owed / total
-            z *= balance
-            size = float(z @ self._reach) + at_dangling  # the sum of y, dangling nodes included
-            residual = 2 * self._damping * change * balance / size
-            order = None
-            if rule.wants_order:
-                order = _order(self._whole(z, where), rule.wants_order)
-            progress(sweeps, residual)
-            reason = rule.reached(State(sweeps, residual, order))
-        return self._whole(z, where), sweeps, reason
-
-    def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
-        """All of y from the core's z: dangling nodes are computed here, once."""
-        y = np.zeros(self.alive.size)
-        spread = np.zeros(self.alive.size)
-        spread[self.core] = z
-        self._pull(spread, self.dangling, y)
-        y *= self._damping
-        y[self.dangling] += where[self.dangling]
-        y[self.core] = z * self.degrees[self.core]
-        return y
-
-    def _pull(self, z: Vector, wanted: NDArray[np.bool_], out: Vector) -> None:
-        from cocite.kernels import rank
-
-        rank.pull(self._offsets, self._sources, z, wanted.view(np.uint8), out)
-
-    def combine(self, solved: Vector, uniform: Vector) -> Vector:
-        """Ranks whose dangling mass is spread uniformly, from the two solutions.
-
-        With m the dangling mass, x = (1 - d) y_p + d m y_q, and m on both sides.
-        """
-        d = self._damping
-        here, there = solved[self.dangling].sum(), uniform[self.dangling].sum()
-        mass = (1 - d) * here / (1 - d * there)
-        combined: Vector = (1 - d) * solved + d * mass * uniform
-        return combined
-
-    def residual(self, x: Vector, where: Vector, share: Vector) -> float:
-        """||G x - x||_1 for x with sum 1: one pass over all links."""
-        d = self._damping
-        z = np.zeros(x.size)
-        z[self.core] = x[self.core] / self.degrees[self.core]
-        after = np.zeros(x.size)
-        self._pull(z, self.alive, after)
-        after = d * after + (1 - d) * where + d * x[self.dangling].sum() * share
-        return float(np.abs(after - x)[self.alive].sum())
-
-
-def _order(values: Vector, k: int) -> NDArray[np.int64]:
-    """The ids of the k largest values, largest first, ties by id."""
-    k = min(k, values.size)
-    least = np.partition(values, values.size - k)[values.size - k]
-    ids = np.flatnonzero(values >= least)
-    return ids[np.lexsort((ids, -values[ids]))][:k]
+    With m the dangling mass, x = (1 - d) y_p + d m y_q, and m on both sides.
+    """
+    here, there = system.dangling_sum(solved), system.dangling_sum(uniform)
+    mass = (1 - d) * here / (1 - d * there)
+    combined: Vector = (1 - d) * solved + d * mass * uniform
+    return combined
 
 
 def _teleport(
-    graph: Graph, personalization: Personalization | None, alive: NDArray[np.bool_]
+    graph: Graph, personalization: Personalization | None, gone: NDArray[np.bool_]
 ) -> Vector:
-    """float64[nodes], sum 1, over the nodes that are alive."""
+    """float64[nodes], sum 1, over the nodes that are not gone."""
     if personalization is None:
         weights = np.ones(graph.nodes)
     elif isinstance(personalization, np.ndarray):
@@ -294,14 +188,15 @@ def _teleport(
         for name, weight in pairs:
             weights[graph.names.id(name)] += weight
     fine = weights.shape == (graph.nodes,) and np.isfinite(weights).all() and (weights >= 0).all()
-    weights = np.where(alive, weights, 0) if fine else weights
+    if fine:
+        weights[gone] = 0
     if not fine or weights.sum() == 0:
         raise UsageError(
             f"personalization is a non-negative, finite weight for each of {graph.nodes:,} nodes, "
             "not 0 for all that are ranked"
         )
-    normalized: Vector = weights / weights.sum()
-    return normalized
+    weights /= weights.sum()
+    return weights
 
 
 def _checked_start(graph: Graph, start: Vector | None) -> Vector | None:

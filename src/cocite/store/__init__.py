@@ -6,6 +6,7 @@ This room knows nothing of graphs or indexes. The format is specified in ``FORMA
 from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
 from cocite.store.draft import Draft
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
+from cocite.store.scratch import Scratch
 
 __all__ = [
     "FORMAT_VERSION",
@@ -13,6 +14,7 @@ __all__ = [
     "Draft",
     "Entry",
     "Manifest",
+    "Scratch",
     "Store",
     "checksum",
     "forget",

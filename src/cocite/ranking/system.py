@@ -1,0 +1,298 @@
+"""The linear system behind PageRank, (I - damping P') y = p, on one graph, in any memory.
+
+The iteration runs on the core, the nodes with out-links (``kernels/rank.py``). Everything goes over
+the graph in destination blocks. With enough memory there is one, and the core's links and facts
+are arrays in memory; with less they are scratch files, read block after block in order, and what
+stays in memory is
+
+    z, the core's contributions (8 bytes a core node) + their numbers (4 a node) + the result (8)
+
+The order of the arithmetic is the same in both, so the ranks are, to the bit.
+
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2 (blocks); the core: Lee, Golub,
+Zenios 2003.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import ResourceError, UsageError
+from cocite.graph import Graph
+from cocite.graph.blocks import cut_evenly
+from cocite.memory import format_size
+from cocite.ranking.stopping import State, StoppingRule
+from cocite.store import Scratch, forget
+
+__all__ = ["System", "order_of"]
+
+Vector = NDArray[np.float64]
+_LEAST_BLOCK = 16 << 20
+_NODE, _ROW, _LINK = 60, 40, 4
+"""Bytes that stream by for each node, core row and link: the largest of all passes."""
+
+
+class System:
+    """One graph, minus the nodes removed, and one damping. ``solve`` as often as needed."""
+
+    def __init__(
+        self, graph: Graph, damping: float, removals: int, precision: str, memory: int
+    ) -> None:
+        if type(removals) is not int or removals < 0:
+            raise UsageError(f"removals is {removals!r}; it is a whole number, 0 or more")
+        self._graph, self._damping = graph, damping
+        self._dtype = np.float32 if precision == "single" else np.float64
+        self.scratch, self.cuts = plan(graph, memory)
+        self.degrees = self._remove(removals)
+        self._number_core()
+
+    # -- going over the graph ---------------------------------------------------------
+
+    def _blocks(self) -> Iterator[tuple[slice, NDArray[np.uint64], np.uint64]]:
+        """(nodes, their offsets, first node) of every block; gives it back when it is done."""
+        graph = self._graph
+        for low, high in pairwise((0, *self.cuts, graph.nodes)):
+            yield slice(low, high), graph.in_offsets[low : high + 1], np.uint64(low)
+            self.rest()
+
+    def rest(self) -> None:
+        """Give back all that can be read again."""
+        if self.scratch.on_disk:
+            graph = self._graph
+            forget(graph.in_offsets, graph.in_sources, graph.out_degrees)
+            forget(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
+
+    def kept(self, values: Vector) -> Vector:
+        """``values``, moved to where scratch lies."""
+        if not self.scratch.on_disk:
+            return values
+        moved: Vector = self.scratch.zeros(values.size, np.float64)
+        moved[:] = values
+        forget(moved)
+        return moved
+
+    def gone(self) -> NDArray[np.bool_]:
+        """Which nodes were removed."""
+        from cocite.kernels import rank
+
+        return np.asarray(self.degrees == rank.GONE)
+
+    # -- setting up ---------------------------------------------------------------------
+
+    def _remove(self, removals: int) -> NDArray[np.uint32]:
+        """The out-degrees of what is left after ``removals`` removals; GONE for what is not."""
+        from cocite.kernels import rank
+
+        graph = self._graph
+        if removals == 0:
+            return graph.out_degrees
+        degrees = self.scratch.zeros(graph.nodes, np.uint32)
+        degrees[:] = graph.out_degrees
+        self.degrees = degrees
+        for _ in range(removals):
+            gone = degrees == 0
+            degrees -= self._links_to(gone)
+            degrees[gone] = rank.GONE
+            if not gone.any():
+                break
+        if (degrees == rank.GONE).all():
+            raise UsageError(
+                f"{removals} removals of dangling nodes leave nothing of {graph.path}; take fewer, "
+                "or another way with dangling nodes"
+            )
+        return degrees
+
+    def _links_to(self, gone: NDArray[np.bool_]) -> NDArray[np.uint32]:
+        from cocite.kernels import rank
+
+        lost = np.zeros(self._graph.nodes, np.uint32)
+        for nodes, offsets, _ in self._blocks():
+            rank.lose_links(offsets, self._graph.in_sources, gone[nodes].view(np.uint8), lost)
+        return lost
+
+    def _number_core(self) -> None:
+        from cocite.kernels import rank
+
+        graph, scratch = self._graph, self.scratch
+        self.number = np.empty(graph.nodes, np.uint32)
+        self.core = int(rank.number_core(self.degrees, self.number))
+        self.rows = scratch.zeros(self.core + 1, np.uint64)
+        self.links = scratch.zeros(graph.edges, np.uint32)
+        self.loops = np.empty(self.core, np.uint8)
+        state = np.zeros(2, np.uint64)
+        for nodes, offsets, first in self._blocks():
+            del nodes
+            rank.compact(
+                offsets,
+                graph.in_sources,
+                self.number,
+                first,
+                state,
+                self.rows,
+                self.links,
+                self.loops,
+            )
+        per_block = -(-self.core // (len(self.cuts) + 1)) if self.core else 0
+        self.core_cuts = [min(i * per_block, self.core) for i in range(len(self.cuts) + 2)]
+        self.facts: NDArray[Any] = np.empty((0, rank.FACTS))
+
+    def _describe(self, where: Vector) -> None:
+        """The facts of the core's rows for the teleport ``where``."""
+        from cocite.kernels import rank
+
+        leaving = self._links_to(self.degrees == 0)
+        if self.facts.shape[0] != self.core:
+            self.facts = self.scratch.zeros((self.core, rank.FACTS), np.float64)
+        for nodes, _, _ in self._blocks():
+            rank.describe(
+                self.number[nodes],
+                self.degrees[nodes],
+                leaving[nodes],
+                self.loops,
+                where[nodes],
+                self._damping,
+                self.facts,
+            )
+
+    # -- solving --------------------------------------------------------------------------
+
+    def solve(
+        self,
+        where: Vector,
+        rule: StoppingRule,
+        guess: Vector | None,
+        progress: Callable[[int, float], None],
+    ) -> tuple[Vector, int, str]:
+        """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
+        from cocite.kernels import rank
+
+        self._describe(where)
+        z: NDArray[Any] = np.zeros(self.core, self._dtype)
+        self._contribute(where if guess is None else guess, 1.0, z)
+        mass, owed = self._weigh(z)
+        if owed == 0:  # nobody starts in the core, and dangling nodes lead nowhere
+            z[:] = 0
+            return self._whole(z, where), 0, "nothing to iterate"
+        if mass > 0:
+            np.multiply(z, owed / mass, out=z)  # ranks sum to 1, y to more
+        rule.begin()
+        sweeps, reason = 0, None
+        while reason is None:
+            sums = np.zeros(3)
+            for low, high in pairwise(self.core_cuts):
+                rank.sweep(
+                    self.rows[low : high + 1],
+                    self.links,
+                    z,
+                    self.facts[low:high],
+                    np.uint64(low),
+                    self._damping,
+                    sums,
+                )
+                self.rest()
+            change, mass, reach = sums.tolist()
+            sweeps += 1
+            balance = owed / mass
+            np.multiply(z, balance, out=z)
+            size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
+            residual = 2 * self._damping * change * balance / size
+            order = None
+            if rule.wants_order:
+                order = order_of(self._whole(z, where), rule.wants_order)
+            progress(sweeps, residual)
+            reason = rule.reached(State(sweeps, residual, order))
+        return self._whole(z, where), sweeps, reason
+
+    def _contribute(self, values: Vector, factor: float, z: NDArray[Any]) -> None:
+        from cocite.kernels import rank
+
+        for nodes, _, _ in self._blocks():
+            rank.contribute(self.number[nodes], self.degrees[nodes], values[nodes], factor, z)
+            forget(values) if self.scratch.on_disk else None
+
+    def _weigh(self, z: NDArray[Any]) -> tuple[float, float]:
+        from cocite.kernels import rank
+
+        sums = np.zeros(2)
+        for low, high in pairwise(self.core_cuts):
+            rank.weigh(z, self.facts[low:high], np.uint64(low), sums)
+            self.rest()
+        return float(sums[0]), float(sums[1])
+
+    def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
+        """All of y from the core's z: dangling nodes are computed here, once."""
+        from cocite.kernels import rank
+
+        y = np.empty(self._graph.nodes)
+        for nodes, offsets, first in self._blocks():
+            y[nodes] = where[nodes]
+            rank.expand(
+                offsets,
+                self._graph.in_sources,
+                self.number,
+                z,
+                self.degrees[nodes],
+                first,
+                self._damping,
+                y[nodes],
+            )
+            forget(where) if self.scratch.on_disk else None
+        return y
+
+    def dangling_sum(self, values: Vector) -> float:
+        """The sum over dangling nodes."""
+        return float(values[self.degrees == 0].sum())
+
+    def residual(self, x: Vector, where: Vector, share: Vector) -> float:
+        """||G x - x||_1 for x with sum 1: one pass over all links."""
+        from cocite.kernels import rank
+
+        d, spread = self._damping, self.dangling_sum(x)
+        z = np.zeros(self.core)
+        self._contribute(x, d, z)
+        sums = np.zeros(1)
+        for nodes, offsets, _ in self._blocks():
+            rest = (1 - d) * where[nodes] + d * spread * share[nodes] - x[nodes]
+            rank.residual(
+                offsets, self._graph.in_sources, self.number, z, self.degrees[nodes], rest, sums
+            )
+            forget(where, share) if self.scratch.on_disk else None
+        return float(sums[0])
+
+
+def order_of(values: Vector, k: int) -> NDArray[np.int64]:
+    """The ids of the k largest values, largest first, ties by id."""
+    k = min(k, values.size)
+    least = np.partition(values, values.size - k)[values.size - k]
+    ids = np.flatnonzero(values >= least)
+    return ids[np.lexsort((ids, -values[ids]))][:k]
+
+
+def plan(graph: Graph, memory: int) -> tuple[Scratch, tuple[int, ...]]:
+    """Where scratch lies, and the first node of every block but the first.
+
+    Raises :class:`ResourceError` if not even the vectors fit.
+    """
+    nodes = graph.nodes
+    streamed = (_NODE + _ROW) * nodes + 2 * _LINK * graph.edges
+    resident = 26 * nodes
+    if resident + streamed <= memory:
+        return Scratch(None), ()
+    room = memory - resident
+    if room < min(_LEAST_BLOCK, streamed):
+        needed = format_size(resident + min(_LEAST_BLOCK, streamed))
+        raise ResourceError(
+            f"the ranks of {nodes:,} nodes need {needed} of memory, however many blocks; "
+            f"{format_size(memory)} may be used. Give more with --memory"
+        )
+    writable = os.access(graph.path, os.W_OK)
+    folder = Path(graph.path) if writable else Path(tempfile.gettempdir())
+    return Scratch(folder), cut_evenly(graph, -(-streamed // room))

@@ -1,0 +1,49 @@
+"""Scratch arrays: in memory, or in files that vanish, for runs that must not take much memory.
+
+A file-backed array has no name on disk; it goes when the last reference to it goes, however the
+process ends. Its pages are given back with ``forget``, and read again when they are touched.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.errors import ResourceError
+
+__all__ = ["Scratch"]
+
+
+class Scratch:
+    """Makes arrays in ``directory``, or in memory if there is none."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether its arrays are files."""
+        return self._directory is not None
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """A writable array of zeros."""
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if self._directory is None or size == 0:
+            return np.zeros(shape, dtype)
+        try:
+            with tempfile.TemporaryFile(dir=self._directory) as file:
+                # Reserved now: a full disk is an error here, and not a fault in a kernel.
+                os.posix_fallocate(file.fileno(), 0, size)
+                area = mmap.mmap(file.fileno(), size)
+        except OSError as error:
+            raise ResourceError(
+                f"{size:,} bytes of scratch in {self._directory}: {error.strerror}. Give more "
+                "memory with --memory, or room there"
+            ) from error
+        return np.frombuffer(area, dtype).reshape(shape)
