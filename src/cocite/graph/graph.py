@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import NAME_FILES, Names, open_names
-from cocite.store import Store
+from cocite.store import Store, forget
 
 __all__ = ["DEGREES", "OFFSETS", "SOURCES", "Graph", "GraphInfo"]
 
-_PIECE = 1 << 20
+_PIECE = 1 << 23
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 
 
@@ -133,11 +133,13 @@ class Graph:
             raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
         offsets, sources = self.in_offsets, self.in_sources
         fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
-        for low in range(0, offsets.size - 1, _PIECE):
+        for low in range(0, self.nodes, _PIECE):
             piece = offsets[low : low + _PIECE + 1]
             fine = fine and bool((piece[1:] >= piece[:-1]).all())
+            forget(offsets)
         for low in range(0, sources.size, _PIECE):
             fine = fine and int(sources[low : low + _PIECE].max()) < self.nodes
+            forget(sources)
         if not fine:
             raise Damaged(
                 f"{self.path} is damaged: its links point outside of it. See: cocite verify "

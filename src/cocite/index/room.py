@@ -65,4 +65,5 @@ def plan_memory(graph: Graph, threads: int, memory: int, blocks: int | None) -> 
             f"memory to index, in blocks and with one thread; {format_size(memory)} may be used "
             f"and {format_size(available())} are free. Give more with --memory"
         )
-    return Room(memory, 1, cut_blocks(graph, memory - least))
+    # Half of what is left: the pages of a block come along with some of their neighbours.
+    return Room(memory, 1, cut_blocks(graph, (memory - least) // 2))
