@@ -23,11 +23,14 @@ _LEAST_BLOCK = 16 << 20
 
 @dataclass(frozen=True)
 class Room:
-    """What a build may use: ``cuts`` is the first node of every block but the first."""
+    """What a build may use: ``cuts`` is the first node of every block but the first; ``asked`` how
+    many threads were wanted.
+    """
 
     memory: int
     threads: int
     cuts: tuple[int, ...]
+    asked: int = 0
 
     @property
     def keep(self) -> bool:
@@ -37,6 +40,8 @@ class Room:
     def __str__(self) -> str:
         text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
+        if self.threads < self.asked:
+            text += f" (of {self.asked}: the memory given holds no more)"
         if self.cuts:
             text += f", {len(self.cuts) + 1} blocks of the graph one after another"
         return text
@@ -57,7 +62,7 @@ def plan_memory(graph: Graph, threads: int, memory: int, blocks: int | None) -> 
     for count in range(threads, 0, -1):
         need = links + count * maker_bytes(nodes, count > 1)
         if need <= memory:
-            return Room(need, count, ())
+            return Room(need, count, (), threads)
     least = maker_bytes(nodes, False)
     if memory < least + min(_LEAST_BLOCK, links):
         raise ResourceError(
@@ -66,4 +71,4 @@ def plan_memory(graph: Graph, threads: int, memory: int, blocks: int | None) -> 
             f"and {format_size(available())} are free. Give more with --memory"
         )
     # Half of what is left: the pages of a block come along with some of their neighbours.
-    return Room(memory, 1, cut_blocks(graph, (memory - least) // 2))
+    return Room(memory, 1, cut_blocks(graph, (memory - least) // 2), threads)

@@ -7,6 +7,7 @@ Rules are joined with ``|``: the first that holds stops the iteration. ``Residua
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -41,18 +42,19 @@ class Convergence:
     converged: bool
 
 
-class StoppingRule:
+class StoppingRule(ABC):
     """A rule; ``a | b`` stops when either does."""
 
     wants_order = 0
     """How many of the top nodes' order the rule looks at."""
 
     def begin(self) -> None:
-        """Forget an earlier run."""
+        """Forget an earlier run: called before the first sweep."""
+        return
 
+    @abstractmethod
     def reached(self, state: State) -> str | None:
         """The reason to stop now, or None."""
-        raise NotImplementedError
 
     @property
     def accurate(self) -> bool:
