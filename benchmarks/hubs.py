@@ -1,0 +1,71 @@
+"""Where the argmin over a hub's in-links is found faster by search than by scan.
+
+    python -m benchmarks.hubs
+
+Times ``kernels/walk.py``'s two ways on random in-neighbourhoods of one hub and prints the factor f
+of the crossing, degree**2 = f * 2**bits, that its ``_SEARCH_FACTOR`` should be.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels import random, walk
+from cocite.kernels._jit import kernel
+
+ORDERS = 400
+
+
+@kernel
+def _scan(sources: Any, orders: Any) -> Any:
+    total = np.uint64(0)
+    for i in range(orders.shape[0]):
+        total += np.uint64(walk._argmin_by_scan(sources, 0, sources.size, orders[i]))
+    return total
+
+
+@kernel
+def _search(sources: Any, orders: Any) -> Any:
+    total = np.uint64(0)
+    first, last = np.uint64(0), np.uint64(sources.size)
+    for i in range(orders.shape[0]):
+        total += np.uint64(walk._argmin_by_search(sources, first, last, orders[i]))
+    return total
+
+
+def seconds(run: Any, sources: Any, orders: Any) -> float:
+    """The best of five, an order."""
+    run(sources, orders)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        run(sources, orders)
+        times.append(time.perf_counter() - begin)
+    return min(times) / len(orders)
+
+
+def main() -> None:
+    """A table of nodes and degrees, and the crossing."""
+    print("| nodes | degree | degree² / 2^bits | scan | search |\n| --- | --- | --- | --- | --- |")
+    rng = np.random.default_rng(1)
+    for nodes in (60_000, 500_000, 16_000_000):
+        bits = random.order_bits(nodes)
+        orders = np.zeros((ORDERS, random.ORDER_WORDS), np.uint32)
+        for i in range(ORDERS):
+            key = random.draw_key(np.uint64(1), np.uint64(i), np.uint64(1))
+            random.make_order(np.uint64(key), np.uint64(bits), orders[i])
+        for factor in (2, 4, 8, 16, 32, 64, 128):
+            degree = int((factor * 2**bits) ** 0.5)
+            sources = np.sort(rng.choice(nodes, min(degree, nodes // 2), replace=False))
+            sources = sources.astype(np.uint32)
+            scan, search = (seconds(run, sources, orders) for run in (_scan, _search))
+            print(
+                f"| {nodes:,} | {degree:,} | {factor} | {1e6 * scan:.1f} µs | {1e6 * search:.1f} µs |"
+            )
+
+
+if __name__ == "__main__":
+    main()
