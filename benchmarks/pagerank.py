@@ -57,7 +57,7 @@ def scipy_power(graph: Graph, error: float) -> Solver:
             change = np.abs(after - x).sum()
             x = after
             if change < error * (1 - DAMPING):
-                return x
+                return np.asarray(x)
 
     return solve
 
@@ -100,7 +100,7 @@ def graph_mate_pagerank(graph: Graph, error: float) -> Solver:
             max_iterations=1000, tolerance=error * (1 - DAMPING), damping_factor=DAMPING
         )
         values = np.asarray(ranks.scores(), np.float64)
-        return values / values.sum()
+        return np.asarray(values / values.sum())
 
     return solve
 
