@@ -61,10 +61,8 @@ def main() -> None:
             degree = int((factor * 2**bits) ** 0.5)
             sources = np.sort(rng.choice(nodes, min(degree, nodes // 2), replace=False))
             sources = sources.astype(np.uint32)
-            scan, search = (seconds(run, sources, orders) for run in (_scan, _search))
-            print(
-                f"| {nodes:,} | {degree:,} | {factor} | {1e6 * scan:.1f} µs | {1e6 * search:.1f} µs |"
-            )
+            scan, search = (1e6 * seconds(run, sources, orders) for run in (_scan, _search))
+            print(f"| {nodes:,} | {degree:,} | {factor} | {scan:.1f} µs | {search:.1f} µs |")
 
 
 if __name__ == "__main__":
