@@ -54,7 +54,8 @@ def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         "   ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
         for row in (titles, *rows)
     ]
-    rule = "─" * min(max(map(len, lines)), shutil.get_terminal_size().columns)
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    rule = ("-" if plain else "─") * min(max(map(len, lines)), shutil.get_terminal_size().columns)
     print("\n".join([lines[0], rule, *lines[1:]]))
 
 

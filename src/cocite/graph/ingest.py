@@ -147,13 +147,13 @@ def _load(
     progress: Progress,
 ) -> TextInput | ParquetInput:
     if source.is_parquet():
-        progress("reading " + source.label, 0, 0)
+        progress("reading " + source.short, 0, 0)
         return tables.load_parquet(source, wanted, options)
     clean = work / "clean.tsv"
     with clean.open("wb", buffering=0) as out:
         disk.write(out, codecs.BOM_UTF8)
         found = clean_text(source, wanted, options, out, progress)
-    progress("loading " + source.label, 0, 0)
+    progress("loading " + source.short, 0, 0)
     tables.load_text(clean, wanted, found.integers)
     clean.unlink()
     return found

@@ -35,6 +35,11 @@ class Source:
         return "standard input" if self.path is None else str(self.path)
 
     @property
+    def short(self) -> str:
+        """The same without the folder, for where there is little room."""
+        return self.label if self.path is None else self.path.name
+
+    @property
     def nbytes(self) -> int:
         """Size as stored; 0 where it is not known."""
         return self.path.stat().st_size if self.path is not None else 0

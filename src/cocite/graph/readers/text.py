@@ -133,7 +133,7 @@ class _Cleaner:
                 room = np.empty(len(piece) + 2, np.uint8)
             self._clean(piece, rules, room)
             disk.write(out, room[: self._tally[k.T_BYTES]].data)
-            progress("reading " + self._source.label, raw.tell(), self._source.nbytes)
+            progress("reading " + self._source.short, raw.tell(), self._source.nbytes)
             if len(rest) > _MAX_LINE:
                 rest = self._drop_long_line(stream, rest)
             if last:
