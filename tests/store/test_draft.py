@@ -27,6 +27,8 @@ from cocite.errors import (
     UsageError,
 )
 from cocite.store import ArrayWriter, Draft, Manifest, Store, disk
+from cocite.store import manifest as manifest_module
+from cocite.store.arrays import Entry, map_array
 from tests.graph.plain import links
 from tests.store.test_round_trip import make
 
@@ -353,3 +355,22 @@ def test_an_old_builder_does_not_remove_the_draft_of_the_next(tmp_path: Path) ->
                 second.publish(Manifest("graph", {"n": 2}))
             first._lock = os.open(tmp_path, os.O_RDONLY)  # ended already: something to close
         assert Store.open(tmp_path / "s", "graph").facts == {"n": 2}
+
+
+def test_what_is_opened_is_one_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is exchanged after its manifest was read and before its files are."""
+    make(tmp_path / "s", value=1)
+    real = map_array
+    exchanged = False
+
+    def late(path: Path, entry: Entry) -> Any:
+        nonlocal exchanged
+        if not exchanged:
+            exchanged = True
+            make(tmp_path / "s", value=2, overwrite=True)
+        return real(path, entry)
+
+    monkeypatch.setattr(manifest_module, "map_array", late)
+    store = Store.open(tmp_path / "s", "graph")
+    assert store.facts == {"é": 2}
+    assert store.array("bytes")[0] == 2
