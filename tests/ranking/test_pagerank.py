@@ -261,3 +261,17 @@ def test_rules_that_cannot_hold_are_refused(rule: Callable[[], object]) -> None:
 def test_an_empty_graph_has_no_ranks(make_graph: MakeGraph) -> None:
     with pytest.raises(UsageError, match="has no nodes"):
         pagerank(make_graph([]))
+
+
+def test_two_solutions_are_converged_only_if_both_are(graph: cocite.Graph) -> None:
+    """The first begins at its end, the second from nothing: it is the second that is not done."""
+    toward = ["n1", "n7"]
+    first = pagerank(graph, personalization=toward, stop=TIGHT)
+    both = pagerank(
+        graph,
+        personalization=toward,
+        dangling="uniform",
+        start=first.values,
+        stop=Residual(1e-8) | Sweeps(3),
+    )
+    assert not both.convergence.converged

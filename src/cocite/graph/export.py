@@ -28,6 +28,13 @@ _COPY = {
     ".tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
 }
 _PIECE = 1 << 17
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": "200MB",
+    "threads": 1,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+"""Rows stream through: this is enough for any number of them."""
 
 Columns = Mapping[str, Any]
 
@@ -80,7 +87,7 @@ def _through_duckdb(
 
     with (
         tempfile.TemporaryDirectory(prefix=target.name, dir=target.parent) as folder,
-        duckdb.connect(str(Path(folder, "rows.duckdb"))) as connection,
+        duckdb.connect(str(Path(folder, "rows.duckdb")), config=_CONFIG) as connection,
     ):
         columns = ", ".join(f'"{title}" {kind}' for title, kind in types.items())
         connection.execute(f"CREATE TABLE rows({columns})")

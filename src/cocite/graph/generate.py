@@ -15,7 +15,6 @@ takes to sort their hashes. Cost: about 80 ns a link on one core, and 0.6 us a p
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
@@ -31,7 +30,7 @@ from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import TextPiece, write_text_names
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.web import Web, plan_web
-from cocite.store import ArrayWriter, Draft, Entry, Manifest, disk
+from cocite.store import ArrayWriter, Draft, Entry, Manifest, Scratch, disk
 
 __all__ = ["generate_web"]
 
@@ -152,9 +151,12 @@ def _write_links(
     directory: Path, work: Path, web: Web, links: int, progress: Progress
 ) -> dict[str, Entry]:
     """Stream the links into the three arrays."""
+    from cocite.kernels.links import add_counts
+
     edges = 0
+    # In a scratch file: memory that the system can take back.
+    counts = Scratch(work).zeros(web.nodes, np.uint32)
     with (
-        _Counts(work / "counts", web.nodes) as counts,
         ArrayWriter(directory / OFFSETS, np.uint64) as offsets,
         ArrayWriter(directory / SOURCES, np.uint32) as sources,
     ):
@@ -167,12 +169,12 @@ def _write_links(
             for low, high in _cuts(ends):
                 piece = _in_links(web, first + low, pages[low:high])
                 sources.write(piece)
-                counts.add(piece)
+                add_counts(piece, counts)
                 edges += piece.size
                 progress("linking pages", edges, links)
         with ArrayWriter(directory / DEGREES, np.uint32) as degrees:
-            for piece in counts.pieces():
-                degrees.write(piece)
+            for first in range(0, web.nodes, _LINKS_PIECE):
+                degrees.write(counts[first : first + _LINKS_PIECE])
     return {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: degrees.finished}
 
 
@@ -192,34 +194,6 @@ def _in_links(web: Web, first: int, pages: NDArray[np.uint32]) -> NDArray[np.uin
     out = np.empty(int(pages[:, 0].sum(dtype=np.uint64)), np.uint32)
     in_links(first, pages, web.starts, web.topics, web.order, web.keys, web.plan, out)
     return out
-
-
-class _Counts(AbstractContextManager["_Counts"]):
-    """uint32[nodes] of counts in a scratch file: memory that the system can take back."""
-
-    def __init__(self, path: Path, nodes: int) -> None:
-        with path.open("wb+") as file:
-            file.truncate(4 * nodes)
-            self._counts = np.frombuffer(mmap.mmap(file.fileno(), 4 * nodes), np.uint32)
-
-    def add(self, nodes: NDArray[np.uint32]) -> None:
-        """One more for every occurrence of a node."""
-        from cocite.kernels.links import add_counts
-
-        add_counts(nodes, self._counts)
-
-    def pieces(self) -> Iterator[NDArray[np.uint32]]:
-        """All counts, from the first on."""
-        for low in range(0, self._counts.size, _LINKS_PIECE):
-            yield self._counts[low : low + _LINKS_PIECE]
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        del self._counts  # the map goes with its last view
 
 
 # -- names and labels -------------------------------------------------------------------

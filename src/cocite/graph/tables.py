@@ -75,8 +75,8 @@ class Tables:
         self._db.execute("SET allowed_directories = ?", [[str(directory.resolve()) + "/"]])
         self._db.execute("SET enable_external_access = false")
         self._db.execute("SET lock_configuration = true")
-        self._parts: list[tuple[str, bool]] = []
-        self._node_parts: list[tuple[str, bool]] = []
+        self._parts: list[str] = []
+        self._node_parts: list[str] = []
         self.integers = True
 
     def __enter__(self) -> Self:
@@ -115,7 +115,7 @@ class Tables:
         return f"part_{wanted}_{len(self._parts) + len(self._node_parts)}"
 
     def _add_part(self, table: str, wanted: int, integers: bool) -> None:
-        (self._parts if wanted == 2 else self._node_parts).append((table, integers))
+        (self._parts if wanted == 2 else self._node_parts).append(table)
         self.integers &= integers
 
     def load_text(self, file: Path, wanted: int, integers: bool) -> None:
@@ -146,11 +146,11 @@ class Tables:
     def number(self) -> int:
         """Give every distinct name its id; returns their number."""
         kind = "UBIGINT" if self.integers else "VARCHAR"
-        links = [f"SELECT a::{kind} AS a, b::{kind} AS b FROM {t}" for t, _ in self._parts]
+        links = [f"SELECT a::{kind} AS a, b::{kind} AS b FROM {t}" for t in self._parts]
         self._run("CREATE TABLE raw AS " + " UNION ALL ".join(links))
         names = [f"SELECT {c}::{kind} AS name FROM raw" for c in "ab"]
-        names += [f"SELECT a::{kind} AS name FROM {t}" for t, _ in self._node_parts]
-        for table, _ in self._parts:
+        names += [f"SELECT a::{kind} AS name FROM {t}" for t in self._node_parts]
+        for table in self._parts:
             self._run(f"DROP TABLE {table}")
         order = "name" if self.integers else f"{SORT_KEY}, name"
         self._run(

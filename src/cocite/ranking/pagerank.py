@@ -141,16 +141,17 @@ def pagerank(
     where = system.kept(_teleport(graph, personalization, system.gone()))
     rule = stop if stop is not None else Residual() | Sweeps(_PATIENCE)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
-    share = where
+    share, converged = where, rule.accurate
     if mode is Dangling.UNIFORM and personalization is not None:
         share = system.kept(np.full(graph.nodes, 1 / graph.nodes))
         other, more, _ = system.solve(share, rule, None, progress)
         values, sweeps = _combine(system, damping, values, other), sweeps + more
+        converged = converged and rule.accurate
     values /= values.sum()
     residual = system.residual(values, where, share)
     return Ranks(
         values,
-        Convergence(sweeps, residual, residual / (1 - damping), reason, rule.accurate),
+        Convergence(sweeps, residual, residual / (1 - damping), reason, converged),
         graph.names,
         int(system.gone().sum()),
         len(system.cuts) + 1,
