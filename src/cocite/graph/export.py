@@ -29,7 +29,7 @@ _COPY = {
 }
 _PIECE = 1 << 17
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "memory_limit": "200MB",
+    "memory_limit": "64MB",
     "threads": 1,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
