@@ -1,8 +1,8 @@
-"""The index on disk: built in shards of samples, opened by mapping.
+"""The index on disk: built part by part, opened by mapping.
 
 ``cocite.index.build`` is imported by those who build only.
 """
 
-from cocite.index.stored import Shard, StoredIndex
+from cocite.index.stored import Shard, StoredIndex, StoredPart
 
-__all__ = ["Shard", "StoredIndex"]
+__all__ = ["Shard", "StoredIndex", "StoredPart"]

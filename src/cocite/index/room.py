@@ -8,12 +8,12 @@ The budget is for the data; Python, its libraries and the kernels take some 150 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import cut_blocks, cut_evenly
-from cocite.index.trees import maker_bytes
 from cocite.memory import OWN_MEMORY, available, format_size
 
 __all__ = ["Room", "plan_memory"]
@@ -47,8 +47,16 @@ class Room:
         return text
 
 
-def plan_memory(graph: Graph, threads: int, memory: int, blocks: int | None) -> Room:
+def plan_memory(
+    graph: Graph,
+    threads: int,
+    memory: int,
+    blocks: int | None,
+    maker_bytes: Callable[[int, bool], int],
+) -> Room:
     """The most threads that fit beside the whole graph; else blocks. ``blocks`` forces a number.
+
+    ``maker_bytes(nodes, keep)`` is what a maker takes, whose blobs live on if ``keep``.
 
     Raises :class:`ResourceError` if not even one thread with small blocks fits.
     """

@@ -1,4 +1,4 @@
-"""An index on disk, opened: shards of samples, the names, and what it was built from."""
+"""An index on disk, opened: its parts, their shards of samples, the names, what it was built from."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged
+from cocite.errors import Damaged, UsageError
 from cocite.graph.names import NAME_FILES, Names, open_names
-from cocite.index.trees import blob_words, place_blobs
+from cocite.index.blobs import sampled_layout
+from cocite.measures import Measure, Settings, find_measure
 from cocite.store import Store
 
-__all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "shard_file"]
+__all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "shard_file"]
 
-MEMBERS, DIGESTS = "sample_members", "sample_digests"
+MEMBERS, DIGESTS = "members", "digests"
 _SHARD = "samples-"
 
 
 def shard_file(first: int) -> str:
-    """The file of the shard that begins with sample ``first``."""
+    """The file of the shard that begins with sample ``first``, behind its part's prefix."""
     return f"{_SHARD}{first:06d}"
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of samples: its words, and where each sample's parts begin in them."""
+    """A run of samples: its words, and where each sample's arrays begin in them."""
 
     first: int
     words: NDArray[np.uint32]
@@ -40,33 +41,93 @@ class Shard:
         return len(self.blobs)
 
 
-def damaged(index: StoredIndex, first: int) -> Damaged:
-    """What to raise when a query meets a shard that points outside of itself."""
-    path = index.store.path
-    return Damaged(
-        f"{path / shard_file(first)} is damaged; see: cocite verify {path}. Copy the index again "
-        "from where it was whole, or build it again"
-    )
+@dataclass(frozen=True)
+class StoredPart:
+    """One part of an index: a measure in one direction, in one layout."""
+
+    store: Store
+    nodes: int
+    measure: Measure
+    direction: str
+    layout: str
+    settings: Settings
+    weight: float
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its files begin with."""
+        return f"{self.direction}."
+
+    @property
+    def samples(self) -> int:
+        """How many samples it has, for a measure that has them."""
+        return int(self.settings["samples"])
+
+    def array(self, name: str) -> NDArray[Any]:
+        """The array ``name`` of this part."""
+        return self.store.array(self.prefix + name)
+
+    def damaged(self, first: int) -> Damaged:
+        """What to raise when a query meets a shard that points outside of itself."""
+        return self.damaged_file(shard_file(first))
+
+    def damaged_file(self, name: str) -> Damaged:
+        """What to raise when a query meets a file that points outside of itself."""
+        path = self.store.path
+        return Damaged(
+            f"{path / (self.prefix + name)} is damaged; see: cocite verify {path}. Copy the index "
+            "again from where it was whole, or build it again"
+        )
+
+    @cached_property
+    def shards(self) -> tuple[Shard, ...]:
+        """All shards, in order of their samples."""
+        members, samples = self.array(MEMBERS), self.samples
+        start = self.prefix + _SHARD
+        files = sorted(name for name in self.store.manifest.files if name.startswith(start))
+        firsts = [int(name.removeprefix(start)) for name in files]
+        if firsts[:1] != [0] or members.size != samples:
+            raise Damaged(f"{self.store.path}: its shards do not hold {samples} samples")
+        layout, shards = sampled_layout(self.layout), []
+        for name, first, end in zip(files, firsts, [*firsts[1:], samples], strict=True):
+            words = self.store.array(name)
+            counts = members[first:end].tolist()
+            blobs, size = layout.place(self.nodes, counts, self.settings)
+            if size != words.size:
+                raise Damaged(f"{self.store.path / name} does not hold samples {first} to {end}")
+            shards.append(Shard(first, words, blobs))
+        return tuple(shards)
 
 
 class StoredIndex:
-    """The directory of an index. Opening it reads the manifest and maps the shards."""
+    """The directory of an index. Opening it reads the manifest and maps the files."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         facts = store.facts
         try:
             self.nodes: int = facts["nodes"]
-            self.measure: str = facts["measure"]
-            self.samples: int = facts["samples"]
-            self.length: int = facts["length"]
-            self.seed: int = facts["seed"]
+            self.measure = find_measure(facts["measure"])
+            self.direction: str = facts["direction"]
+            self.settings: Settings = self.measure.build_settings(facts["settings"])
             self.graph: dict[str, Any] = facts["graph"]
-        except KeyError as error:
-            raise Damaged(f"{store.path}: the manifest does not say {error}") from error
-        numbers = (self.nodes, self.samples, self.length, self.seed)
-        if not all(type(n) is int and n >= 0 for n in numbers) or type(self.measure) is not str:
+            self.parts = tuple(self._part(value) for value in facts["parts"])
+        except (KeyError, TypeError, AttributeError, UsageError) as error:
+            raise Damaged(f"{store.path}: the manifest's facts are not of their kind ({error})") from error
+        if type(self.nodes) is not int or self.nodes < 0 or not self.parts:
             raise Damaged(f"{store.path}: the manifest's facts are not of their kind")
+
+    def _part(self, value: dict[str, Any]) -> StoredPart:
+        measure = find_measure(value["measure"])
+        return StoredPart(
+            self.store,
+            self.nodes,
+            measure,
+            value["direction"],
+            value["layout"],
+            measure.build_settings(value["settings"]),
+            float(value["weight"]),
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
@@ -80,22 +141,6 @@ class StoredIndex:
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of samples and names: the same wherever the shards are cut."""
-        return self.store.manifest.digest(MEMBERS, DIGESTS, NAME_FILES)
-
-    @cached_property
-    def shards(self) -> tuple[Shard, ...]:
-        """All shards, in order of their samples."""
-        members = self.store.array(MEMBERS)
-        files = sorted(name for name in self.store.manifest.files if name.startswith(_SHARD))
-        firsts = [int(name.removeprefix(_SHARD)) for name in files]
-        if firsts[:1] != [0] or members.size != self.samples:
-            raise Damaged(f"{self.store.path}: its shards do not hold {self.samples} samples")
-        shards = []
-        for name, first, end in zip(files, firsts, [*firsts[1:], self.samples], strict=True):
-            words = self.store.array(name)
-            counts = members[first:end].tolist()
-            if sum(blob_words(self.nodes, count) for count in counts) != words.size:
-                raise Damaged(f"{self.store.path / name} does not hold samples {first} to {end}")
-            shards.append(Shard(first, words, place_blobs(self.nodes, counts)))
-        return tuple(shards)
+        """A checksum of what it holds: the same wherever the shards are cut."""
+        files = self.store.manifest.files
+        return self.store.manifest.digest(*(name for name in files if _SHARD not in name))

@@ -1,13 +1,11 @@
-"""The trees layout: one sample as one blob of 32-bit words.
+"""The trees layout: the fingerprint trees of a sample in dendrogram order.
 
     position[nodes]          where each node stands, 2**32 - 1 if it met nobody
     member[p]                the nodes in dendrogram order, tree behind tree
     label[ceil(p / 8)]       the labels, eight half-bytes to a word, low first
     padding                  zeros, to a multiple of 16 words (a cache line)
 
-p is the number of nodes that met another one. From ``nodes`` and p everything follows, so a
-shard, which is nothing but its samples' blobs one behind the other, needs no table of its own:
-shards of any size hold the same bytes in the same order.
+p, the members, is the number of nodes that met another one.
 
 Size: 8.5 bytes a node and sample at most. Memory to make one: 26.5 bytes a node, and 8.5 for each
 that waits to be written.
@@ -16,48 +14,56 @@ that waits to be written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from cocite.engine import Walker, walker_bytes
+from cocite.graph import Graph
+from cocite.index.blobs import Blob, Maker, SampledLayout, padded
+from cocite.index.plan import PartPlan
+from cocite.index.room import Room, plan_memory
+from cocite.measures import Settings
 
-__all__ = ["Blob", "TreeMaker", "blob_words", "maker_bytes", "place_blobs"]
-
-_LINE = 16
-
-
-@dataclass(frozen=True)
-class Blob:
-    """One sample: its parts in order, how many members it has, live tokens a step, XXH3-64."""
-
-    parts: tuple[NDArray[np.uint32], ...]
-    members: int
-    live: tuple[int, ...]
-    digest: int
-
-    @property
-    def nbytes(self) -> int:
-        """Its size on disk."""
-        return sum(part.nbytes for part in self.parts)
+__all__ = ["TreeMaker", "TreesLayout", "blob_words", "maker_bytes"]
 
 
 def blob_words(nodes: int, members: int) -> int:
     """32-bit words of a blob."""
-    words = nodes + members + -(-members // 8)
-    return -(-words // _LINE) * _LINE
+    return padded(nodes + members + -(-members // 8))
 
 
-def place_blobs(nodes: int, members: Sequence[int]) -> NDArray[np.uint64]:
-    """uint64[samples, 4] for the kernels: where position, member and label begin, and p."""
-    blobs = np.empty((len(members), 4), np.uint64)
-    base = 0
-    for sample, count in enumerate(members):
-        blobs[sample] = base, base + nodes, base + nodes + count, count
-        base += blob_words(nodes, count)
-    return blobs
+class TreesLayout(SampledLayout):
+    """The layout ``trees``."""
+
+    def place(
+        self, nodes: int, members: Sequence[int], settings: Settings
+    ) -> tuple[NDArray[np.uint64], int]:
+        """uint64[samples, 4]: where position, member and label begin, and p."""
+        blobs = np.empty((len(members), 4), np.uint64)
+        base = 0
+        for sample, count in enumerate(members):
+            blobs[sample] = base, base + nodes, base + nodes + count, count
+            base += blob_words(nodes, count)
+        return blobs, base
+
+    def most_words(self, nodes: int, settings: Settings) -> int:
+        """Of a sample in which every node meets another."""
+        return blob_words(nodes, nodes)
+
+    def plan_room(
+        self, graph: Graph, part: PartPlan, threads: int, memory: int, blocks: int | None
+    ) -> Room:
+        """Threads as long as they fit beside the whole graph, else blocks."""
+        return plan_memory(graph, threads, memory, blocks, maker_bytes)
+
+    def makers(self, graph: Graph, part: PartPlan, room: Room) -> list[Maker]:
+        """A walker and its scratch a thread."""
+        settings, step = part.settings, part.measure.step
+        assert step is not None
+        length, seed = int(settings["length"]), int(settings["seed"])
+        walkers = [Walker(graph, step, length, seed, room.cuts) for _ in range(room.threads)]
+        return [TreeMaker(walker, graph.nodes, room.keep) for walker in walkers]
 
 
 class TreeMaker:
@@ -86,10 +92,7 @@ class TreeMaker:
         parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
         if self._keep:
             parts = tuple(part.copy() for part in parts)
-        digest = xxhash.xxh3_64()
-        for part in parts:
-            digest.update(part.view(np.uint8).data)
-        return Blob(parts, members, found.live, digest.intdigest())
+        return Blob.of(parts, members, found.live)
 
 
 def maker_bytes(nodes: int, keep: bool) -> int:

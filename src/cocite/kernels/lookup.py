@@ -22,7 +22,7 @@ import numpy as np
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels.walk import NOWHERE
 
-__all__ = ["DAMAGED", "NEVER", "gather", "meeting_times", "top"]
+__all__ = ["DAMAGED", "NEVER", "gather", "meeting_times"]
 
 DAMAGED = -1
 NEVER = np.uint8(255)
@@ -133,61 +133,3 @@ def gather(
             count = _add(member, largest, weights, sums, used, count)
             at = np.uint32(at + _ONE32)
     return count
-
-
-@helper
-def _below(sums: Any, first: Any, second: Any) -> Any:
-    """Whether node ``first`` comes after node ``second``: lower score, or equal and higher id."""
-    if sums[first, 0] != sums[second, 0]:
-        return sums[first, 0] < sums[second, 0]
-    return first > second
-
-
-@helper
-def _sift_down(heap: Any, size: Any, sums: Any) -> None:
-    """Restore the heap, last hit on top, after its top was replaced."""
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            return
-        if child + 1 < size and _below(sums, heap[child + 1], heap[child]):
-            child += 1
-        if not _below(sums, heap[child], heap[at]):
-            return
-        heap[at], heap[child] = heap[child], heap[at]
-        at = child
-
-
-@kernel
-def top(sums: Any, used: Any, count: Any, grain: Any, floor: Any, nodes: Any, best: Any) -> Any:
-    """The best hits of what was gathered, best first; sets the sums back to 0.
-
-    A sum counts in whole grains, rint(sum * ``grain``): what differs by less is equal. ``nodes``
-    uint32[k] and ``best`` uint64[k, 2] (grains, squares) receive the hits of at least ``floor``
-    grains. Returns how many there are. A heap of k: O(count log k) at worst, near O(count) mostly.
-    """
-    size = 0
-    for i in range(count):
-        node = used[i]
-        sums[node, 0] = np.uint64(np.rint(np.float64(sums[node, 0]) * grain))
-        if sums[node, 0] < floor:
-            continue
-        if size < nodes.size:
-            at = size
-            nodes[at] = node
-            size += 1
-            while at > 0 and _below(sums, nodes[at], nodes[(at - 1) // 2]):
-                nodes[at], nodes[(at - 1) // 2] = nodes[(at - 1) // 2], nodes[at]
-                at = (at - 1) // 2
-        elif size and _below(sums, nodes[0], node):
-            nodes[0] = node
-            _sift_down(nodes, size, sums)
-    for left in range(size - 1, 0, -1):
-        nodes[0], nodes[left] = nodes[left], nodes[0]
-        _sift_down(nodes, left, sums)
-    for i in range(size):
-        best[i, 0], best[i, 1] = sums[nodes[i], 0], sums[nodes[i], 1]
-    for i in range(count):
-        sums[used[i], 0] = sums[used[i], 1] = _ZERO64
-    return size

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cocite.errors import UsageError
-from cocite.measures.measure import Measure
+from cocite.measures.measure import Measure, Setting, Settings, Value
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.simrank import SIMRANK
 
-__all__ = ["MEASURES", "Measure", "find_measure"]
+__all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"]
 
 MEASURES: dict[str, Measure] = {measure.name: measure for measure in (PSIMRANK, SIMRANK)}
 

@@ -1,24 +1,134 @@
-"""What a measure is to the rest of the system.
+"""What a measure is to the rest of the system: a value that says what it is and what it takes.
 
-Both measures here are expected f-meeting distances (001, Definition 1): the score of u and v is
-E[f(tau)], where tau is the step at which their reversed walks first meet, f(tau) = decay**tau, and
-f = 0 if they do not meet within ``length`` steps. They differ in how walks choose
-their next node. As labels are stored and not scores, the decay is chosen when asking.
+A *setting* has a name that is the same in every measure, a default, and what is allowed. Those of
+the index (``build``) are fixed when it is built, those of a question (``ask``) are chosen when
+asking. How scores come about is the business of the layout that holds a measure's index.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cocite.engine import Step
+from cocite.engine import MAX_LENGTH, Step
+from cocite.errors import UsageError
 
-__all__ = ["Measure"]
+__all__ = [
+    "DECAY",
+    "LENGTH",
+    "MAX_SAMPLES",
+    "SAMPLES",
+    "SEED",
+    "Measure",
+    "Setting",
+    "Settings",
+    "Value",
+]
+
+Value = bool | int | float | str
+Settings = dict[str, Value]
+MAX_SAMPLES = 65_535
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting. ``low`` and ``high`` bound a number; ``choices`` lists the words allowed.
+
+    The kind is that of the default: a whole number, a number (its bounds excluded if ``open``), a
+    yes or no, or a word.
+    """
+
+    name: str
+    default: Value
+    text: str
+    low: float = 0
+    high: float = math.inf
+    open: bool = False
+    choices: tuple[str, ...] = ()
+
+    def checked(self, value: object) -> Value:
+        """The value as it is stored; raises :class:`UsageError` if it is not allowed."""
+        if self._allows(value):
+            return float(value) if type(self.default) is float else value  # type: ignore[arg-type,return-value]
+        raise UsageError(f"{self.name} is {value!r}; it is {self.allowed}")
+
+    def _allows(self, value: object) -> bool:
+        if type(self.default) is bool:
+            return type(value) is bool
+        if type(self.default) is str:
+            return value in self.choices
+        kinds = (int,) if type(self.default) is int else (int, float)
+        if type(value) not in kinds:
+            return False
+        assert isinstance(value, int | float)
+        if self.open:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        if type(self.default) is bool:
+            return "true or false"
+        if type(self.default) is str:
+            return " or ".join(self.choices)
+        if type(self.default) is int:
+            return f"a whole number from {self.low} to {self.high}"
+        if self.high == math.inf:
+            return f"a number, {self.low:g} or more"
+        if self.open:
+            return f"a number between {self.low:g} and {self.high:g}, both excluded"
+        return f"a number from {self.low:g} to {self.high:g}"
+
+
+SAMPLES = Setting(
+    "samples", 100, "independent samples; four times as many halve the error", 1, MAX_SAMPLES
+)
+LENGTH = Setting("length", 10, "steps of a walk", 1, MAX_LENGTH)
+SEED = Setting("seed", 0, "equal seeds give equal samples", 0, 2**64 - 1)
+DECAY = Setting("decay", 0.6, "what a step further is worth", 0, 1, open=True)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """``name`` as users type it, one line on what it is, and the step its walks take."""
+    """A measure.
+
+    ``name`` as users type it, one line on what it is, the layouts that can hold it (the first one by
+    default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u), and
+    whether it follows the weights of links.
+    """
 
     name: str
     summary: str
-    step: Step
+    layouts: tuple[str, ...]
+    build: tuple[Setting, ...] = ()
+    ask: tuple[Setting, ...] = ()
+    step: Step | None = None
+    symmetric: bool = True
+    weighted: bool = False
+
+    def build_settings(self, given: Mapping[str, object]) -> Settings:
+        """All settings of an index, with defaults; raises :class:`UsageError`."""
+        return self._filled(self.build, given)
+
+    def ask_settings(self, given: Mapping[str, object]) -> Settings:
+        """All settings of a question, with defaults; raises :class:`UsageError`."""
+        return self._filled(self.ask, given)
+
+    def _filled(self, settings: tuple[Setting, ...], given: Mapping[str, object]) -> Settings:
+        known = {setting.name for setting in settings}
+        for name in given:
+            if name not in known:
+                raise UsageError(self._stranger(name, settings))
+        return {s.name: s.checked(given.get(s.name, s.default)) for s in settings}
+
+    def _stranger(self, name: str, settings: tuple[Setting, ...]) -> str:
+        when, other = "building", self.ask
+        if settings is self.ask:
+            when, other = "asking", self.build
+        if any(setting.name == name for setting in other):
+            elsewhere = "asking" if when == "building" else "building its index"
+            return f"{self.name} takes {name} when {elsewhere}, not here"
+        names = ", ".join(setting.name for setting in settings) or "no settings"
+        return f"{self.name} has no setting {name!r} when {when}; it takes {names}"

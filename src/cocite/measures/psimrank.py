@@ -18,12 +18,15 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1 and 2.2.2.
 from __future__ import annotations
 
 from cocite.engine import Step
-from cocite.measures.measure import Measure
+from cocite.measures.measure import DECAY, LENGTH, SAMPLES, SEED, Measure
 
 __all__ = ["PSIMRANK"]
 
 PSIMRANK = Measure(
     name="psimrank",
     summary="SimRank whose walks meet with the Jaccard coefficient of their in-links",
+    layouts=("trees",),
+    build=(SAMPLES, LENGTH, SEED),
+    ask=(DECAY,),
     step=Step.ARGMIN,
 )

@@ -7,6 +7,10 @@ with I(x) the in-neighbours of x; 0 if either has none. With walks of at most ``
 is the iteration's value after ``length`` rounds, 001's Theorem 1: s(u, v) = E[decay**tau] for
 uniform reversed walks that are independent until they meet.
 
+That is an expected f-meeting distance (001, Definition 1) with f(tau) = decay**tau, tau the step at
+which the walks first meet, and f = 0 if they do not meet within ``length`` steps. Meeting times are
+stored and not scores, so the decay is chosen when asking.
+
 Convention: in-links; a node without in-links is similar to itself only; the walk steps to a
 uniformly drawn in-neighbour, all walks at one node to the same one.
 
@@ -19,12 +23,15 @@ Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 
 from __future__ import annotations
 
 from cocite.engine import Step
-from cocite.measures.measure import Measure
+from cocite.measures.measure import DECAY, LENGTH, SAMPLES, SEED, Measure
 
 __all__ = ["SIMRANK"]
 
 SIMRANK = Measure(
     name="simrank",
     summary="similar if similar pages link to them; independent walks (Jeh, Widom)",
+    layouts=("trees",),
+    build=(SAMPLES, LENGTH, SEED),
+    ask=(DECAY,),
     step=Step.UNIFORM,
 )

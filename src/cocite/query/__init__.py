@@ -1,5 +1,6 @@
 """Asking an index: how similar, what is related."""
 
-from cocite.query.index import Hit, Index, Score, build, open_index
+from cocite.query.index import Index, build, open_index
+from cocite.query.scores import Hit, Score
 
 __all__ = ["Hit", "Index", "Score", "build", "open_index"]

@@ -1,0 +1,106 @@
+"""Sampled layouts: an index as a stream of samples, each one blob of 32-bit words.
+
+A layout says how a sample is made and how its words are arranged. Where everything lies follows
+from the number of nodes, the settings, and one count a sample (its *members*), so a shard, which is
+nothing but its samples' blobs one behind the other, needs no table of its own: shards of any size
+hold the same bytes in the same order.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged
+from cocite.graph import Graph
+from cocite.index.plan import PartPlan
+from cocite.index.room import Room
+from cocite.measures import Settings
+
+__all__ = ["LINE", "Blob", "Maker", "SampledLayout", "padded", "sampled_layout"]
+
+LINE = 16
+"""Words of a cache line: blobs begin on one."""
+
+
+@dataclass(frozen=True)
+class Blob:
+    """One sample: its words in parts, in order; its members; live tokens a step; XXH3-64."""
+
+    parts: tuple[NDArray[np.uint32], ...]
+    members: int
+    live: tuple[int, ...]
+    digest: int
+
+    @classmethod
+    def of(
+        cls, parts: tuple[NDArray[np.uint32], ...], members: int, live: tuple[int, ...] = ()
+    ) -> Blob:
+        """A blob of these parts, with its digest."""
+        digest = xxhash.xxh3_64()
+        for part in parts:
+            digest.update(part.view(np.uint8).data)
+        return cls(parts, members, live, digest.intdigest())
+
+    @property
+    def nbytes(self) -> int:
+        """Its size on disk."""
+        return sum(part.nbytes for part in self.parts)
+
+
+Maker = Callable[[int], Blob]
+"""Makes the blob of a sample from its number; owns scratch memory, so one for each thread."""
+
+
+class SampledLayout(ABC):
+    """How samples are made, and how they lie on disk."""
+
+    @abstractmethod
+    def place(
+        self, nodes: int, members: Sequence[int], settings: Settings
+    ) -> tuple[NDArray[np.uint64], int]:
+        """uint64[samples, parts] for the kernels, where each array of each sample begins in a shard
+        and what else they need; and how many words the shard has.
+        """
+
+    @abstractmethod
+    def most_words(self, nodes: int, settings: Settings) -> int:
+        """The words of a blob at most."""
+
+    @abstractmethod
+    def plan_room(
+        self, graph: Graph, part: PartPlan, threads: int, memory: int, blocks: int | None
+    ) -> Room:
+        """How a build fits ``memory`` bytes; raises :class:`ResourceError` if it cannot."""
+
+    @abstractmethod
+    def makers(self, graph: Graph, part: PartPlan, room: Room) -> list[Maker]:
+        """One maker a thread."""
+
+
+_LAYOUTS = {"trees": ("cocite.index.trees", "TreesLayout")}
+
+
+def is_sampled(layout: str) -> bool:
+    """Whether the layout is one of samples."""
+    return layout in _LAYOUTS
+
+
+def sampled_layout(layout: str) -> SampledLayout:
+    """The layout of that name; raises :class:`Damaged`, as names come from manifests."""
+    if layout not in _LAYOUTS:
+        raise Damaged(f"an index names the layout {layout!r}, which this release does not know")
+    module, name = _LAYOUTS[layout]
+    found: SampledLayout = getattr(import_module(module), name)()
+    return found
+
+
+def padded(words: int) -> int:
+    """Words rounded up to whole cache lines."""
+    return -(-words // LINE) * LINE

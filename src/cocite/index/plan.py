@@ -1,0 +1,81 @@
+"""What an index is to be made of, checked once: a measure, a direction, a layout, settings.
+
+An index is a sum of *parts*: one for a single direction; for ``both`` one of each, with weight 1/2,
+so that a score stays in the measure's range and a node and itself still score what they did. That
+is the idea of P-Rank (Zhao, Han, Sun 2009), with the two directions added up outside instead of
+inside the recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cocite.errors import UsageError
+from cocite.measures import Measure, Settings, find_measure
+
+__all__ = ["DIRECTIONS", "BuildOptions", "PartPlan"]
+
+DIRECTIONS = ("in", "out", "both")
+
+
+@dataclass(frozen=True)
+class PartPlan:
+    """One part: its measure in one direction (``in`` or ``out``), and its weight in the scores.
+
+    Its files' names begin with ``prefix``.
+    """
+
+    measure: Measure
+    direction: str
+    layout: str
+    settings: Settings
+    weight: float
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its files begin with."""
+        return f"{self.direction}."
+
+    def to_json(self) -> dict[str, object]:
+        """As plans and manifests hold it."""
+        return {
+            "measure": self.measure.name,
+            "direction": self.direction,
+            "layout": self.layout,
+            "settings": self.settings,
+            "weight": self.weight,
+        }
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What an index is made of."""
+
+    measure: Measure
+    direction: str
+    settings: Settings
+    parts: tuple[PartPlan, ...]
+
+    @classmethod
+    def checked(
+        cls,
+        measure: str,
+        direction: str = "in",
+        layout: str | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> BuildOptions:
+        """Raises :class:`UsageError` for a value that is not allowed."""
+        found = find_measure(measure)
+        if direction not in DIRECTIONS:
+            raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
+        if layout is not None and layout not in found.layouts:
+            raise UsageError(
+                f"layout is {layout!r}; for {measure} it is " + " or ".join(found.layouts)
+            )
+        filled = found.build_settings(settings or {})
+        ways = ("in", "out") if direction == "both" else (direction,)
+        parts = tuple(
+            PartPlan(found, way, layout or found.layouts[0], filled, 1 / len(ways)) for way in ways
+        )
+        return cls(found, direction, filled, parts)

@@ -1,0 +1,192 @@
+"""A part made sample by sample on all cores, written in shards, resumable at each shard.
+
+A shard file appears under its name when its bytes are on the disk; a small note beside it
+(members, digests) is written after it. A build that stops, however it stops, loses the shard it was
+in. Run again with the same settings on the same graph it takes up what is there, and ends
+with the bytes it would have had: samples depend on (graph, measure, length, seed, number) only.
+
+Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
+turn (``room.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cocite.errors import Damaged, UsageError
+from cocite.graph import Graph
+from cocite.index.blobs import Blob, Maker, sampled_layout
+from cocite.index.part import Estimate, PartBuild, Progress
+from cocite.index.plan import PartPlan
+from cocite.index.room import Room
+from cocite.index.stored import DIGESTS, MEMBERS, shard_file
+from cocite.runner import in_order
+from cocite.store import ArrayWriter, Entry, checksum, disk
+
+__all__ = ["MOST_SHARDS", "ShardedPart", "shard_samples"]
+
+_SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
+MOST_SHARDS = 512
+"""Every shard is a mapped file, and a process may open about a thousand."""
+_NOTE = ".json"
+
+
+def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
+    """Samples in a shard: as asked, or what makes files of a sensible size and number."""
+    samples = int(plan.settings["samples"])
+    if asked is not None and (type(asked) is not int or asked < 1):
+        raise UsageError(f"shard is {asked!r}; it is a number of samples, 1 or more")
+    blob = 4 * sampled_layout(plan.layout).most_words(nodes, plan.settings)
+    shard = asked or max(
+        1, min(_SHARD_SAMPLES, _SHARD_BYTES // blob), -(-samples // (MOST_SHARDS // 2))
+    )
+    if -(-samples // shard) > MOST_SHARDS:
+        raise UsageError(
+            f"shard is {shard}; {samples:,} samples take shards of {-(-samples // MOST_SHARDS)} or "
+            f"more, as an index has at most {MOST_SHARDS} files"
+        )
+    return shard
+
+
+class ShardedPart(PartBuild):
+    """A part of samples. ``graph`` gives the graph in the part's direction when it is needed."""
+
+    def __init__(
+        self,
+        plan: PartPlan,
+        graph: Callable[[], Graph],
+        directory: Path,
+        shard: int,
+        room: Callable[[Graph], Room],
+    ) -> None:
+        self.plan = plan
+        self.units = int(plan.settings["samples"])
+        self._graph, self._room, self._directory, self._shard = graph, room, directory, shard
+        self._makers: list[Maker] = []
+        self._notes: dict[int, dict[str, Any]] = {}
+
+    # -- what is there, what is to do -------------------------------------------------
+
+    def resume(self) -> None:
+        """Keep the shards whose bytes are whole."""
+        for shard in self._shards():
+            note = self._read_note(shard)
+            if note is not None:
+                self._notes[shard.start] = note
+
+    @property
+    def done(self) -> int:
+        """Samples in finished shards."""
+        return self.units - sum(len(shard) for shard in self._missing())
+
+    def _name(self, shard: range) -> str:
+        return self.plan.prefix + shard_file(shard.start)
+
+    def _read_note(self, shard: range) -> dict[str, Any] | None:
+        """The note of a finished shard whose bytes are whole, or None."""
+        name = self._name(shard)
+        try:
+            note: dict[str, Any] = json.loads((self._directory / (name + _NOTE)).read_bytes())
+            entry = Entry.from_json(name, note["entry"])
+            counts = len(note["members"]), len(note["digests"])
+            if checksum(self._directory / name, entry) != entry.xxh3_128:
+                return None
+        except (OSError, ValueError, KeyError, TypeError, Damaged):
+            return None
+        return note if counts == (len(shard), len(shard)) else None
+
+    def _shards(self) -> list[range]:
+        total = self.units
+        return [range(a, min(a + self._shard, total)) for a in range(0, total, self._shard)]
+
+    def _missing(self) -> list[range]:
+        return [shard for shard in self._shards() if shard.start not in self._notes]
+
+    def _ready_makers(self) -> list[Maker]:
+        if not self._makers:
+            graph = self._graph()
+            self._planned = self._room(graph)
+            self._makers = sampled_layout(self.plan.layout).makers(graph, self.plan, self._planned)
+        return self._makers
+
+    def estimate(self) -> Estimate:
+        """Size, memory and time, from a pilot sample a thread on this graph (made twice: the first
+        compiles the kernels and brings the graph into memory).
+        """
+        makers = self._ready_makers()
+        pilots = range(len(makers))
+        size = sum(blob.nbytes for blob in in_order(makers, pilots)) / len(makers)
+        begin = time.perf_counter()
+        for _ in in_order(makers, pilots):
+            pass
+        each = (time.perf_counter() - begin) / len(makers)
+        todo = self.units - self.done
+        return Estimate(int(self.units * (size + 12)), str(self._planned), each * todo)
+
+    # -- the work ----------------------------------------------------------------------
+
+    def run(self, progress: Progress) -> None:
+        """Make the missing samples, shard by shard."""
+        missing = self._missing()
+        todo = [sample for shard in missing for sample in shard]
+        done = self.done
+        if not todo:
+            return
+        blobs = in_order(self._ready_makers(), todo)
+        try:
+            for shard in missing:
+                for blob in self._write_shard(shard, islice(blobs, len(shard))):
+                    done += 1
+                    self.live_steps += sum(blob.live)
+                    progress(done, self.units)
+        finally:
+            blobs.close()  # type: ignore[attr-defined]
+            self._makers = []  # their scratch goes before the next part takes its own
+
+    def _write_shard(self, shard: range, blobs: Iterator[Blob]) -> Iterator[Blob]:
+        """Write one shard and its note; yields each blob as it is written."""
+        name = self._name(shard)
+        beside = self._directory / (name + ".new")
+        members, digests = [], []
+        with ArrayWriter(beside, np.uint32) as writer:
+            for blob in blobs:
+                for part in blob.parts:
+                    writer.write(part)
+                members.append(blob.members)
+                digests.append(blob.digest)
+                yield blob
+        disk.rename(beside, self._directory / name)
+        note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
+        with (beside.with_name(name + _NOTE + ".new")).open("wb") as file:
+            disk.write(file, json.dumps(note).encode())
+            disk.sync_file(file)
+        disk.rename(beside.with_name(name + _NOTE + ".new"), self._directory / (name + _NOTE))
+        disk.sync_directory(self._directory)
+        self._notes[shard.start] = note
+
+    def publish(self) -> dict[str, Entry]:
+        """Gather the notes into two arrays."""
+        files = {}
+        members: list[int] = []
+        digests: list[int] = []
+        for shard in self._shards():
+            note = self._notes[shard.start]
+            files[self._name(shard)] = Entry.from_json(self._name(shard), note["entry"])
+            members += note["members"]
+            digests += note["digests"]
+        for name, dtype, values in (
+            (MEMBERS, np.uint32, members),
+            (DIGESTS, np.uint64, digests),
+        ):
+            name = self.plan.prefix + name
+            with ArrayWriter(self._directory / name, dtype) as writer:
+                writer.write(np.array(values, dtype))
+            files[name] = writer.finished
+        return files

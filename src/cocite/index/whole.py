@@ -1,0 +1,117 @@
+"""A part made in one go: arrays written as streams, noted when they are whole.
+
+A build that was interrupted in such a part makes it again; one that was interrupted behind it finds
+the note and keeps it.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from cocite.errors import Damaged
+from cocite.graph import Graph
+from cocite.index.part import Estimate, PartBuild, Progress
+from cocite.index.plan import PartPlan
+from cocite.store import Entry, checksum, disk
+
+__all__ = ["WholeLayout", "WholePart"]
+
+
+class WholeLayout(ABC):
+    """Computes and writes the arrays of a part."""
+
+    def __init__(self, graph: Graph, plan: PartPlan, memory: int, threads: int) -> None:
+        self.graph, self.plan, self.memory, self.threads = graph, plan, memory, threads
+
+    @abstractmethod
+    def estimate(self) -> Estimate:
+        """Size, memory and time, from a pilot on this graph."""
+
+    @abstractmethod
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Write the arrays into ``directory``, their names behind the plan's prefix; returns their
+        entries. ``progress`` gets nodes (done, total).
+        """
+
+
+_LAYOUTS: dict[str, tuple[str, str]] = {}
+
+
+def whole_layout(name: str) -> type[WholeLayout]:
+    """The class of the layout of that name."""
+    module, found = _LAYOUTS[name]
+    layout: type[WholeLayout] = getattr(import_module(module), found)
+    return layout
+
+
+class WholePart(PartBuild):
+    """A part that is made in one go. ``graph`` gives the graph in its direction."""
+
+    def __init__(
+        self,
+        plan: PartPlan,
+        graph: Callable[[], Graph],
+        nodes: int,
+        directory: Path,
+        memory: int,
+        threads: int,
+    ) -> None:
+        self.plan, self.units = plan, nodes
+        self._graph, self._directory = graph, directory
+        self._memory, self._threads = memory, threads
+        self._files: dict[str, Entry] = {}
+        self._made: WholeLayout | None = None
+
+    @property
+    def _note(self) -> Path:
+        return self._directory / (self.plan.prefix + "whole.json")
+
+    def _layout(self) -> WholeLayout:
+        if self._made is None:
+            kind = whole_layout(self.plan.layout)
+            self._made = kind(self._graph(), self.plan, self._memory, self._threads)
+        return self._made
+
+    def resume(self) -> None:
+        """Keep the part if its note is there and every file is whole."""
+        try:
+            note = json.loads(self._note.read_bytes())
+            files = {name: Entry.from_json(name, value) for name, value in note.items()}
+            whole = all(checksum(self._directory / n, e) == e.xxh3_128 for n, e in files.items())
+        except (OSError, ValueError, AttributeError, Damaged):
+            return
+        self._files = files if whole else {}
+
+    @property
+    def done(self) -> int:
+        """All or nothing."""
+        return self.units if self._files else 0
+
+    def estimate(self) -> Estimate:
+        """As the layout says."""
+        if self._files:
+            size = sum(entry.nbytes for entry in self._files.values())
+            return Estimate(size, "finished before", 0.0)
+        return self._layout().estimate()
+
+    def run(self, progress: Progress) -> None:
+        """Write the arrays, then the note."""
+        if self._files:
+            return
+        self._files = self._layout().write(self._directory, progress)
+        note = {name: entry.to_json() for name, entry in self._files.items()}
+        beside = self._note.with_suffix(".new")
+        with beside.open("wb") as file:
+            disk.write(file, json.dumps(note).encode())
+            disk.sync_file(file)
+        disk.rename(beside, self._note)
+        disk.sync_directory(self._directory)
+        self._made = None
+
+    def publish(self) -> dict[str, Entry]:
+        """Nothing is left to do."""
+        return self._files

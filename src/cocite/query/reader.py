@@ -1,0 +1,90 @@
+"""What a layout must be able to do: score a pair, and score everything against one node.
+
+An index is a sum of *parts*, each a measure in one direction with a weight; a reader answers for
+one part. The two questions must agree to the bit: ``related`` is ``similarity`` with every node,
+sorted. So scores are whole grains (``kernels/totals.py``), and both add up in the same way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.index import StoredPart
+from cocite.measures import Settings
+from cocite.query.scratch import Scratch
+
+__all__ = ["Estimate", "Reader", "SampledReader", "weights_of"]
+
+ONE = 1 << 48
+
+
+class Estimate(NamedTuple):
+    """A score in grains and the variance of its estimate: 0 if exact, nan if not known."""
+
+    grains: float
+    variance: float
+
+
+class Reader(ABC):
+    """Answers for one part of an index. Safe to share between threads."""
+
+    def __init__(self, part: StoredPart) -> None:
+        self.part = part
+
+    @abstractmethod
+    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+        """The score of two nodes, which may be the same one."""
+
+    @abstractmethod
+    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+        """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
+
+
+class SampledReader(Reader):
+    """A part whose scores are means over samples, added up as fixed-point sums."""
+
+    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+        """Gather the sums, then settle them."""
+        from cocite.kernels import totals
+
+        count = self.gather_sums(node, settings, scratch)
+        scratch.have = int(
+            totals.settle(
+                scratch.sums,
+                scratch.used,
+                count,
+                float(self.part.samples),
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    @abstractmethod
+    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
+        """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
+
+    def estimated(self, values: NDArray[np.uint64]) -> Estimate:
+        """The estimate from uint64[2]: a sum of fixed-point values and of their squares."""
+        from cocite.kernels import totals
+
+        grains, variance = totals.estimate(values[0], values[1], float(self.part.samples))
+        return Estimate(float(grains), float(variance))
+
+
+@lru_cache(maxsize=64)
+def weights_of(decay: float) -> NDArray[np.uint64]:
+    """uint64[16, 2]: decay**tau and its square for tau = 0..15, fixed-point.
+
+    Their rounding is below 2**-49. None is 0: a sum of 0 tells a kernel that a node was not met.
+    """
+    values = [decay**tau for tau in range(16)]
+    table = np.array([[max(1, round(w * ONE)), round(w * w * ONE)] for w in values], np.uint64)
+    table.flags.writeable = False
+    return table
