@@ -27,6 +27,7 @@ import numpy as np
 from cocite.engine import MAX_LENGTH, Walker
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
+from cocite.graph.links import in_links
 from cocite.graph.names import NAME_FILES
 from cocite.index.room import Room, plan_memory
 from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, shard_file
@@ -220,7 +221,7 @@ class IndexBuild:
         o, room, nodes = self._options, self._room, self._graph.nodes
         if not self._makers:
             walkers = [
-                Walker(self._graph, o.measure.step, o.length, o.seed, room.cuts)
+                Walker(in_links(self._graph), o.measure.step, o.length, o.seed, room.cuts)
                 for _ in range(room.threads)
             ]
             self._makers = [TreeMaker(walker, nodes, room.keep) for walker in walkers]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import cut_blocks, cut_evenly
+from cocite.graph.links import in_links
 from cocite.index.trees import maker_bytes
 from cocite.memory import OWN_MEMORY, available, format_size
 
@@ -58,7 +59,7 @@ def plan_memory(graph: Graph, threads: int, memory: int, blocks: int | None) -> 
         if blocks < 1:
             raise UsageError(f"blocks is {blocks}; it is 1 or more")
         need = maker_bytes(nodes, False) + -(-links // blocks)
-        return Room(need, 1, cut_evenly(graph, blocks))
+        return Room(need, 1, cut_evenly(in_links(graph), blocks))
     for count in range(threads, 0, -1):
         need = links + count * maker_bytes(nodes, count > 1)
         if need <= memory:
@@ -71,4 +72,4 @@ def plan_memory(graph: Graph, threads: int, memory: int, blocks: int | None) -> 
             f"and {format_size(available())} are free. Give more with --memory"
         )
     # Half of what is left: the pages of a block come along with some of their neighbours.
-    return Room(memory, 1, cut_blocks(graph, (memory - least) // 2), threads)
+    return Room(memory, 1, cut_blocks(in_links(graph), (memory - least) // 2), threads)
