@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 import cocite
 from cocite import Graph
 from cocite.engine import Step, Walker
+from cocite.graph.links import in_links
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
@@ -57,7 +58,7 @@ def shares_of_links(graph: Graph) -> dict[str, float]:
 
 def walks(graph: Graph, step: Step) -> dict[str, float]:
     """Means over samples: live steps a node, size of a random node's tree, share of singletons."""
-    walker = Walker(graph, step, LENGTH, WALK_SEED)
+    walker = Walker(in_links(graph), step, LENGTH, WALK_SEED)
     live = tree = alone = 0.0
     for sample in range(SAMPLES):
         found = walker(sample)

@@ -20,6 +20,7 @@ import cocite
 from cocite import Graph
 from cocite.engine import Walker
 from cocite.graph.ingest import ingest as ingest_links
+from cocite.graph.links import in_links
 from cocite.index.build import BuildOptions, IndexBuild
 from cocite.measures import find_measure
 
@@ -56,7 +57,7 @@ def build(path: str, output: str, measure: str, *numbers: str) -> dict[str, Any]
 
 def walk(path: str, measure: str, length: str, seed: str) -> dict[str, Any]:
     """Nanoseconds a live step on one thread: stepping and meeting, without writing."""
-    walker = Walker(Graph.open(path), find_measure(measure).step, int(length), int(seed))
+    walker = Walker(in_links(Graph.open(path)), find_measure(measure).step, int(length), int(seed))
     walker(0)
     begin = time.perf_counter()
     live = sum(sum(walker(sample).live) for sample in range(WALKED))

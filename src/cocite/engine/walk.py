@@ -28,8 +28,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
-from cocite.store import forget
+from cocite.graph.links import Links
 
 __all__ = ["MAX_LENGTH", "FingerprintGraph", "Step", "Walker", "walker_bytes"]
 
@@ -64,17 +63,27 @@ class FingerprintGraph:
 
 
 class Walker:
-    """Makes samples of one graph; owns scratch memory, so one for each thread."""
+    """Makes samples of one set of links; owns scratch memory, so one for each thread."""
 
     def __init__(
-        self, graph: Graph, step: Step, length: int, seed: int, blocks: Sequence[int] = ()
+        self,
+        links: Links,
+        step: Step,
+        length: int,
+        seed: int,
+        blocks: Sequence[int] = (),
+        turn: int = 0,
     ) -> None:
-        """``blocks`` holds the first node of every block but the first, ascending."""
-        self._offsets, self._sources = graph.in_offsets, graph.in_sources
-        cuts = [0, *blocks, graph.nodes]
+        """A walk steps to a neighbour in ``links``: ``in_links`` of a graph, or its ``out_links``.
+
+        ``blocks`` holds the first node of every block but the first, ascending. ``turn`` is added
+        to the number of a step for its draws: walks of different turns are independent.
+        """
+        self._links = links
+        cuts = [0, *blocks, links.nodes]
         self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
-        self._step, self._length, self._seed = step, length, seed
-        nodes = graph.nodes
+        self._step, self._length, self._seed, self._turn = step, length, seed, turn
+        nodes = links.nodes
         self._at, self._head, self._arrived, self._owner, self._parent, self._extent = (
             np.empty(nodes, np.uint32) for _ in range(6)
         )
@@ -114,17 +123,18 @@ class Walker:
     ) -> None:
         from cocite.kernels import random, walk
 
-        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), np.uint64(step)))
+        turned = np.uint64(step + self._turn)
+        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
         order = random.empty_order()
-        random.make_order(key, np.uint64(random.order_bits(self._offsets.size - 1)), order)
-        offsets, sources = self._offsets, self._sources
+        random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
+        offsets, sources = self._links.offsets, self._links.neighbours
         for first, last in self._blocks:
             if self._step is Step.UNIFORM:
                 walk.step_uniform(offsets, sources, at, key, out, first, last)
             else:
                 walk.step_argmin(offsets, sources, at, order, out, first, last)
             if len(self._blocks) > 1:
-                forget(offsets, sources)
+                self._links.forget()
 
 
 def walker_bytes(nodes: int) -> int:

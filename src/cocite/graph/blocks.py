@@ -1,46 +1,49 @@
-"""Cutting a graph into destination blocks.
+"""Cutting links into blocks of rows; for in-links, by destination.
 
-A block is a range of nodes with their offsets (8 bytes a node) and in-links (4 a link). A node's
-in-links are never cut. Cuts are the first node of every block but the first.
+A block is a range of nodes with their offsets (8 bytes a node) and links (4 a link, 8 with
+weights). A node's links are never cut. Cuts are the first node of every block but the first.
 """
 
 from __future__ import annotations
 
-from cocite.graph.graph import Graph
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cocite.graph.links import Links
 
 __all__ = ["cut_blocks", "cut_evenly"]
 
 
-def cut_blocks(graph: Graph, block: int) -> tuple[int, ...]:
+def cut_blocks(links: Links, block: int) -> tuple[int, ...]:
     """The first node of every block but the first, for blocks of at most ``block`` bytes."""
     cuts: list[int] = []
     first = 0
     while True:
-        fitting = _first_beyond(graph, _bytes_before(graph, first) + block) - 1
+        fitting = _first_beyond(links, _bytes_before(links, first) + block) - 1
         first = max(fitting, first + 1)  # a node alone may be larger than a block
-        if first >= graph.nodes:
+        if first >= links.nodes:
             return tuple(cuts)
         cuts.append(first)
 
 
-def cut_evenly(graph: Graph, blocks: int) -> tuple[int, ...]:
+def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
     """Cuts into ``blocks`` blocks of about equal size; fewer if there are fewer nodes."""
-    whole = _bytes_before(graph, graph.nodes)
-    cuts = {_first_beyond(graph, whole * i // blocks) for i in range(1, blocks)}
-    return tuple(sorted(cuts - {0, graph.nodes, graph.nodes + 1}))
+    whole = _bytes_before(links, links.nodes)
+    cuts = {_first_beyond(links, whole * i // blocks) for i in range(1, blocks)}
+    return tuple(sorted(cuts - {0, links.nodes, links.nodes + 1}))
 
 
-def _bytes_before(graph: Graph, node: int) -> int:
+def _bytes_before(links: Links, node: int) -> int:
     """What the rows of all smaller nodes take."""
-    return 8 * node + 4 * int(graph.in_offsets[node])
+    return 8 * node + links.link_bytes * int(links.offsets[node])
 
 
-def _first_beyond(graph: Graph, size: int) -> int:
+def _first_beyond(links: Links, size: int) -> int:
     """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
-    low, high = 0, graph.nodes + 1
+    low, high = 0, links.nodes + 1
     while low < high:
         middle = (low + high) // 2
-        if _bytes_before(graph, middle) > size:
+        if _bytes_before(links, middle) > size:
             high = middle
         else:
             low = middle + 1

@@ -18,7 +18,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged
-from cocite.graph import Graph
+from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.measures import Settings
@@ -75,12 +75,12 @@ class SampledLayout(ABC):
 
     @abstractmethod
     def plan_room(
-        self, graph: Graph, part: PartPlan, threads: int, memory: int, blocks: int | None
+        self, links: Links, part: PartPlan, threads: int, memory: int, blocks: int | None
     ) -> Room:
         """How a build fits ``memory`` bytes; raises :class:`ResourceError` if it cannot."""
 
     @abstractmethod
-    def makers(self, graph: Graph, part: PartPlan, room: Room) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, room: Room) -> list[Maker]:
         """One maker a thread."""
 
 

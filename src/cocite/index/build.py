@@ -19,6 +19,7 @@ from typing import Any
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
+from cocite.graph.links import Links, in_links, out_links
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import is_sampled, sampled_layout
 from cocite.index.part import PartBuild, Progress
@@ -96,27 +97,28 @@ class IndexBuild:
         self.parts = [self._part(plan, shard) for plan in options.parts]
 
     def _part(self, plan: PartPlan, shard: int | None) -> PartBuild:
-        graph, directory = self._directed(plan.direction), self._draft.path
+        links, directory = self._links(plan.direction), self._draft.path
         if not is_sampled(plan.layout):
             if shard is not None or self._blocks is not None:
                 raise UsageError(
                     f"{plan.measure.name} is built in one go: it takes no shard and no blocks"
                 )
-            nodes = self._graph.nodes
-            return WholePart(plan, graph, nodes, directory, self._memory, self._threads)
+            return WholePart(plan, self._graph, links, directory, self._memory, self._threads)
         self._shard = shard_samples(plan, self._graph.nodes, shard)
 
-        def room(links: Graph) -> Room:
-            layout, threads = sampled_layout(plan.layout), self._threads
-            wanted = min(threads, int(plan.settings["samples"]))
+        def room(links: Links) -> Room:
+            layout, samples = sampled_layout(plan.layout), int(plan.settings["samples"])
+            wanted = min(self._threads, samples)
             return layout.plan_room(links, plan, wanted, self._memory, self._blocks)
 
-        room(self._graph)  # what does not fit is said now; both directions take the same
-        return ShardedPart(plan, graph, directory, self._shard, room)
+        room(in_links(self._graph))  # what does not fit is said now; both directions take the same
+        return ShardedPart(plan, links, directory, self._shard, room)
 
-    def _directed(self, direction: str) -> Callable[[], Graph]:
-        """The graph that a part looks at, made when it is first needed."""
-        return cache(lambda: self._graph.directed(direction, self._memory, self._draft.path.parent))
+    def _links(self, direction: str) -> Callable[[], Links]:
+        """The links that a part follows, made when they are first needed."""
+        if direction == "in":
+            return lambda: in_links(self._graph)
+        return cache(lambda: out_links(self._graph, self._memory))
 
     def __enter__(self) -> IndexBuild:
         self._draft.__enter__()

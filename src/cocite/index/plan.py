@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from cocite.errors import UsageError
 from cocite.measures import Measure, Settings, find_measure
 
-__all__ = ["DIRECTIONS", "BuildOptions", "PartPlan"]
+__all__ = ["DIRECTIONS", "TURNS", "BuildOptions", "PartPlan"]
 
 DIRECTIONS = ("in", "out", "both")
+TURNS = {"in": 0, "out": 16}
+"""What is added to a walk's step for its draws: walks of both directions are independent."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cocite.errors import ResourceError, UsageError
-from cocite.graph import Graph
 from cocite.graph.blocks import cut_blocks, cut_evenly
+from cocite.graph.links import Links
 from cocite.memory import OWN_MEMORY, available, format_size
 
 __all__ = ["Room", "plan_memory"]
@@ -48,7 +48,7 @@ class Room:
 
 
 def plan_memory(
-    graph: Graph,
+    links: Links,
     threads: int,
     memory: int,
     blocks: int | None,
@@ -60,23 +60,22 @@ def plan_memory(
 
     Raises :class:`ResourceError` if not even one thread with small blocks fits.
     """
-    nodes = graph.nodes
-    links = graph.in_offsets.nbytes + graph.in_sources.nbytes
+    nodes, size = links.nodes, links.nbytes
     if blocks is not None:
         if blocks < 1:
             raise UsageError(f"blocks is {blocks}; it is 1 or more")
-        need = maker_bytes(nodes, False) + -(-links // blocks)
-        return Room(need, 1, cut_evenly(graph, blocks))
+        need = maker_bytes(nodes, False) + -(-size // blocks)
+        return Room(need, 1, cut_evenly(links, blocks))
     for count in range(threads, 0, -1):
-        need = links + count * maker_bytes(nodes, count > 1)
+        need = size + count * maker_bytes(nodes, count > 1)
         if need <= memory:
             return Room(need, count, (), threads)
     least = maker_bytes(nodes, False)
-    if memory < least + min(_LEAST_BLOCK, links):
+    if memory < least + min(_LEAST_BLOCK, size):
         raise ResourceError(
-            f"a graph of {nodes:,} nodes needs {format_size(least + min(_LEAST_BLOCK, links))} of "
+            f"a graph of {nodes:,} nodes needs {format_size(least + min(_LEAST_BLOCK, size))} of "
             f"memory to index, in blocks and with one thread; {format_size(memory)} may be used "
             f"and {format_size(available())} are free. Give more with --memory"
         )
     # Half of what is left: the pages of a block come along with some of their neighbours.
-    return Room(memory, 1, cut_blocks(graph, (memory - least) // 2), threads)
+    return Room(memory, 1, cut_blocks(links, (memory - least) // 2), threads)

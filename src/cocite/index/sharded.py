@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph import Graph
+from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, sampled_layout
 from cocite.index.part import Estimate, PartBuild, Progress
 from cocite.index.plan import PartPlan
@@ -56,19 +56,19 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
 
 
 class ShardedPart(PartBuild):
-    """A part of samples. ``graph`` gives the graph in the part's direction when it is needed."""
+    """A part of samples. ``links`` gives those of the part's direction when they are needed."""
 
     def __init__(
         self,
         plan: PartPlan,
-        graph: Callable[[], Graph],
+        links: Callable[[], Links],
         directory: Path,
         shard: int,
-        room: Callable[[Graph], Room],
+        room: Callable[[Links], Room],
     ) -> None:
         self.plan = plan
         self.units = int(plan.settings["samples"])
-        self._graph, self._room, self._directory, self._shard = graph, room, directory, shard
+        self._links, self._room, self._directory, self._shard = links, room, directory, shard
         self._makers: list[Maker] = []
         self._notes: dict[int, dict[str, Any]] = {}
 
@@ -111,9 +111,9 @@ class ShardedPart(PartBuild):
 
     def _ready_makers(self) -> list[Maker]:
         if not self._makers:
-            graph = self._graph()
-            self._planned = self._room(graph)
-            self._makers = sampled_layout(self.plan.layout).makers(graph, self.plan, self._planned)
+            links = self._links()
+            self._planned = self._room(links)
+            self._makers = sampled_layout(self.plan.layout).makers(links, self.plan, self._planned)
         return self._makers
 
     def estimate(self) -> Estimate:

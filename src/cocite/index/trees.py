@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import Walker, walker_bytes
-from cocite.graph import Graph
+from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
-from cocite.index.plan import PartPlan
+from cocite.index.plan import TURNS, PartPlan
 from cocite.index.room import Room, plan_memory
 from cocite.measures import Settings
 
@@ -52,18 +52,19 @@ class TreesLayout(SampledLayout):
         return blob_words(nodes, nodes)
 
     def plan_room(
-        self, graph: Graph, part: PartPlan, threads: int, memory: int, blocks: int | None
+        self, links: Links, part: PartPlan, threads: int, memory: int, blocks: int | None
     ) -> Room:
         """Threads as long as they fit beside the whole graph, else blocks."""
-        return plan_memory(graph, threads, memory, blocks, maker_bytes)
+        return plan_memory(links, threads, memory, blocks, maker_bytes)
 
-    def makers(self, graph: Graph, part: PartPlan, room: Room) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, room: Room) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings, step = part.settings, part.measure.step
         assert step is not None
         length, seed = int(settings["length"]), int(settings["seed"])
-        walkers = [Walker(graph, step, length, seed, room.cuts) for _ in range(room.threads)]
-        return [TreeMaker(walker, graph.nodes, room.keep) for walker in walkers]
+        turn = TURNS[part.direction]
+        walkers = [Walker(links, step, length, seed, room.cuts, turn) for _ in range(room.threads)]
+        return [TreeMaker(walker, links.nodes, room.keep) for walker in walkers]
 
 
 class TreeMaker:

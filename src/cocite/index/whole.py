@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cocite.errors import Damaged
 from cocite.graph import Graph
+from cocite.graph.links import Links
 from cocite.index.part import Estimate, PartBuild, Progress
 from cocite.index.plan import PartPlan
 from cocite.store import Entry, checksum, disk
@@ -24,8 +25,12 @@ __all__ = ["WholeLayout", "WholePart"]
 class WholeLayout(ABC):
     """Computes and writes the arrays of a part."""
 
-    def __init__(self, graph: Graph, plan: PartPlan, memory: int, threads: int) -> None:
-        self.graph, self.plan, self.memory, self.threads = graph, plan, memory, threads
+    def __init__(
+        self, graph: Graph, links: Links, plan: PartPlan, memory: int, threads: int
+    ) -> None:
+        """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
+        self.graph, self.links, self.plan = graph, links, plan
+        self.memory, self.threads = memory, threads
 
     @abstractmethod
     def estimate(self) -> Estimate:
@@ -49,19 +54,19 @@ def whole_layout(name: str) -> type[WholeLayout]:
 
 
 class WholePart(PartBuild):
-    """A part that is made in one go. ``graph`` gives the graph in its direction."""
+    """A part that is made in one go. ``links`` gives those of its direction."""
 
     def __init__(
         self,
         plan: PartPlan,
-        graph: Callable[[], Graph],
-        nodes: int,
+        graph: Graph,
+        links: Callable[[], Links],
         directory: Path,
         memory: int,
         threads: int,
     ) -> None:
-        self.plan, self.units = plan, nodes
-        self._graph, self._directory = graph, directory
+        self.plan, self.units = plan, graph.nodes
+        self._graph, self._links, self._directory = graph, links, directory
         self._memory, self._threads = memory, threads
         self._files: dict[str, Entry] = {}
         self._made: WholeLayout | None = None
@@ -73,7 +78,7 @@ class WholePart(PartBuild):
     def _layout(self) -> WholeLayout:
         if self._made is None:
             kind = whole_layout(self.plan.layout)
-            self._made = kind(self._graph(), self.plan, self._memory, self._threads)
+            self._made = kind(self._graph, self._links(), self.plan, self._memory, self._threads)
         return self._made
 
     def resume(self) -> None:

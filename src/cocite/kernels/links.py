@@ -8,9 +8,9 @@ import numpy as np
 
 from cocite.kernels._jit import kernel
 
-__all__ = ["add_counts"]
+__all__ = ["add_counts", "turn"]
 
-_ONE32 = np.uint32(1)
+_ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 
 
 @kernel
@@ -18,3 +18,36 @@ def add_counts(nodes: Any, counts: Any) -> None:
     """Add one to ``counts[v]`` (uint32) for every occurrence of v in ``nodes`` (uint32)."""
     for i in range(nodes.size):
         counts[nodes[i]] += _ONE32
+
+
+@kernel
+def turn(
+    offsets: Any,
+    neighbours: Any,
+    weights: Any,
+    row: Any,
+    first: Any,
+    cursors: Any,
+    out: Any,
+    out_weights: Any,
+) -> None:
+    """Append each of some rows' nodes to the rows of its neighbours.
+
+    ``offsets`` is that of the rows, the first of which is node ``row``'s; ``cursors`` (uint64) says
+    where the next entry of nodes ``first``, ``first + 1``, ... goes in ``out`` (uint32), and moves
+    on. ``weights`` (float32) go along to ``out_weights``, unless there are none. Nothing is
+    written behind the end of ``out``: a cursor that goes too far tells.
+    """
+    width = np.uint64(cursors.size)
+    weighted = weights.size > 0
+    for i in range(offsets.size - 1):
+        node = np.uint32(np.uint64(i) + row)
+        for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
+            slot = np.uint64(neighbours[link]) - first
+            if slot < width:
+                place = cursors[slot]
+                cursors[slot] = place + _ONE64
+                if place < np.uint64(out.size):
+                    out[place] = node
+                    if weighted:
+                        out_weights[place] = weights[link]

@@ -15,11 +15,8 @@ Zenios 2003.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +25,7 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import cut_evenly
+from cocite.graph.links import in_links
 from cocite.memory import format_size
 from cocite.ranking.stopping import State, StoppingRule
 from cocite.store import Scratch, forget
@@ -293,6 +291,4 @@ def plan(graph: Graph, memory: int) -> tuple[Scratch, tuple[int, ...]]:
             f"the ranks of {nodes:,} nodes need {needed} of memory, however many blocks; "
             f"{format_size(memory)} may be used. Give more with --memory"
         )
-    writable = os.access(graph.path, os.W_OK)
-    folder = Path(graph.path) if writable else Path(tempfile.gettempdir())
-    return Scratch(folder), cut_evenly(graph, -(-streamed // room))
+    return Scratch.beside(graph.path), cut_evenly(in_links(graph), -(-streamed // room))

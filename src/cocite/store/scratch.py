@@ -10,7 +10,7 @@ import mmap
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -25,6 +25,11 @@ class Scratch:
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
+
+    @classmethod
+    def beside(cls, directory: Path) -> Self:
+        """In ``directory`` if it can be written to, else where temporary files go."""
+        return cls(directory if os.access(directory, os.W_OK) else Path(tempfile.gettempdir()))
 
     @property
     def on_disk(self) -> bool:

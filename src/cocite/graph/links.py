@@ -1,0 +1,159 @@
+"""Links as rows of neighbours: the stored in-links, or their transpose, the out-links.
+
+The neighbours of node v are ``neighbours[offsets[v] : offsets[v + 1]]``, ascending. The graph is
+stored by destination, so in-links are its own files. Out-links are made by counting: the
+out-degrees say where every row begins, and one pass over the in-links, destinations ascending,
+drops every link into its row, where it lands behind the smaller ones.
+
+What walks in-links walks out-links as well: give it ``out_links(graph)``.
+
+Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights) and 8 a
+node, and as much as 8 a node more meanwhile. Where the memory given does not hold that, the result
+is a nameless scratch file, written block of sources after block, each a pass of its own. The
+result does not depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, ResourceError
+from cocite.graph.blocks import cut_blocks
+from cocite.graph.graph import Graph
+from cocite.memory import budget, format_size
+from cocite.store import Scratch, forget
+
+__all__ = ["Links", "in_links", "out_links", "transpose"]
+
+_LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
+"""Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
+_NO_WEIGHTS = np.empty(0, np.float32)
+
+
+@dataclass(frozen=True)
+class Links:
+    """``offsets`` uint64[nodes + 1], ``neighbours`` uint32[edges], ascending within a node, and
+    ``weights`` float32[edges] beside them, or None if all links count the same.
+    """
+
+    offsets: NDArray[np.uint64]
+    neighbours: NDArray[np.uint32]
+    weights: NDArray[np.float32] | None = None
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.offsets.size - 1
+
+    @property
+    def edges(self) -> int:
+        """Number of links."""
+        return self.neighbours.size
+
+    @property
+    def link_bytes(self) -> int:
+        """What one link takes."""
+        return 4 if self.weights is None else 8
+
+    @property
+    def nbytes(self) -> int:
+        """What all of it takes."""
+        return self.offsets.nbytes + self.link_bytes * self.edges
+
+    def forget(self) -> None:
+        """Give back the memory of what lies in files."""
+        forget(self.offsets, self.neighbours)
+        if self.weights is not None:
+            forget(self.weights)
+
+
+def in_links(graph: Graph) -> Links:
+    """Who links to each node: the graph's own files, mapped."""
+    return Links(graph.in_offsets, graph.in_sources)
+
+
+def out_links(graph: Graph, memory: str | int | None = None) -> Links:
+    """What each node links to.
+
+    Parameters
+    ----------
+    graph
+        The stored graph.
+    memory
+        What may be taken: bytes, or text such as ``"600MB"``; by default half of what is
+        available. With less than the links take they lie in a scratch file, inside the graph's
+        directory if it can be written to.
+
+    Raises
+    ------
+    Damaged
+        The graph's out-degrees are not those of its links.
+    ResourceError, UsageError
+    """
+    graph.check()
+    try:
+        return transpose(in_links(graph), graph.out_degrees, budget(memory), graph.path)
+    except _Miscounted:
+        raise Damaged(
+            f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "
+            f"verify {graph.path}; then make it again"
+        ) from None
+
+
+class _Miscounted(Exception):
+    """The degrees given are not those of the links."""
+
+
+def transpose(links: Links, degrees: NDArray[np.uint32], memory: int, folder: Path) -> Links:
+    """The same links by their other end; ``degrees`` uint32[nodes] is how often each node is a
+    neighbour. What ``memory`` bytes do not hold lies in a scratch file in ``folder``.
+    """
+    nodes = links.nodes
+    whole = links.nbytes + 8 * nodes
+    resident = 8 * nodes + _PIECE
+    if memory < min(whole, resident + _LEAST_BLOCK):
+        raise ResourceError(
+            f"to turn {links.edges:,} links round takes {format_size(resident + _LEAST_BLOCK)} of "
+            f"memory or more; {format_size(memory)} may be used. Give more with --memory"
+        )
+    scratch = Scratch(None) if memory >= whole else Scratch.beside(folder)
+    offsets = scratch.zeros(nodes + 1, np.uint64)
+    np.cumsum(degrees, out=offsets[1:])
+    if int(offsets[-1]) != links.edges:
+        raise _Miscounted
+    neighbours = scratch.zeros(links.edges, np.uint32)
+    weights = None if links.weights is None else scratch.zeros(links.edges, np.float32)
+    turned = Links(offsets, neighbours, weights)
+    cuts = cut_blocks(turned, memory - resident) if scratch.on_disk else ()
+    for first, last in pairwise((0, *cuts, nodes)):
+        _fill(links, turned, first, last, scratch.on_disk)
+    return turned
+
+
+def _fill(links: Links, turned: Links, first: int, last: int, give_back: bool) -> None:
+    """The rows of the nodes from ``first`` up to ``last``, by a pass over all ``links``."""
+    from cocite.kernels.links import turn
+
+    cursors = turned.offsets[first:last].copy()
+    for low, high in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
+        turn(
+            links.offsets[low : high + 1],
+            links.neighbours,
+            _NO_WEIGHTS if links.weights is None else links.weights,
+            np.uint64(low),
+            np.uint64(first),
+            cursors,
+            turned.neighbours,
+            _NO_WEIGHTS if turned.weights is None else turned.weights,
+        )
+        if give_back:
+            links.forget()
+    if not np.array_equal(cursors, turned.offsets[first + 1 : last + 1]):
+        raise _Miscounted
+    if give_back:
+        turned.forget()

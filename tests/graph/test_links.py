@@ -1,0 +1,113 @@
+"""Links by their other end: the same links, in any memory, and nothing for a damaged graph."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite.errors import Damaged, ResourceError
+from cocite.graph import links as rooms
+from cocite.graph.links import Links, in_links, out_links, transpose
+from tests.conftest import MakeGraph
+from tests.oracles.graphs import Edges, graphs, in_neighbours
+
+
+def rows(links: Links) -> list[list[int]]:
+    bounds = links.offsets.tolist()
+    return [links.neighbours[a:b].tolist() for a, b in pairwise(bounds)]
+
+
+def compressed(n: int, edges: Edges) -> Links:
+    """In-links with a weight that names its link."""
+    neighbours = in_neighbours(n, edges)
+    offsets = np.cumsum([0, *map(len, neighbours)], dtype=np.uint64)
+    sources = np.array([u for row in neighbours for u in row], np.uint32)
+    targets = np.repeat(np.arange(n), np.diff(offsets).astype(np.int64))
+    return Links(offsets, sources, (1000.0 * sources + targets).astype(np.float32))
+
+
+def degrees(links: Links) -> np.ndarray:
+    return np.bincount(links.neighbours, minlength=links.nodes).astype(np.uint32)
+
+
+@settings(max_examples=30)
+@given(graphs(), st.booleans())
+def test_out_links_are_those_of_brute_force(
+    make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool
+) -> None:
+    n, edges = graph
+    edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
+    stored = make_graph(edges, range(n), keep_self_loops=True)
+    assert rows(in_links(stored)) == in_neighbours(n, edges)
+    found = out_links(stored)
+    assert rows(found) == in_neighbours(n, [(b, a) for a, b in edges])
+    assert (found.nodes, found.edges) == (stored.nodes, stored.edges)
+    assert (found.offsets.dtype.str, found.neighbours.dtype.str) == ("<u8", "<u4")
+    assert found.weights is None
+
+
+@given(graphs(), st.integers(1, 60), st.integers(1, 60))
+def test_turned_twice_is_the_original_and_memory_changes_nothing(
+    tmp_path: Path, graph: tuple[int, Edges], room: int, piece: int
+) -> None:
+    links = compressed(*graph)
+    whole = transpose(links, degrees(links), 2**40, tmp_path)
+    assert whole.weights is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rooms, "_LEAST_BLOCK", 1)
+        patch.setattr(rooms, "_PIECE", piece)
+        cut = transpose(links, degrees(links), 8 * links.nodes + piece + room, tmp_path)
+    again = transpose(cut, degrees(cut), 2**40, tmp_path)
+    for one, other in ((whole, cut), (links, again)):
+        assert one.weights is not None
+        assert other.weights is not None
+        assert np.array_equal(one.offsets, other.offsets)
+        assert np.array_equal(one.neighbours, other.neighbours)
+        assert np.array_equal(one.weights, other.weights)
+    sources = np.repeat(np.arange(whole.nodes), np.diff(whole.offsets).astype(np.int64))
+    assert np.array_equal(whole.weights, (1000.0 * sources + whole.neighbours).astype(np.float32))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_short_memory_is_a_scratch_file_without_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rooms, "_LEAST_BLOCK", 1)
+    monkeypatch.setattr(rooms, "_PIECE", 64)
+    rng = np.random.default_rng(3)
+    links = compressed(300, sorted({(int(a), int(b)) for a, b in rng.integers(0, 300, (2000, 2))}))
+    whole = transpose(links, degrees(links), 2**40, tmp_path)
+    cut = transpose(links, degrees(links), 8 * 300 + 64 + 500, tmp_path)
+    assert whole.neighbours.base is None
+    assert cut.neighbours.base is not None  # a view of a mapped file
+    assert rows(cut) == rows(whole)
+    with pytest.raises(ResourceError) as caught:
+        transpose(links, degrees(links), 8 * 300, tmp_path)
+    assert str(caught.value) == (
+        f"to turn {links.edges:,} links round takes 2.46 kB of memory or more; 2.4 kB may be used. "
+        "Give more with --memory"
+    )
+
+
+def test_an_empty_row_at_either_end_is_kept(tmp_path: Path) -> None:
+    links = compressed(4, [(1, 2)])
+    assert rows(transpose(links, degrees(links), 2**40, tmp_path)) == [[], [2], [], []]
+
+
+@pytest.mark.parametrize("change", [[(0, 2), (1, -2)], [(0, -1), (2, 1)], [(0, 1)]])
+def test_out_degrees_that_are_not_those_of_the_links_are_damage(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, change: list[tuple[int, int]]
+) -> None:
+    """The counts say where rows begin: wrong ones must not write anywhere else."""
+    graph = make_graph([(0, 1), (0, 2), (1, 2), (1, 0)])
+    wrong = graph.out_degrees.copy()
+    for node, by in change:
+        wrong[node] = int(wrong[node]) + by
+    monkeypatch.setattr(graph, "out_degrees", wrong)
+    with pytest.raises(Damaged, match="its out-degrees are not those of its links"):
+        out_links(graph)
