@@ -21,7 +21,8 @@ from cocite import Graph
 from cocite.engine import Walker
 from cocite.graph.ingest import ingest as ingest_links
 from cocite.graph.links import in_links
-from cocite.index.build import BuildOptions, IndexBuild
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
 from cocite.measures import find_measure
 
 WALKED = 20
@@ -41,7 +42,8 @@ def ingest(links: str, output: str) -> dict[str, Any]:
 def build(path: str, output: str, measure: str, *numbers: str) -> dict[str, Any]:
     samples, length, seed, threads = map(int, numbers)
     graph = Graph.open(path)
-    options = BuildOptions.checked(measure, samples, length, seed)
+    settings = {"samples": samples, "length": length, "seed": seed}
+    options = BuildOptions.checked(measure, settings=settings)
     with IndexBuild(graph, output, options, threads=threads) as work:
         estimate = work.estimate()  # compiles
         report = work.run()
@@ -57,7 +59,9 @@ def build(path: str, output: str, measure: str, *numbers: str) -> dict[str, Any]
 
 def walk(path: str, measure: str, length: str, seed: str) -> dict[str, Any]:
     """Nanoseconds a live step on one thread: stepping and meeting, without writing."""
-    walker = Walker(in_links(Graph.open(path)), find_measure(measure).step, int(length), int(seed))
+    step = find_measure(measure).step
+    assert step is not None
+    walker = Walker(in_links(Graph.open(path)), step, int(length), int(seed))
     walker(0)
     begin = time.perf_counter()
     live = sum(sum(walker(sample).live) for sample in range(WALKED))

@@ -40,8 +40,8 @@ def test_related_as_json_is_what_python_says(
     assert json.loads(out) == {
         "node": "one",
         "measure": "psimrank",
-        "samples": 40,
-        "decay": 0.5,
+        "direction": "in",
+        "settings": {"samples": 40, "length": 10, "seed": 1, "decay": 0.5},
         "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
     }
     assert list(json.loads(out)["hits"][0]) == ["node", "score", "stderr"]
@@ -112,8 +112,7 @@ def test_a_node_related_to_nobody_is_said_so(
     code, out, _ = ask(capsys, "related", index, "hub")
     assert (code, out) == (
         0,
-        "no node is related to hub: in 40 samples its walk met no other (a page without in-links "
-        "never has relatives)\n",
+        "no node is related to hub by psimrank\n",
     )
 
 

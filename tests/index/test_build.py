@@ -14,12 +14,13 @@ import cocite
 from cocite import Graph
 from cocite.errors import Busy, NotAStore, OutputExists, ResourceError, UsageError
 from cocite.index import StoredIndex
-from cocite.index.build import BuildOptions, IndexBuild
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
 from cocite.index.trees import blob_words
 from cocite.store import disk
 from tests.conftest import MakeGraph
 
-OPTIONS = BuildOptions.checked("psimrank", 20, 6, 5)
+OPTIONS = BuildOptions.checked("psimrank", settings={"samples": 20, "length": 6, "seed": 5})
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def others(path: Path) -> dict[str, bytes]:
     return {
         name: (path / name).read_bytes()
         for name in StoredIndex.open(path).store.manifest.files
-        if not name.startswith("samples-")
+        if "samples-" not in name
     }
 
 
@@ -74,7 +75,7 @@ def test_shards_cut_the_same_bytes_elsewhere(graph: Graph, tmp_path: Path, shard
     build(graph, tmp_path / "b", shard=shard, threads=2)
     assert stream(tmp_path / "a") == stream(tmp_path / "b")
     assert others(tmp_path / "a") == others(tmp_path / "b")
-    assert len(list((tmp_path / "b").glob("samples-*"))) == -(-20 // shard)
+    assert len(list((tmp_path / "b").glob("in.samples-*"))) == -(-20 // shard)
 
 
 def test_more_samples_begin_with_the_same_samples(graph: Graph, tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
             stops += 1
             monkeypatch.setattr(disk, call, real)
             if output.exists():  # killed behind the rename that published it
-                assert StoredIndex.open(output).samples == 20
+                assert StoredIndex.open(output).parts[0].samples == 20
             else:
                 with pytest.raises(NotAStore):
                     StoredIndex.open(output)
@@ -145,9 +146,9 @@ def test_a_resumed_build_makes_only_what_is_missing(
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop)
     with IndexBuild(graph, tmp_path / "x", OPTIONS, shard=4) as work:
-        assert work.estimate().samples_done == 12
+        assert work.estimate().done == 12
         assert "goes on after 12 samples" in str(work.estimate())
-        assert work.run().samples == 8
+        assert work.run().units == 8
 
 
 def test_an_unfinished_build_with_other_settings_is_not_touched(
@@ -160,7 +161,9 @@ def test_an_unfinished_build_with_other_settings_is_not_touched(
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop)
     before = sorted(f.name for f in (tmp_path / "x.building").iterdir())
-    with pytest.raises(UsageError, match=r"unfinished build with another measure.*--restart"):
+    with pytest.raises(
+        UsageError, match=r"unfinished build with another measure and parts.*--restart"
+    ):
         build(graph, tmp_path / "x", "simrank", shard=4)
     assert sorted(f.name for f in (tmp_path / "x.building").iterdir()) == before
     build(graph, tmp_path / "x", "simrank", shard=4, restart=True)
@@ -175,7 +178,7 @@ def test_a_finished_shard_that_was_cut_is_made_again(graph: Graph, tmp_path: Pat
 
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop)
-    shard = tmp_path / "x.building" / "samples-000004"
+    shard = tmp_path / "x.building" / "in.samples-000004"
     os.truncate(shard, shard.stat().st_size - 64)
     build(graph, tmp_path / "x", shard=4)
     build(graph, tmp_path / "y", shard=4)

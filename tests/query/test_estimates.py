@@ -100,10 +100,12 @@ def test_the_standard_error_is_that_of_repeated_experiments(
     graph = make_graph(GRAPHS["random"])
     truth = exact.psimrank(inlinks_of(graph), 0.6, 7)
     index = cocite.build(graph, tmp_path / "i", samples=20_000, length=7, seed=3, shard=2000)
-    from cocite.query.pair import meeting_times
+    from cocite.query.trees import TreeReader
 
     a, b = np.unravel_index(np.argmax(np.triu(np.minimum(truth, 0.4), 1)), truth.shape)
-    times = meeting_times(index.stored, int(a), int(b))
+    reader = index.readers[0]
+    assert isinstance(reader, TreeReader)
+    times = reader.meeting_times(int(a), int(b))
     values = np.where(times == 255, 0, 0.6 ** times.astype(float)).reshape(400, 50)
     errors = values.std(axis=1, ddof=1) / np.sqrt(50)
     z = (values.mean(axis=1) - truth[a, b]) / errors

@@ -169,7 +169,7 @@ def test_a_shard_that_points_outside_of_itself_is_an_error(
     """Sizes are checked at opening, content is not: no query may read beyond it all the same."""
     rng = np.random.default_rng(1)
     built = cocite.build(make_graph(rng.integers(0, 60, (400, 2)).tolist()), tmp_path / "i")
-    path = tmp_path / "i" / "samples-000000"
+    path = tmp_path / "i" / "in.samples-000000"
     words = np.fromfile(path, np.uint32)
     for low, high in ((0, 60), (60, 120), (120, 128)):  # positions, members, labels of sample 0
         broken = words.copy()
@@ -227,7 +227,9 @@ def test_a_decay_outside_0_to_1_is_refused(index: Index, decay: float) -> None:
         index.related("n1", decay=decay)
 
 
-@pytest.mark.parametrize(("k", "min_score"), [(0, 0.0), (-1, 0.0), (1.5, 0.0), (5, -0.1), (5, 1.1)])
+@pytest.mark.parametrize(
+    ("k", "min_score"), [(0, 0.0), (-1, 0.0), (1.5, 0.0), (5, -0.1), (5, math.inf)]
+)
 def test_a_wrong_k_or_floor_is_refused(index: Index, k: int, min_score: float) -> None:
     with pytest.raises(UsageError, match=r"k is|min_score is"):
         index.related("n1", k, min_score=min_score)

@@ -1,15 +1,17 @@
-"""``cocite index``: build the index that answers queries."""
+"""``cocite index``: build the index that answers queries. ``cocite measures``: what there is."""
 
 from __future__ import annotations
 
 import click
 
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
-from cocite.cli.output import print_facts, say
+from cocite.cli.output import print_csv, print_facts, print_json, print_table, say
 from cocite.cli.progress import Stages
+from cocite.cli.settings import build_options
+from cocite.measures import MEASURES
 from cocite.memory import format_size
 
-__all__ = ["index"]
+__all__ = ["index", "measures"]
 
 
 @click.command()
@@ -17,29 +19,25 @@ __all__ = ["index"]
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @click.option(
     "--measure",
-    metavar="[psimrank|simrank]",
+    metavar="NAME",
     default="psimrank",
     show_default=True,
-    help="psimrank: similar pages are linked to by the same or similar pages. "
-    "simrank: the classic, which lets walks meet by chance only.",
+    help="What similar means: " + ", ".join(MEASURES) + " (see: cocite measures).",
 )
 @click.option(
-    "--samples",
-    type=int,
-    default=100,
+    "--direction",
+    metavar="[in|out|both]",
+    default="in",
     show_default=True,
-    help="Independent samples, 1 to 65535; four times as many halve the error.",
+    help="Pages are similar if similar pages link to them (in), if they link to similar pages "
+    "(out), or the mean of both.",
 )
 @click.option(
-    "--length", type=int, default=10, show_default=True, help="Steps of a walk, at most 15."
+    "--layout",
+    metavar="NAME",
+    help="How the index lies on disk, where a measure has a choice (see: cocite measures).",
 )
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Equal seeds give equal samples, whatever the threads, memory, blocks and shards.",
-)
+@build_options
 @click.option(
     "--shard",
     type=int,
@@ -62,48 +60,108 @@ def index(
     graph: str,
     output: str,
     measure: str,
-    samples: int,
-    length: int,
-    seed: int,
+    direction: str,
+    layout: str | None,
     form: str,
-    **options: object,
+    memory: int | None,
+    threads: int | None,
+    shard: int | None,
+    blocks: int | None,
+    overwrite: bool,
+    restart: bool,
+    **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH.
 
     Before it starts it says what it will take. A build that was interrupted goes on when the
-    same command is given again.
+    same command is given again. Equal seeds give equal samples, whatever the threads, memory,
+    blocks and shards.
     """
     from cocite.graph import Graph
-    from cocite.index.build import BuildOptions, IndexBuild, format_time
+    from cocite.index.build import IndexBuild, format_time
+    from cocite.index.plan import DIRECTIONS, BuildOptions
 
-    checked = BuildOptions.checked(measure, samples, length, seed)
-    with IndexBuild(Graph.open(graph), output, checked, **options) as work:  # type: ignore[arg-type]
+    given = {name: value for name, value in settings.items() if value is not None}
+    options = BuildOptions.checked(measure, direction, layout, given)
+    stored = Graph.open(graph)
+    with IndexBuild(
+        stored,
+        output,
+        options,
+        threads=threads,
+        memory=memory,
+        shard=shard,
+        blocks=blocks,
+        overwrite=overwrite,
+        restart=restart,
+    ) as work:
         say(f"{output}: {work.estimate()}")
-        with Stages({"sampling": "samples"}) as stages:
-            report = work.run(lambda done, total: stages("sampling", done, total))
-    nodes = Graph.open(graph).nodes
-    each = report.live_steps / (nodes * report.samples) if report.samples else 0.0
-    density = report.bytes / (nodes * samples)
-    print_facts(
-        {
-            "index": output,
-            "measure": measure,
-            "samples": samples,
-            "samples_made": report.samples,
-            "length": length,
-            "seed": seed,
-            "seconds": report.seconds,
-            "live_steps_per_node": each,
-            "bytes": report.bytes,
-            "bytes_per_node_and_sample": density,
+        stage = "sampling" if work.unit == "samples" else "computing"
+        with Stages({stage: work.unit}) as stages:
+            report = work.run(lambda done, total: stages(stage, done, total))
+        unit, units = work.unit, work.units
+    facts: dict[str, object] = {"index": output, "measure": measure, "direction": direction}
+    facts |= {"layout": options.parts[0].layout, **options.settings}
+    facts |= {f"{unit}_made": report.units, "seconds": report.seconds, "bytes": report.bytes}
+    chosen = "".join(f", {name} {value}" for name, value in options.settings.items())
+    shown = {
+        "index": output,
+        "measure": f"{measure}, {DIRECTIONS[direction]}" + chosen,
+        "made": f"{report.units:,} of {units:,} {unit} in {format_time(report.seconds)}",
+    }
+    if unit == "samples":
+        density = report.bytes / (stored.nodes * units)
+        facts["bytes_per_node_and_sample"] = density
+        if report.live_steps:
+            each = report.live_steps / (stored.nodes * report.units)
+            facts["live_steps_per_node"] = each
+            shown["live steps"] = f"{each:.2f} a node and sample"
+    else:
+        density = report.bytes / stored.nodes
+        facts["bytes_per_node"] = density
+    what = "node and sample" if unit == "samples" else "node"
+    shown["on disk"] = f"{format_size(report.bytes)}, {density:.2f} bytes a {what}"
+    print_facts(facts, form, shown)
+
+
+@click.command()
+@format_option
+def measures(form: str) -> None:
+    """List the measures: what they say, how they are stored, what they take."""
+    titles = ["measure", "layouts", "settings", "asking", "what it is"]
+    rows = [
+        (
+            name,
+            " ".join(measure.layouts),
+            " ".join(setting.name for setting in measure.build) or "-",
+            " ".join(setting.name for setting in measure.ask) or "-",
+            measure.summary,
+        )
+        for name, measure in MEASURES.items()
+    ]
+    if form == "csv":
+        print_csv(titles, rows)
+    elif form == "json":
+        print_json({"measures": [_described(name) for name in MEASURES]})
+    else:
+        print_table(["measure", "what it is"], [(row[0], row[4]) for row in rows])
+        print()
+        print_table(titles[:4], [row[:4] for row in rows])
+
+
+def _described(name: str) -> dict[str, object]:
+    measure = MEASURES[name]
+    return {
+        "measure": name,
+        "summary": measure.summary,
+        "layouts": list(measure.layouts),
+        "symmetric": measure.symmetric,
+        "weighted": measure.weighted,
+        "settings": {
+            when: [
+                {"name": s.name, "default": s.default, "allowed": s.allowed, "text": s.text}
+                for s in settings
+            ]
+            for when, settings in (("build", measure.build), ("ask", measure.ask))
         },
-        form,
-        {
-            "index": output,
-            "measure": f"{measure}, length {length}, seed {seed}",
-            "samples": f"{samples:,}, of which {report.samples:,} made now in "
-            f"{format_time(report.seconds)}",
-            "live steps": f"{each:.2f} a node and sample",
-            "on disk": f"{format_size(report.bytes)}, {density:.2f} bytes a node and sample",
-        },
-    )
+    }

@@ -59,18 +59,21 @@ def print_graph(graph: Graph, form: str) -> None:
 def print_index(path: str, form: str) -> None:
     """The facts of an index."""
     from cocite.index import StoredIndex
+    from cocite.index.plan import DIRECTIONS
 
     index = StoredIndex.open(path)
-    each = index.store.nbytes / (index.nodes * index.samples)
+    part = index.parts[0]
+    samples = int(index.settings.get("samples", 1))
+    each = index.store.nbytes / (index.nodes * samples)
     print_facts(
         {
             "kind": "index",
             "path": path,
-            "measure": index.measure,
+            "measure": index.measure.name,
+            "direction": index.direction,
+            "layout": part.layout,
             "nodes": index.nodes,
-            "samples": index.samples,
-            "length": index.length,
-            "seed": index.seed,
+            "settings": index.settings,
             "graph": index.graph,
             "bytes": index.store.nbytes,
             "digest": index.digest,
@@ -78,12 +81,12 @@ def print_index(path: str, form: str) -> None:
         form,
         {
             "index": path,
-            "measure": index.measure,
+            "measure": f"{index.measure.name}, {DIRECTIONS[index.direction]}",
+            "layout": part.layout,
             "nodes": f"{index.nodes:,}",
-            "samples": f"{index.samples:,}",
-            "length": str(index.length),
-            "seed": str(index.seed),
+            **{name: f"{value}" for name, value in index.settings.items()},
             "graph": f"{index.graph['name']}, {index.graph['edges']:,} links",
-            "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node and sample",
+            "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node"
+            + (" and sample" if "samples" in index.settings else ""),
         },
     )

@@ -24,6 +24,7 @@ _VERBS = {
     "generate": ("cocite.cli.generate", "Make a web-like graph of any size."),
     "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
     "index": ("cocite.cli.index", "Build the index that answers queries."),
+    "measures": ("cocite.cli.index", "List the measures and what they take."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
     "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
     "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),

@@ -10,7 +10,7 @@ import click
 from cocite.errors import UsageError
 from cocite.memory import parse_size
 
-__all__ = ["decay_option", "format_option", "memory_option", "overwrite_option", "threads_option"]
+__all__ = ["format_option", "memory_option", "overwrite_option", "threads_option"]
 
 Decorator = Callable[[Any], Any]
 
@@ -31,14 +31,6 @@ overwrite_option: Decorator = click.option(
 
 threads_option: Decorator = click.option(
     "--threads", type=click.IntRange(1), help="How many cores to use.  [default: all]"
-)
-
-decay_option: Decorator = click.option(
-    "--decay",
-    type=float,
-    default=0.6,
-    show_default=True,
-    help="What a meeting is worth for every step it takes, above 0 and below 1.",
 )
 
 

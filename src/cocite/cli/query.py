@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from cocite.cli.options import decay_option, format_option
+from cocite.cli.options import format_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table
+from cocite.cli.settings import ask_options
 
 __all__ = ["related", "similarity"]
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    """What was given on the command line; the rest is the measure's to choose."""
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 @click.command()
@@ -17,9 +25,9 @@ __all__ = ["related", "similarity"]
 @click.option(
     "--min-score", type=float, default=0.0, show_default=True, help="The least score of a hit."
 )
-@decay_option
+@ask_options
 @format_option
-def related(index: str, node: str, k: int, min_score: float, decay: float, form: str) -> None:
+def related(index: str, node: str, k: int, min_score: float, form: str, **settings: Any) -> None:
     """List the nodes most related to NODE, best first.
 
     The error is the standard error of the score over the samples: two hits whose scores differ by
@@ -28,14 +36,15 @@ def related(index: str, node: str, k: int, min_score: float, decay: float, form:
     from cocite.query import open_index
 
     asked = open_index(index)
-    hits = asked.related(node, k, min_score=min_score, decay=decay)
+    given = _given(settings)
+    hits = asked.related(node, k, min_score=min_score, **given)
     if form == "json":
         print_json(
             {
                 "node": node,
                 "measure": asked.measure,
-                "samples": asked.samples,
-                "decay": decay,
+                "direction": asked.direction,
+                "settings": asked.settings | asked.stored.measure.ask_settings(given),
                 "hits": [hit._asdict() for hit in hits],
             }
         )
@@ -44,10 +53,7 @@ def related(index: str, node: str, k: int, min_score: float, decay: float, form:
     elif not hits and min_score > 0:
         print(f"no node scores {min_score:g} or more with {node}")
     elif not hits:
-        print(
-            f"no node is related to {node}: in {asked.samples:,} samples its walk met no other "
-            "(a page without in-links never has relatives)"
-        )
+        print(f"no node is related to {node} by {asked.measure}")
     else:
         rows = [
             (str(i), f"{hit.score:.4f}", f"{hit.stderr:.4f}", hit.node)
@@ -60,16 +66,16 @@ def related(index: str, node: str, k: int, min_score: float, decay: float, form:
 @click.argument("index", metavar="INDEX")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@decay_option
+@ask_options
 @format_option
-def similarity(index: str, a: str, b: str, decay: float, form: str) -> None:
-    """Tell how similar the nodes A and B are, from 0 to 1.
+def similarity(index: str, a: str, b: str, form: str, **settings: Any) -> None:
+    """Tell how similar the nodes A and B are.
 
     Put -- before names that begin with -.
     """
     from cocite.query import open_index
 
-    found = open_index(index).similarity(a, b, decay=decay)
+    found = open_index(index).similarity(a, b, **_given(settings))
     if form == "csv":
         print_csv(["a", "b", "score", "stderr"], [(a, b, *found)])
         return

@@ -1,8 +1,8 @@
 """Building an index: its parts one after another, in a draft that is published whole.
 
-What a build is to make is written down first (``plan.json``); a run that finds the same plan goes on
-with what an earlier one has finished, part by part and shard by shard. Publication is one rename (or one
-exchange of names, if an old index is replaced), the manifest written before it and last.
+What a build is to make is written down first (``plan.json``); a run that finds the same plan goes
+on with what an earlier one has finished, part by part and shard by shard. Publication is one rename
+(or one exchange of names, if an old index is replaced), the manifest written before it and last.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +212,7 @@ class IndexBuild:
         progress(before, self.units)
         base = 0
         for part in self.parts:
-            part.run(lambda done, _, base=base: progress(base + done, self.units))
+            part.run(partial(self._report, progress, base))
             base += part.units
         live = sum(part.live_steps for part in self.parts)
         path = self._publish()
@@ -222,6 +222,9 @@ class IndexBuild:
             live_steps=live,
             bytes=StoredIndex.open(path).store.nbytes,
         )
+
+    def _report(self, progress: Progress, base: int, done: int, _: int) -> None:
+        progress(base + done, self.units)
 
     def _name_files(self) -> dict[str, Entry]:
         files = self._graph.store.manifest.files

@@ -16,7 +16,8 @@ from cocite.measures import Measure, Settings, find_measure
 
 __all__ = ["DIRECTIONS", "TURNS", "BuildOptions", "PartPlan"]
 
-DIRECTIONS = ("in", "out", "both")
+DIRECTIONS = {"in": "in-links", "out": "out-links", "both": "both directions"}
+"""Which links a measure looks at, in words."""
 TURNS = {"in": 0, "out": 16}
 """What is added to a walk's step for its draws: walks of both directions are independent."""
 

@@ -181,11 +181,11 @@ class ShardedPart(PartBuild):
             files[self._name(shard)] = Entry.from_json(self._name(shard), note["entry"])
             members += note["members"]
             digests += note["digests"]
-        for name, dtype, values in (
+        for kind, dtype, values in (
             (MEMBERS, np.uint32, members),
             (DIGESTS, np.uint64, digests),
         ):
-            name = self.plan.prefix + name
+            name = self.plan.prefix + kind
             with ArrayWriter(self._directory / name, dtype) as writer:
                 writer.write(np.array(values, dtype))
             files[name] = writer.finished

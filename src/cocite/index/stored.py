@@ -1,4 +1,4 @@
-"""An index on disk, opened: its parts, their shards of samples, the names, what it was built from."""
+"""An index on disk, opened: its parts, their shards of samples, the names of the nodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.names import NAME_FILES, Names, open_names
+from cocite.graph.names import Names, open_names
 from cocite.index.blobs import sampled_layout
 from cocite.measures import Measure, Settings, find_measure
 from cocite.store import Store
@@ -113,7 +113,9 @@ class StoredIndex:
             self.graph: dict[str, Any] = facts["graph"]
             self.parts = tuple(self._part(value) for value in facts["parts"])
         except (KeyError, TypeError, AttributeError, UsageError) as error:
-            raise Damaged(f"{store.path}: the manifest's facts are not of their kind ({error})") from error
+            raise Damaged(
+                f"{store.path}: the manifest's facts are not of their kind ({error})"
+            ) from error
         if type(self.nodes) is not int or self.nodes < 0 or not self.parts:
             raise Damaged(f"{store.path}: the manifest's facts are not of their kind")
 

@@ -48,7 +48,14 @@ def estimate(total: Any, squares: Any, samples: Any) -> Any:
 
 @kernel
 def settle(
-    sums: Any, used: Any, count: Any, samples: Any, weight: Any, totals: Any, touched: Any, have: Any
+    sums: Any,
+    used: Any,
+    count: Any,
+    samples: Any,
+    weight: Any,
+    totals: Any,
+    touched: Any,
+    have: Any,
 ) -> Any:
     """Add the estimates of a part to the totals, and set its sums back to 0.
 

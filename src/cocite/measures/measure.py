@@ -94,8 +94,8 @@ DECAY = Setting("decay", 0.6, "what a step further is worth", 0, 1, open=True)
 class Measure:
     """A measure.
 
-    ``name`` as users type it, one line on what it is, the layouts that can hold it (the first one by
-    default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u), and
+    ``name`` as users type it, one line on what it is, the layouts that can hold it (the first one
+    by default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u), and
     whether it follows the weights of links.
     """
 

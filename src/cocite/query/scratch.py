@@ -62,7 +62,7 @@ _local = threading.local()
 
 @contextmanager
 def borrowed(nodes: int) -> Iterator[Scratch]:
-    """This thread's scratch, all zero; put back only if the query ends well."""
+    """The scratch of this thread, all zero; put back only if the query ends well."""
     found: Scratch | None = getattr(_local, "scratch", None)
     if found is None or found.nodes < nodes or found.worn:
         found = Scratch(nodes)

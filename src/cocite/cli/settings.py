@@ -1,0 +1,55 @@
+"""Options for the settings of measures, made from the measures' own tables.
+
+Measures share the names of their settings; an option says which measures take it, and what they
+take by default. What is not given is left to the measure, and what a measure does not have it
+refuses itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cocite.measures import MEASURES, Measure, Setting
+
+__all__ = ["ask_options", "build_options"]
+
+Command = Callable[..., Any]
+
+
+def build_options(command: Command) -> Command:
+    """Add ``--samples``, ``--length``, ...: what an index is built with."""
+    return _add(command, lambda measure: measure.build)
+
+
+def ask_options(command: Command) -> Command:
+    """Add ``--decay``, ...: what is chosen when asking."""
+    return _add(command, lambda measure: measure.ask)
+
+
+def _add(command: Command, settings: Callable[[Measure], tuple[Setting, ...]]) -> Command:
+    takers: dict[str, list[tuple[str, Setting]]] = {}
+    for measure in MEASURES.values():
+        for setting in settings(measure):
+            takers.setdefault(setting.name, []).append((measure.name, setting))
+    for name, found in reversed(takers.items()):
+        command = _option(name, found)(command)
+    return command
+
+
+def _option(name: str, takers: list[tuple[str, Setting]]) -> Callable[[Command], Command]:
+    setting = takers[0][1]
+    flag = "--" + name.replace("_", "-")
+    sentence = setting.text[0].upper() + setting.text[1:] + "."
+    if len(takers) < len(MEASURES):
+        sentence += " For " + ", ".join(measure for measure, _ in takers) + "."
+    if type(setting.default) is bool:
+        return click.option(flag, name, is_flag=True, default=None, help=sentence)
+    kind: Any = click.Choice(setting.choices) if setting.choices else type(setting.default)
+    defaults = {str(s.default): measure for measure, s in reversed(takers)}
+    usual = str(setting.default)
+    others = [f"{measure} {value}" for value, measure in defaults.items() if value != usual]
+    help_text = f"{sentence}  [default: {', '.join([usual, *others])}]"
+    return click.option(flag, name, type=kind, default=None, help=help_text)
