@@ -95,8 +95,9 @@ class Measure:
     """A measure.
 
     ``name`` as users type it, one line on what it is, the layouts that can hold it (the first one
-    by default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u), and
-    whether it follows the weights of links.
+    by default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u),
+    whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
+    (``monotone``), and whether it follows the weights of links.
     """
 
     name: str
@@ -106,6 +107,8 @@ class Measure:
     ask: tuple[Setting, ...] = ()
     step: Step | None = None
     symmetric: bool = True
+    unit: bool = True
+    monotone: bool = True
     weighted: bool = False
 
     def build_settings(self, given: Mapping[str, object]) -> Settings:

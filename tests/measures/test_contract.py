@@ -1,0 +1,277 @@
+"""One contract, run for every measure, layout and direction that there is.
+
+What is particular to a measure, its exact twin above all, is tested in a file of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import cocite
+from cocite import Graph, Hit, Index, UnknownNode
+from cocite.errors import UsageError
+from cocite.measures import MEASURES, Measure
+from tests.conftest import MakeGraph
+from tests.oracles.graphs import Edges, graphs
+
+CASES = [
+    pytest.param(measure, layout, direction, id=f"{measure.name}-{layout}-{direction}")
+    for measure in MEASURES.values()
+    for layout in measure.layouts
+    for direction in ("in", "out", "both")
+]
+every = pytest.mark.parametrize(("measure", "layout", "direction"), CASES)
+
+SAMPLES = 12
+
+
+def build(graph: Graph, output: Path, measure: Measure, layout: str, direction: str) -> Index:
+    """A small index: few samples, other settings by default."""
+    chosen: dict[str, Any] = {"layout": layout, "direction": direction}
+    if "samples" in {s.name for s in measure.build}:
+        chosen["samples"] = SAMPLES
+    return cocite.build(graph, output, measure=measure.name, **chosen)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """200 nodes in communities, a hub, a chain, nodes without in-links, isolated ones."""
+    folder = tmp_path_factory.mktemp("contract")
+    rng = np.random.default_rng(8)
+    site = rng.integers(0, 180, (900, 1)) // 15 * 15
+    edges = [tuple(pair) for pair in (site + rng.integers(0, 15, (900, 2))).tolist()]
+    edges += [(7, v) for v in range(0, 180, 3)] + [(v, 8) for v in range(0, 180, 4)]
+    edges += [(v, v + 1) for v in range(180, 195)]
+    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges))
+    (folder / "nodes.tsv").write_text("alone\nalso alone\n")
+    return cocite.ingest(
+        folder / "links.tsv", folder / "g", nodes=folder / "nodes.tsv", header="no", delimiter="tab"
+    )
+
+
+@pytest.fixture(scope="module")
+def built(
+    graph: Graph, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Measure, str, str], Index]:
+    """An index of ``graph`` by each case, built once."""
+    folder = tmp_path_factory.mktemp("indexes")
+    found: dict[tuple[str, str, str], Index] = {}
+
+    def get(measure: Measure, layout: str, direction: str) -> Index:
+        key = (measure.name, layout, direction)
+        if key not in found:
+            found[key] = build(graph, folder / "-".join(key), measure, layout, direction)
+        return found[key]
+
+    return get
+
+
+Built = Callable[[Measure, str, str], Index]
+SOME = ("n3", "n7", "n8", "n77", "n150", "n190")
+
+
+def by_similarity(index: Index, node: str) -> list[Hit]:
+    """What ``related`` must return, from ``similarity`` with every node."""
+    everyone = [Hit(name, *index.similarity(node, name)) for name in index.nodes]
+    ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, pair[0]))
+    return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
+
+
+@every
+def test_related_is_similarity_sorted(
+    built: Built, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    for node in SOME:
+        expected = by_similarity(index, node)
+        assert index.related(node, 10**6) == expected
+        for k in (1, 2, 7, 20):
+            assert index.related(node, k) == expected[:k]
+
+
+@every
+def test_some_node_has_relatives(
+    built: Built, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    assert sum(len(index.related(node)) for node in SOME) >= 30
+
+
+@every
+@settings(max_examples=8)
+@given(drawn=graphs())
+def test_scores_are_symmetric_and_related_agrees_on_any_graph(
+    make_graph: MakeGraph,
+    drawn: tuple[int, Edges],
+    measure: Measure,
+    layout: str,
+    direction: str,
+) -> None:
+    n, edges = drawn
+    stored = make_graph(edges, range(n))
+    index = build(stored, stored.path.with_suffix(".index"), measure, layout, direction)
+    names = list(index.nodes)
+    for a, b in itertools.product(names, names):
+        here, there = index.similarity(a, b), index.similarity(b, a)
+        assert here == there or not measure.symmetric
+        assert math.isfinite(here.score)
+        assert here.stderr >= 0
+        if measure.unit:
+            assert 0 <= here.score <= 1
+    for name in names:
+        assert index.related(name, n) == by_similarity(index, name)
+
+
+@every
+def test_a_node_is_most_similar_to_itself_and_no_hit_of_its_own(
+    built: Built, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    for node in SOME:
+        hits = index.related(node, 10**6)
+        assert node not in [hit.node for hit in hits]
+        if measure.symmetric and hits:
+            assert index.similarity(node, node).score >= hits[0].score
+
+
+@every
+def test_isolated_nodes_are_related_to_nobody(
+    built: Built, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    for node in ("alone", "also alone"):
+        assert index.related(node) == []
+        assert index.similarity(node, "n3") == (0, 0)
+    assert index.similarity("alone", "also alone").score == 0
+
+
+@every
+def test_a_batch_is_its_single_questions(
+    built: Built, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    assert index.related_many(SOME, 9) == [index.related(node, 9) for node in SOME]
+
+
+@every
+def test_a_larger_decay_never_lowers_a_score(
+    graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str, direction: str
+) -> None:
+    decays = (0.2, 0.4, 0.6, 0.8)
+    if "decay" in {s.name for s in measure.ask}:
+        index = built(measure, layout, direction)
+        rows = [[index.similarity("n77", v, decay=d).score for d in decays] for v in index.nodes]
+    elif "decay" in {s.name for s in measure.build}:
+        made = [
+            cocite.build(
+                graph,
+                tmp_path / str(d),
+                measure=measure.name,
+                layout=layout,
+                direction=direction,
+                decay=d,
+            )
+            for d in decays
+        ]
+        rows = [[index.similarity("n77", v).score for index in made] for v in made[0].nodes]
+    else:
+        pytest.skip(f"{measure.name} has no decay")
+    if measure.monotone:
+        assert all(row == sorted(row) for row in rows)
+    assert any(row[0] < row[-1] for row in rows)
+
+
+@every
+def test_an_unknown_node_or_setting_is_an_error_that_names_what_there_is(
+    built: Built, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    with pytest.raises(UnknownNode, match="the nearest"):
+        index.related("n7777")
+    with pytest.raises(UnknownNode):
+        index.similarity("n3", "nobody")
+    with pytest.raises(UsageError, match=rf"{measure.name} has no setting 'colour' when asking"):
+        index.related("n3", colour="red")
+
+
+@every
+def test_what_is_opened_again_answers_the_same(
+    built: Built, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    again = cocite.open(index.stored.store.path)
+    assert (again.measure, again.direction) == (measure.name, direction)
+    assert again.settings == index.settings
+    for node in SOME:
+        assert again.related(node) == index.related(node)
+
+
+@every
+def test_threads_and_another_build_give_the_same_digest(
+    graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    chosen: dict[str, Any] = {"layout": layout, "direction": direction, "threads": 1}
+    chosen |= index.settings
+    once = cocite.build(graph, tmp_path / "once", measure=measure.name, **chosen)
+    assert once.stored.digest == index.stored.digest
+
+
+@every
+def test_an_interrupted_build_goes_on_to_the_same_files(
+    graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str, direction: str
+) -> None:
+    """Interrupted in the last part, so that a part before it must be kept."""
+    index = built(measure, layout, direction)
+    calls = []
+
+    def stop(done: int, total: int) -> None:
+        calls.append(done)
+        if done >= total:
+            raise KeyboardInterrupt
+
+    chosen: dict[str, Any] = {"layout": layout, "direction": direction, "measure": measure.name}
+    chosen |= index.settings
+    with pytest.raises(KeyboardInterrupt):
+        cocite.build(graph, tmp_path / "x", progress=stop, **chosen)
+    assert not (tmp_path / "x").exists()
+    resumed: list[int] = []
+    again = cocite.build(
+        graph,
+        tmp_path / "x",
+        progress=lambda done, total: resumed.append(done),
+        **chosen,
+    )
+    assert again.stored.digest == index.stored.digest
+    if direction == "both":
+        assert resumed[0] >= calls[-1] // 2
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_a_stranger_among_the_settings_is_refused_with_the_right_ones(
+    graph: Graph, tmp_path: Path, measure: Measure
+) -> None:
+    with pytest.raises(UsageError, match="has no setting 'colour' when building; it takes") as e:
+        cocite.build(graph, tmp_path / "x", measure=measure.name, colour="red")
+    for setting in measure.build:
+        assert setting.name in str(e.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_every_setting_has_bounds_that_are_kept(measure: Measure) -> None:
+    for setting in measure.build + measure.ask:
+        assert setting.checked(setting.default) == setting.default
+        wrong: object = "no such word"
+        with pytest.raises(UsageError, match=rf"{setting.name} is 'no such word'; it is "):
+            setting.checked(wrong)
+        assert setting.text
+        assert setting.text[-1] != "."
