@@ -10,6 +10,7 @@ import pytest
 
 import cocite
 from cocite import Graph
+from cocite.query.trees import TreeReader
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles.bounds import bernstein
@@ -58,6 +59,48 @@ def test_small_graphs_converge_to_the_exact_scores(
     assert allowed.max() < 0.025  # the test can fail
 
 
+@pytest.mark.parametrize("direction", ["out", "both"])
+@pytest.mark.parametrize("measure", TWINS)
+def test_other_directions_converge_to_the_scores_of_the_reversed_graph(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, direction: str
+) -> None:
+    graph = make_graph(GRAPHS["random"])
+    options = {"samples": 20_000, "length": 6, "seed": 1}
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        measure=measure,
+        direction=direction,
+        shard=2000,
+        **options,  # type: ignore[arg-type]
+    )
+    links = inlinks_of(graph)
+    truths = [TWINS[measure](way, 0.8, 6) for way in (links.T, links)]
+    truths = truths if direction == "both" else truths[:1]
+    truth = np.mean(truths, axis=0)
+    allowed = np.mean([bernstein(t, 20_000, 0.8, 2 * t.size) for t in truths], axis=0)
+    np.fill_diagonal(allowed, 1e-12)
+    found = estimates(index, list(range(graph.nodes)), 0.8)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert (np.abs(TWINS[measure](links, 0.8, 6) - truth) > allowed).any()  # not the in-links'
+
+
+def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """On an undirected graph both directions are the same links: equal draws would be seen.
+
+    The correlation of n independent pairs of values has a standard error of about 1 / sqrt(n).
+    """
+    graph = make_graph(GRAPHS["random"], undirected=True)
+    index = cocite.build(graph, tmp_path / "i", direction="both", samples=10_000, shard=1000)
+    values = []
+    for reader in index.readers:
+        assert isinstance(reader, TreeReader)
+        times = reader.meeting_times(1, 2)
+        values.append(np.where(times == 255, 0, 0.6 ** times.astype(float)))
+    assert values[0].std() > 0.1
+    assert abs(np.corrcoef(values)[0, 1]) < 6 / np.sqrt(10_000)
+
+
 @pytest.mark.parametrize("measure", TWINS)
 def test_wiki_vote_converges_to_the_exact_scores(
     data: Callable[[str], Path], tmp_path: Path, measure: str
@@ -100,8 +143,6 @@ def test_the_standard_error_is_that_of_repeated_experiments(
     graph = make_graph(GRAPHS["random"])
     truth = exact.psimrank(inlinks_of(graph), 0.6, 7)
     index = cocite.build(graph, tmp_path / "i", samples=20_000, length=7, seed=3, shard=2000)
-    from cocite.query.trees import TreeReader
-
     a, b = np.unravel_index(np.argmax(np.triu(np.minimum(truth, 0.4), 1)), truth.shape)
     reader = index.readers[0]
     assert isinstance(reader, TreeReader)
