@@ -79,7 +79,7 @@ class Names(ABC):
 
     def complete(self, prefix: str, limit: int = 10) -> list[str]:
         """The first ``limit`` names that begin with ``prefix``, in the order of names."""
-        return self.names(self._with_prefix(prefix, limit))
+        return self.names(self._first_with_prefix(prefix, limit))
 
     def nearest(self, name: str, limit: int = 5) -> list[str]:
         """Names that ``name`` may have meant: itself written otherwise (URL-encoded, blanks as
@@ -106,8 +106,13 @@ class Names(ABC):
     def find(self, name: str) -> int | None:
         """The id of ``name``, None if no node has it."""
 
+    def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
+        """The ids of all names that begin with ``prefix``, ascending."""
+        found = self._first_with_prefix(prefix, self._count)
+        return np.sort(found.astype(np.uint32))
+
     @abstractmethod
-    def _with_prefix(self, prefix: str, limit: int) -> NDArray[Any]: ...
+    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]: ...
 
     @abstractmethod
     def _similar(self, name: str, limit: int) -> list[str]: ...
@@ -147,18 +152,19 @@ class IntegerNames(Names):
             return self._count
         return int(np.searchsorted(self._values, np.uint64(value)))
 
-    def _with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
+    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
         if not _INTEGER.fullmatch(prefix):
             return np.arange(0 if prefix else min(limit, self._count))
-        low, width = int(prefix), 1
-        found: list[int] = []
-        while low < 2**64 and len(found) < limit and str(low // width) == prefix:
+        low, width, count = int(prefix), 1, 0
+        found: list[NDArray[np.int64]] = []
+        while low < 2**64 and count < limit and str(low // width) == prefix:
             begin, end = self._place(low), self._place(low + width)
-            found += range(begin, min(end, begin + limit - len(found)))
+            found.append(np.arange(begin, min(end, begin + limit - count)))
+            count += found[-1].size
             if low == 0:
                 break
             low, width = low * 10, width * 10
-        return np.array(found, np.int64)
+        return np.concatenate(found) if found else np.empty(0, np.int64)
 
     def _similar(self, name: str, limit: int) -> list[str]:
         if not _INTEGER.fullmatch(name):
@@ -210,16 +216,13 @@ class TextNames(Names):
                 return int(node)
         return None
 
-    def _with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
+    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
         wanted = prefix.encode("utf-8", "surrogatepass")
         begin = self._first(lambda name: name >= wanted)
-        found: list[int] = []
-        while len(found) < limit and begin + len(found) < self._count:
-            node = self._ranked(begin + len(found))
-            if not self.name(node).encode().startswith(wanted):
-                break
-            found.append(node)
-        return np.array(found, np.int64)
+        # Names that begin so stand together: behind them come only larger ones.
+        end = self._first(lambda name: name[: len(wanted)] > wanted)
+        end = min(end, begin + limit)
+        return np.arange(begin, end) if self._by_name is None else self._by_name[begin:end]
 
     def _ranked(self, rank: int) -> int:
         """The id of the name that has ``rank`` names before it."""

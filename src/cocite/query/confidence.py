@@ -55,7 +55,8 @@ def half_width(
     else:
         log = math.log(4 / failure)
         half = errors * math.sqrt(2 * log) + 7 * width * log / (3 * (samples - 1))
-    return np.minimum(half, width)
+    narrowest: NDArray[np.float64] = np.minimum(half, width)
+    return narrowest
 
 
 def leading_certain(

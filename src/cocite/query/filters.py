@@ -1,0 +1,97 @@
+"""Which nodes may be hits: those with a prefix, those of a list, those of other sites.
+
+Filters are applied to everything a query touched, before the best are picked, so that k hits are
+the best k that pass. A *site* is what stands between ``scheme://`` and the next slash of a name
+that is a URL, whichever the scheme; names that are no URLs have none.
+
+Cost: a binary search for a prefix, and a sorted membership test of the nodes touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.graph.names import Names
+from cocite.query.scratch import Scratch
+
+__all__ = ["Filter"]
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+Ids = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """``only`` and ``never`` are ascending ids, or None for no such condition."""
+
+    only: tuple[Ids, ...] = ()
+    never: tuple[Ids, ...] = ()
+
+    @classmethod
+    def checked(
+        cls,
+        names: Names,
+        node: int,
+        *,
+        prefix: str | None = None,
+        exclude_prefix: str | None = None,
+        among: Iterable[object] | None = None,
+        other_sites: bool = False,
+    ) -> Filter:
+        """The filter of a question about ``node``; raises :class:`UnknownNode`."""
+        only: list[Ids] = []
+        never: list[Ids] = []
+        if prefix is not None:
+            only.append(names.with_prefix(prefix))
+        if among is not None:
+            if isinstance(among, str):
+                raise UsageError("among is one text; give a list of names")
+            only.append(np.unique(names.ids(list(among))))
+        if exclude_prefix is not None:
+            never.append(names.with_prefix(exclude_prefix))
+        if other_sites:
+            never += _site(names, node)
+        return cls(tuple(only), tuple(never))
+
+    def apply(self, scratch: Scratch) -> None:
+        """Forget the nodes touched that do not pass."""
+        if not self.only and not self.never:
+            return
+        touched = scratch.touched[: scratch.have]
+        keep = np.ones(touched.size, bool)
+        for ids in self.only:
+            keep &= _among(touched, ids)
+        for ids in self.never:
+            keep &= ~_among(touched, ids)
+        scratch.totals[touched[~keep]] = 0
+        kept = touched[keep]
+        scratch.touched[: kept.size] = kept
+        scratch.have = kept.size
+
+
+def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:
+    """Which of ``nodes`` are in the ascending ``ids``."""
+    if ids.size == 0:
+        return np.zeros(nodes.size, bool)
+    places = np.minimum(np.searchsorted(ids, nodes), ids.size - 1)
+    found: NDArray[np.bool_] = ids[places] == nodes
+    return found
+
+
+def _site(names: Names, node: int) -> list[Ids]:
+    """The ids of the pages of the site of ``node``, by scheme and by what follows the host."""
+    name = names.name(node)
+    match = _URL.match(name)
+    if match is None:
+        raise UsageError(f"{name!r} is no URL: it has no site that could be left out")
+    schemes = {name[: match.start(1)], "http://", "https://"}
+    found = [names.with_prefix(f"{s}{match[1]}{end}") for s in sorted(schemes) for end in "/?#"]
+    bare = (names.find(scheme + match[1]) for scheme in sorted(schemes))
+    found.append(np.array(sorted(i for i in bare if i is not None), np.uint32))
+    return found
