@@ -42,15 +42,18 @@ def test_related_as_json_is_what_python_says(
         "measure": "psimrank",
         "direction": "in",
         "settings": {"samples": 40, "length": 10, "seed": 1, "decay": 0.5},
+        "confidence": 0.95,
+        "bound": "bernstein",
+        "certain": 0,
         "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
     }
-    assert list(json.loads(out)["hits"][0]) == ["node", "score", "stderr"]
+    assert list(json.loads(out)["hits"][0]) == ["node", "score", "stderr", "low", "high"]
 
 
 def test_related_as_csv_has_a_row_a_hit(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = ask(capsys, "related", index, "one", "-k", "1", "--format", "csv")
     rows = list(csv.reader(io.StringIO(out)))
-    assert rows[0] == ["rank", "node", "score", "stderr"]
+    assert rows[0] == ["rank", "node", "score", "stderr", "low", "high"]
     assert [row[:2] for row in rows[1:]] == [["1", "two"]]
 
 
@@ -94,8 +97,8 @@ def test_a_name_that_begins_with_a_hyphen_stands_behind_two(
 
 def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = ask(capsys, "similarity", index, "one", "two", "--format", "json")
-    score, stderr = cocite.open(index).similarity("one", "two")
-    assert json.loads(out) == {"a": "one", "b": "two", "score": score, "stderr": stderr}
+    found = cocite.open(index).similarity("one", "two")
+    assert json.loads(out) == {"a": "one", "b": "two"} | found._asdict()
 
 
 def test_what_does_not_exist_is_null_in_json(

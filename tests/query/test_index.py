@@ -121,7 +121,7 @@ def test_min_score_is_a_floor_that_includes_itself(index: Index) -> None:
 
 
 def test_a_node_is_wholly_similar_to_itself_and_no_hit_of_its_own(index: Index) -> None:
-    assert index.similarity("n77", "n77") == (1.0, 0.0)
+    assert tuple(index.similarity("n77", "n77")) == (1, 0, 1, 1)
     assert "n77" not in [h.node for h in index.related("n77", 1000)]
 
 
@@ -139,8 +139,8 @@ def test_nodes_without_in_links_or_links_are_related_to_nobody(
     assert index.related("a") == []
     assert index.related("alone") == []
     assert index.similarity("alone", "alone").score == 1
-    assert index.similarity("alone", "a") == (0, 0)
-    assert index.related("b") == [Hit("c", 0.6, 0.0)]
+    assert index.similarity("alone", "a")[:2] == (0, 0)
+    assert [hit[:3] for hit in index.related("b")] == [("c", 0.6, 0.0)]
 
 
 def test_a_score_given_back_as_the_floor_keeps_its_hit(index: Index) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,9 +14,25 @@ from cocite.cli.settings import ask_options
 __all__ = ["related", "similarity"]
 
 
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
+def _given(options: dict[str, Any]) -> dict[str, Any]:
     """What was given on the command line; the rest is the measure's to choose."""
-    return {name: value for name, value in settings.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+confidence_option = click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="The probability with which an interval holds the true score.",
+)
+bound_option = click.option(
+    "--bound",
+    type=click.Choice(["bernstein", "theorem5"]),
+    default="bernstein",
+    show_default=True,
+    help="Where intervals come from: the spread of the samples, or their number alone.",
+)
 
 
 @click.command()
@@ -23,64 +40,125 @@ def _given(settings: dict[str, Any]) -> dict[str, Any]:
 @click.argument("node", metavar="NODE")
 @click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Hits at most.")
 @click.option(
+    "--offset", type=click.IntRange(0), default=0, show_default=True, help="Hits to skip first."
+)
+@click.option(
     "--min-score", type=float, default=0.0, show_default=True, help="The least score of a hit."
 )
+@click.option(
+    "--min-confidence",
+    type=float,
+    help="Leave out hits whose score is not above 0 with this probability.",
+)
+@click.option("--prefix", metavar="TEXT", help="Only nodes whose name begins so.")
+@click.option("--exclude-prefix", metavar="TEXT", help="No nodes whose name begins so.")
+@click.option(
+    "--among",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Only the nodes that this file names, one a line.",
+)
+@click.option("--other-sites", is_flag=True, help="No pages of the node's own site (URLs only).")
+@confidence_option
+@bound_option
 @ask_options
 @format_option
-def related(index: str, node: str, k: int, min_score: float, form: str, **settings: Any) -> None:
+def related(
+    index: str,
+    node: str,
+    k: int,
+    offset: int,
+    form: str,
+    among: Path | None,
+    confidence: float,
+    bound: str,
+    **options: Any,
+) -> None:
     """List the nodes most related to NODE, best first.
 
-    The error is the standard error of the score over the samples: two hits whose scores differ by
-    less than about twice that may stand in either order. Put -- before a NODE that begins with -.
+    The error is the standard error of the score over the samples, and low to high the interval
+    that holds the true score. Below the table it says up to which rank the order is certain. Put
+    -- before a NODE that begins with -.
     """
-    from cocite.query import open_index
+    from cocite.query import Hit, open_index
 
     asked = open_index(index)
-    given = _given(settings)
-    hits = asked.related(node, k, min_score=min_score, **given)
+    given = _given(options)
+    if among is not None:
+        given["among"] = among.read_text(encoding="utf-8").splitlines()
+    level: dict[str, Any] = {"confidence": confidence, "bound": bound}
+    hits = asked.related(node, k, offset=offset, **level, **given)
+    names = {setting.name for setting in asked.stored.measure.ask}
+    settings = {name: value for name, value in given.items() if name in names}
+    certain = asked.certain(node, hits, **level, **settings)
     if form == "json":
         print_json(
             {
                 "node": node,
                 "measure": asked.measure,
                 "direction": asked.direction,
-                "settings": asked.settings | asked.stored.measure.ask_settings(given),
+                "settings": asked.settings | asked.stored.measure.ask_settings(settings),
+                **level,
+                "certain": certain,
                 "hits": [hit._asdict() for hit in hits],
             }
         )
     elif form == "csv":
-        print_csv(["rank", "node", "score", "stderr"], [(i, *h) for i, h in enumerate(hits, 1)])
-    elif not hits and min_score > 0:
-        print(f"no node scores {min_score:g} or more with {node}")
+        rows = [(i, *hit) for i, hit in enumerate(hits, offset + 1)]
+        print_csv(["rank", *Hit._fields], rows)
     elif not hits:
-        print(f"no node is related to {node} by {asked.measure}")
+        floor = given["min_score"]
+        if floor > 0:
+            print(f"no node scores {floor:g} or more with {node}")
+        else:
+            print(f"no node is related to {node} by {asked.measure}")
     else:
-        rows = [
-            (str(i), f"{hit.score:.4f}", f"{hit.stderr:.4f}", hit.node)
-            for i, hit in enumerate(hits, 1)
-        ]
-        print_table(["rank", "score", "error", "node"], rows)
+        print_table(
+            ["rank", "score", "error", "low", "high", "node"],
+            [
+                (str(i), *(f"{number:.4f}" for number in hit[1:]), hit.node)
+                for i, hit in enumerate(hits, offset + 1)
+            ],
+        )
+        print(_certainty(certain, offset, len(hits), confidence))
+
+
+def _certainty(certain: int, offset: int, hits: int, confidence: float) -> str:
+    """Up to where the order stands."""
+    if certain == 0:
+        return f"the order is not certain from rank {offset + 1} on ({confidence:.0%})"
+    if certain >= hits - 1:
+        return f"the order is certain ({confidence:.0%})"
+    return f"the order is certain up to rank {offset + certain} ({confidence:.0%})"
 
 
 @click.command()
 @click.argument("index", metavar="INDEX")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
+@confidence_option
+@bound_option
 @ask_options
 @format_option
-def similarity(index: str, a: str, b: str, form: str, **settings: Any) -> None:
-    """Tell how similar the nodes A and B are.
+def similarity(index: str, a: str, b: str, form: str, **options: Any) -> None:
+    """Tell how similar the nodes A and B are, with the interval that holds the true score.
 
     Put -- before names that begin with -.
     """
-    from cocite.query import open_index
+    from cocite.query import Score, open_index
 
-    found = open_index(index).similarity(a, b, **_given(settings))
+    found = open_index(index).similarity(a, b, **_given(options))
     if form == "csv":
-        print_csv(["a", "b", "score", "stderr"], [(a, b, *found)])
+        print_csv(["a", "b", *Score._fields], [(a, b, *found)])
         return
     print_facts(
-        {"a": a, "b": b, "score": found.score, "stderr": found.stderr},
+        {"a": a, "b": b} | found._asdict(),
         form,
-        {"a": a, "b": b, "score": f"{found.score:.4f}", "error": f"{found.stderr:.4f}"},
+        {
+            "a": a,
+            "b": b,
+            "score": f"{found.score:.4f}",
+            "error": f"{found.stderr:.4f}",
+            "interval": f"{found.low:.4f} to {found.high:.4f} ({options['confidence']:.0%})",
+        },
     )

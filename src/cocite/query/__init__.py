@@ -1,6 +1,7 @@
 """Asking an index: how similar, what is related."""
 
-from cocite.query.index import Index, build, open_index
+from cocite.query.building import build, open_index
+from cocite.query.index import Index
 from cocite.query.scores import Hit, Score
 
 __all__ = ["Hit", "Index", "Score", "build", "open_index"]

@@ -1,26 +1,30 @@
-"""The index as its users see it: build one, open one, ask it."""
+"""The index as its users see it: asking for a pair, and for the nodes related to one."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.index import StoredIndex, StoredPart
 from cocite.measures import Settings, Value
-from cocite.query.reader import Reader
+from cocite.query.confidence import checked_confidence, half_width, leading_certain
+from cocite.query.filters import Filter
+from cocite.query.reader import Reader, SampledReader
 from cocite.query.scores import GRAINS, Hit, Score, scores_of
 from cocite.query.scratch import borrowed
 
-__all__ = ["DEFAULT_K", "Index", "build", "open_index"]
+__all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
 
 DEFAULT_K = 20
+DEFAULT_CONFIDENCE = 0.95
 
 _READERS = {"trees": ("cocite.query.trees", "TreeReader")}
 """Layout -> where its reader is; imported when an index of that layout is first asked."""
@@ -83,20 +87,32 @@ class Index:
         """What answers for each part."""
         return tuple(map(_reader, self._stored.parts))
 
-    def similarity(self, a: object, b: object, **settings: Value) -> Score:
+    def similarity(
+        self,
+        a: object,
+        b: object,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+        bound: str = "bernstein",
+        **settings: Value,
+    ) -> Score:
         """How similar two nodes are.
 
         Parameters
         ----------
         a, b
             Names of nodes.
+        confidence
+            The probability with which the interval holds the true score, in (0, 1).
+        bound
+            Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
         Returns
         -------
         Score
-            ``score`` and its ``stderr``.
+            ``score``, its ``stderr``, and its interval from ``low`` to ``high``.
 
         Raises
         ------
@@ -106,6 +122,7 @@ class Index:
             For a setting that the measure does not have, or a value that is not allowed.
         """
         asked = self._asked(settings)
+        checked_confidence(confidence, bound)
         first, second = self.nodes.id(a), self.nodes.id(b)
         grains = variance = 0.0
         for reader in self.readers:
@@ -113,10 +130,25 @@ class Index:
             grains += weight * found.grains
             variance += weight * weight * found.variance
         scores, errors = scores_of(np.array([[np.rint(grains), variance]]))
-        return Score(scores[0], errors[0])
+        others = np.array([second], np.uint32)
+        low, high = self._intervals(first, others, scores, errors, asked, confidence, bound)
+        return Score(scores[0], errors[0], low[0], high[0])
 
     def related(
-        self, node: object, k: int = DEFAULT_K, *, min_score: float = 0.0, **settings: Value
+        self,
+        node: object,
+        k: int = DEFAULT_K,
+        *,
+        offset: int = 0,
+        min_score: float = 0.0,
+        min_confidence: float | None = None,
+        prefix: str | None = None,
+        exclude_prefix: str | None = None,
+        among: Iterable[object] | None = None,
+        other_sites: bool = False,
+        confidence: float = DEFAULT_CONFIDENCE,
+        bound: str = "bernstein",
+        **settings: Value,
     ) -> list[Hit]:
         """The nodes most related to ``node``, itself left out.
 
@@ -126,8 +158,22 @@ class Index:
             The name of a node.
         k
             How many hits at most, 1 or more.
+        offset
+            Hits to skip before the first: pages of one list, which is the same for every page.
         min_score
             The least score of a hit, itself included; nodes whose score is 0 are never hits.
+        min_confidence
+            Drop hits whose score is not above 0 with this probability.
+        prefix, exclude_prefix
+            Only nodes whose name begins so, or none of them.
+        among
+            Only these nodes, by name.
+        other_sites
+            No pages of the node's own site, the host in its URL.
+        confidence
+            The probability with which each interval holds the true score, in (0, 1).
+        bound
+            Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
@@ -143,111 +189,117 @@ class Index:
         UsageError
             For a value that is not allowed.
         """
-        from cocite.kernels import totals
-
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
+        for name, value, least in (("k", k, 1), ("offset", offset, 0)):
+            if not isinstance(value, int | np.integer) or value < least:
+                raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
-        floor = max(1.0, float(np.rint(min_score * GRAINS)))
+        checked_confidence(confidence, bound)
         asked, me = self._asked(settings), self.nodes.id(node)
+        chosen = Filter.checked(
+            self.nodes,
+            me,
+            prefix=prefix,
+            exclude_prefix=exclude_prefix,
+            among=among,
+            other_sites=other_sites,
+        )
+        ids, best = self.top(me, int(k) + int(offset), min_score, chosen, asked)
+        ids, (scores, errors) = ids[offset:], scores_of(best[offset:])
+        low, high = self._intervals(me, ids, scores, errors, asked, confidence, bound)
+        hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
+        if min_confidence is None:
+            return hits
+        checked_confidence(min_confidence, bound)
+        low, _ = self._intervals(me, ids, scores, errors, asked, min_confidence, bound)
+        return [hit for hit, least in zip(hits, low, strict=True) if least > 0]
+
+    def top(
+        self, node: int, k: int, min_score: float, chosen: Filter, settings: Settings
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """The ids of the best k, and float64[h, 2]: their scores in grains, and variances."""
+        from cocite.kernels import totals
+
+        floor = max(1.0, float(np.rint(min_score * GRAINS)))
         with borrowed(self._stored.nodes) as scratch:
             for reader in self.readers:
-                reader.gather(me, asked, scratch)
-            room = min(int(k), scratch.have)
+                reader.gather(node, settings, scratch)
+            chosen.apply(scratch)
+            room = min(k, scratch.have)
             ids, best = np.empty(room, np.uint32), np.empty((room, 2))
             found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
-        scores, errors = scores_of(best[:found])
-        return list(map(Hit, self.nodes.names(ids[:found]), scores, errors))
+        return ids[:found], best[:found]
+
+    def certain(
+        self,
+        node: object,
+        hits: Sequence[Hit],
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+        bound: str = "bernstein",
+        **settings: Value,
+    ) -> int:
+        """How many of the first ``hits`` of ``node`` stand in their order for certain.
+
+        Each hit is compared with the next over the samples that they share; all of those
+        comparisons hold together with probability ``confidence``. Exact scores are certain.
+
+        Raises
+        ------
+        UnknownNode, UsageError
+        """
+        asked, me = self._asked(settings), self.nodes.id(node)
+        checked_confidence(confidence, bound)
+        ids = self.nodes.ids([hit.node for hit in hits])
+        sampled = self._sampled
+        if not sampled:
+            steps = [(a.low, b.high) for a, b in pairwise(hits)]
+            return next((i for i, (a, b) in enumerate(steps) if a <= b), max(0, len(hits) - 1))
+        values = np.zeros((len(hits), sampled[0].part.samples))
+        for reader in sampled:
+            for row, other in enumerate(ids.tolist()):
+                values[row] += reader.part.weight * reader.values(me, other, asked)
+        return leading_certain(values, self._width(asked), confidence, bound)
 
     def related_many(
-        self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Value
+        self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Any
     ) -> list[list[Hit]]:
         """``related`` for each of ``nodes``, in their order."""
-        return [self.related(node, k, **options) for node in nodes]  # type: ignore[arg-type]
+        return [self.related(node, k, **options) for node in nodes]
+
+    @cached_property
+    def _sampled(self) -> list[SampledReader]:
+        return [reader for reader in self.readers if isinstance(reader, SampledReader)]
+
+    def _width(self, asked: Settings) -> float:
+        return sum(reader.part.weight * reader.width(asked) for reader in self._sampled)
+
+    def _intervals(
+        self,
+        node: int,
+        others: NDArray[np.uint32],
+        scores: list[float],
+        errors: list[float],
+        asked: Settings,
+        confidence: float,
+        bound: str,
+    ) -> tuple[list[float], list[float]]:
+        """The ends of the intervals of some scores."""
+        below = np.zeros((len(scores), 2))
+        for reader in self.readers:
+            below += reader.part.weight * reader.certified(node, others, asked)
+        if self._sampled:
+            samples = min(reader.part.samples for reader in self._sampled)
+            half = half_width(errors, samples, self._width(asked), confidence, bound)
+            half[others == node] = 0  # a node and itself, in every sample
+            below += half[:, None]
+        low = np.maximum(0.0, np.array(scores) - below[:, 0])
+        high = np.array(scores) + below[:, 1]
+        if self._stored.measure.unit:
+            high = np.minimum(1.0, high)
+        if len(self._sampled) == len(self.readers):
+            high = np.where(others == node, high, np.minimum(self._width(asked), high))
+        return low.round(12).tolist(), high.round(12).tolist()
 
     def _asked(self, settings: dict[str, Value]) -> Settings:
         return self._stored.measure.ask_settings(settings)
-
-
-def open_index(path: str | os.PathLike[str]) -> Index:
-    """Open the index in the directory ``path``.
-
-    Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
-    :class:`~cocite.errors.Damaged`.
-    """
-    return Index(StoredIndex.open(path))
-
-
-def build(
-    graph: Graph | str | os.PathLike[str],
-    output: str | os.PathLike[str],
-    *,
-    measure: str = "psimrank",
-    direction: str = "in",
-    layout: str | None = None,
-    threads: int | None = None,
-    memory: str | int | None = None,
-    shard: int | None = None,
-    blocks: int | None = None,
-    overwrite: bool = False,
-    restart: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    **settings: Value,
-) -> Index:
-    """Build an index of ``graph`` in the directory ``output``, and open it.
-
-    Parameters
-    ----------
-    graph
-        A stored graph, opened or as a path.
-    output
-        The directory to make. A build that was interrupted is resumed.
-    measure
-        Such as ``"psimrank"`` or ``"simrank"``; ``cocite measures`` lists them all.
-    direction
-        Which links the measure looks at: ``in`` (two pages are similar if similar pages link to
-        them), ``out`` (if they link to similar pages), or ``both``, the mean of the two scores.
-    layout
-        How the index is laid out on disk, for measures that have a choice.
-    settings
-        What the measure takes: ``samples``, ``length``, ``seed``, ... (``cocite measures``).
-        Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
-    threads, memory
-        By default all cores, and half of the memory that is available.
-    shard
-        Samples written between two points at which a build can resume; by default 16, fewer for
-        large graphs.
-    blocks
-        Cut the graph into so many blocks, one of which is in memory at a time; by default as many
-        as the memory needs, mostly one.
-    overwrite
-        Replace ``output`` if it is an index; the old one answers until the new one is whole.
-    restart
-        Throw away an unfinished build with other settings.
-    progress
-        Called with (done, total), in samples for measures that have them.
-
-    Raises
-    ------
-    UsageError, OutputExists, Busy, ResourceError
-    """
-    from cocite.index.build import IndexBuild
-    from cocite.index.plan import BuildOptions
-
-    if not isinstance(graph, Graph):
-        graph = Graph.open(graph)
-    options = BuildOptions.checked(measure, direction, layout, settings)
-    with IndexBuild(
-        graph,
-        output,
-        options,
-        threads=threads,
-        memory=memory,
-        shard=shard,
-        blocks=blocks,
-        overwrite=overwrite,
-        restart=restart,
-    ) as work:
-        work.run(progress)
-    return open_index(output)

@@ -44,9 +44,26 @@ class Reader(ABC):
     def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
         """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
 
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: Settings
+    ) -> NDArray[np.float64]:
+        """float64[h, 2]: how far the true scores may be below and above what is computed.
+
+        For what is certain; the uncertainty of samples is another matter. By default nothing.
+        """
+        return np.zeros((others.size, 2))
+
 
 class SampledReader(Reader):
     """A part whose scores are means over samples, added up as fixed-point sums."""
+
+    @abstractmethod
+    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+        """float64[samples]: the value of each sample for two different nodes."""
+
+    @abstractmethod
+    def width(self, settings: Settings) -> float:
+        """How far apart the values of two different nodes can be: they lie in [0, width]."""
 
     def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
         """Gather the sums, then settle them."""

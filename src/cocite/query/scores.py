@@ -24,18 +24,26 @@ GRAINS = 10**12
 
 
 class Score(NamedTuple):
-    """A similarity and the standard error of its estimate, 0 if it is exact."""
+    """A similarity, the standard error of its estimate, and the interval that holds the truth.
+
+    ``stderr`` is 0 if the score is exact, nan with a single sample; ``low`` to ``high`` is the
+    interval at the confidence asked for.
+    """
 
     score: float
     stderr: float
+    low: float
+    high: float
 
 
 class Hit(NamedTuple):
-    """A related node: its name, its score, and the standard error of that over the samples."""
+    """A related node: its name, and its score as in :class:`Score`."""
 
     node: str
     score: float
     stderr: float
+    low: float
+    high: float
 
 
 def scores_of(best: NDArray[np.float64]) -> tuple[list[float], list[float]]:

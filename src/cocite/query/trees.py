@@ -17,7 +17,10 @@ from cocite.measures import Settings
 from cocite.query.reader import ONE, Estimate, SampledReader, weights_of
 from cocite.query.scratch import Scratch
 
-__all__ = ["TreeReader"]
+__all__ = ["NEVER", "TreeReader"]
+
+NEVER = 255
+"""The meeting time of walks that do not meet."""
 
 
 class TreeReader(SampledReader):
@@ -34,6 +37,16 @@ class TreeReader(SampledReader):
             if not lookup.meeting_times(shard.words, shard.blobs, *nodes, out):
                 raise self.part.damaged(shard.first)
         return times
+
+    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+        """decay**tau in every sample."""
+        times = self.meeting_times(first, second).astype(np.float64)
+        decay = float(settings["decay"])
+        return np.where(times == NEVER, 0.0, decay**times)
+
+    def width(self, settings: Settings) -> float:
+        """Different nodes meet after one step at best."""
+        return float(settings["decay"])
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:
         """The score of two nodes; a node and itself score 1 with no error."""

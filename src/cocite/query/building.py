@@ -1,0 +1,96 @@
+"""Building and opening an index from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from cocite.graph import Graph
+from cocite.index import StoredIndex
+from cocite.measures import Value
+from cocite.query.index import Index
+
+__all__ = ["build", "open_index"]
+
+
+def open_index(path: str | os.PathLike[str]) -> Index:
+    """Open the index in the directory ``path``.
+
+    Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
+    :class:`~cocite.errors.Damaged`.
+    """
+    return Index(StoredIndex.open(path))
+
+
+def build(
+    graph: Graph | str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    measure: str = "psimrank",
+    direction: str = "in",
+    layout: str | None = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    shard: int | None = None,
+    blocks: int | None = None,
+    overwrite: bool = False,
+    restart: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    **settings: Value,
+) -> Index:
+    """Build an index of ``graph`` in the directory ``output``, and open it.
+
+    Parameters
+    ----------
+    graph
+        A stored graph, opened or as a path.
+    output
+        The directory to make. A build that was interrupted is resumed.
+    measure
+        Such as ``"psimrank"`` or ``"simrank"``; ``cocite measures`` lists them all.
+    direction
+        Which links the measure looks at: ``in`` (two pages are similar if similar pages link to
+        them), ``out`` (if they link to similar pages), or ``both``, the mean of the two scores.
+    layout
+        How the index is laid out on disk, for measures that have a choice.
+    settings
+        What the measure takes: ``samples``, ``length``, ``seed``, ... (``cocite measures``).
+        Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
+    threads, memory
+        By default all cores, and half of the memory that is available.
+    shard
+        Samples written between two points at which a build can resume; by default 16, fewer for
+        large graphs.
+    blocks
+        Cut the graph into so many blocks, one of which is in memory at a time; by default as many
+        as the memory needs, mostly one.
+    overwrite
+        Replace ``output`` if it is an index; the old one answers until the new one is whole.
+    restart
+        Throw away an unfinished build with other settings.
+    progress
+        Called with (done, total), in samples for measures that have them.
+
+    Raises
+    ------
+    UsageError, OutputExists, Busy, ResourceError
+    """
+    from cocite.index.build import IndexBuild
+    from cocite.index.plan import BuildOptions
+
+    if not isinstance(graph, Graph):
+        graph = Graph.open(graph)
+    options = BuildOptions.checked(measure, direction, layout, settings)
+    with IndexBuild(
+        graph,
+        output,
+        options,
+        threads=threads,
+        memory=memory,
+        shard=shard,
+        blocks=blocks,
+        overwrite=overwrite,
+        restart=restart,
+    ) as work:
+        work.run(progress)
+    return open_index(output)
