@@ -7,7 +7,7 @@ DuckDB's (``tables.py``), out of core under the memory given. The stored graph i
 stream, so memory beyond DuckDB's is 4 bytes a node for the out-degrees and a few pieces.
 
 Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
-named only by such a link is still a node.
+named only by such a link is still a node. Weights of duplicates are added, the smallest first.
 
 Cost: O(m log m) time; temporary disk beside the output of about twice the unpacked input.
 """
@@ -29,6 +29,7 @@ from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import write_names
 from cocite.graph.readers import ParquetInput, ReadOptions, Source, TextInput, clean_text, expand
 from cocite.graph.readers.options import Progress, no_progress
+from cocite.graph.weights import write_weights
 from cocite.memory import OWN_MEMORY, budget, checked_threads, format_size
 from cocite.store import ArrayWriter, Draft, Entry, Manifest, disk
 
@@ -50,6 +51,7 @@ def ingest(
     delimiter: str = "auto",
     header: str = "auto",
     columns: str | Iterable[str | int] = (),
+    weight_column: str | int | None = None,
     comment: str = "#",
     undirected: bool = False,
     keep_self_loops: bool = False,
@@ -78,10 +80,14 @@ def ingest(
     columns
         The two columns of a link, source then target, as titles or numbers from 1, such as
         ``"from,to"`` or ``(2, 1)``; by default the first two.
+    weight_column
+        The column of the links' weights, as a title or a number from 1; by default all links count
+        the same. Weights are numbers from 1e-30 to below 1e30, stored as float32; those of a link
+        that is there several times are added.
     comment
         The character that begins a comment line, ``""`` for none.
     undirected
-        Store every link both ways.
+        Store every link both ways, with its weight.
     keep_self_loops
         Keep links from a node to itself; by default they are dropped and counted.
     skip_bad_rows
@@ -114,7 +120,10 @@ def ingest(
         raise UsageError(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
-    options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows)
+    weight = "" if weight_column is None else str(weight_column).strip()
+    if weight_column is not None and not weight:
+        raise UsageError("weight_column is empty; it is a title or a number from 1")
+    options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows, weight)
     memory_limit, cores = budget(memory), checked_threads(threads)
     if memory_limit < 2 * OWN_MEMORY:
         raise ResourceError(
@@ -128,10 +137,16 @@ def ingest(
     with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
-        with Tables(work, links + extra, memory_limit - OWN_MEMORY, cores) as tables:
+        spare = memory_limit - OWN_MEMORY
+        with Tables(work, links + extra, spare, cores, weighted=bool(weight)) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
             facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)
+            if weight:
+                progress("writing the weights", 0, 0)
+                pairs = tables.weighted_links()
+                facts["weights"], more = write_weights(draft.path, pairs, keep_self_loops)
+                files |= more
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
