@@ -1,8 +1,9 @@
 """SimRank and PSimRank by their iterations on the whole matrix (001, 1.3 and 2.2.2).
 
-``inlinks`` is a dense 0/1 matrix, ``inlinks[v, u] = 1`` if u links to v. Both return the n x n
-scores after ``rounds`` rounds. Nodes without in-links are similar to themselves only, so rows
-and columns of theirs are not iterated: that is what makes a graph of thousands affordable.
+``inlinks`` is a dense 0/1 matrix, ``inlinks[v, u] = 1`` if u links to v; for ``simrank`` links may
+have any positive weights. Both return the n x n scores after ``rounds`` rounds. Nodes without
+in-links are similar to themselves only, so rows and columns of theirs are not iterated: that is
+what makes a graph of thousands affordable.
 """
 
 from __future__ import annotations
@@ -82,6 +83,17 @@ def psimrank_by_definition(inlinks: Matrix, decay: float, rounds: int) -> Matrix
                 after[u, v] = decay * value
         scores = after
     return scores
+
+
+def probability_jaccard(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Sum over i in both of 1 / sum over j of max(x[j] / x[i], y[j] / y[i]) (Moulton, Jiang)."""
+    return float(
+        sum(
+            1 / sum(max(x[j] / x[i], y[j] / y[i]) for j in range(x.size))
+            for i in range(x.size)
+            if x[i] > 0 and y[i] > 0
+        )
+    )
 
 
 def _spread(scores: Matrix, active: NDArray[np.intp], n: int) -> Matrix:
