@@ -175,9 +175,12 @@ def test_the_probability_jaccard_of_equal_weights_is_the_jaccard_coefficient() -
     assert exact.probability_jaccard(np.array([2.0, 1]), np.array([1.0, 0])) == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize("step", BY_WEIGHT)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_weighted_simrank_is_estimated(make_graph: MakeGraph, seed: int) -> None:
-    """E[decay**tau] of walks by weight is SimRank's iteration on the weighted matrix."""
+def test_the_measures_on_weighted_links_are_estimated(
+    make_graph: MakeGraph, step: Step, seed: int
+) -> None:
+    """E[decay**tau] is SimRank's iteration on the weighted matrix, or that of the clocks."""
     rng = np.random.default_rng(seed)
     n, samples, decay, length = 12, 4000, 0.6, 6
     edges = sorted({(int(a), int(b)) for a, b in rng.integers(0, n, (50, 2)) if a != b})
@@ -185,7 +188,7 @@ def test_weighted_simrank_is_estimated(make_graph: MakeGraph, seed: int) -> None
     graph = make_graph(
         [(a, b, w) for (a, b), w in zip(edges, weights, strict=True)], range(n), weight_column=3
     )
-    walker = Walker(in_links(graph, weighted=True), Step.WEIGHTED, length, seed)
+    walker = Walker(in_links(graph, weighted=True), step, length, seed)
     sums = np.zeros((n, n))
     for sample in range(samples):
         found = walker(sample)
@@ -197,7 +200,8 @@ def test_weighted_simrank_is_estimated(make_graph: MakeGraph, seed: int) -> None
     matrix = exact.dense(n, edges)
     for (a, b), w in zip(edges, weights, strict=True):
         matrix[b, a] = w
-    truth = np.tril(exact.simrank(matrix, decay, length), -1)
+    solve = exact.simrank if step is Step.WEIGHTED else exact.psimrank_by_clocks
+    truth = np.tril(solve(matrix, decay, length), -1)
     assert (np.abs(sums / samples - truth) <= bernstein(truth, samples, decay, n * n)).all()
 
 
@@ -257,6 +261,14 @@ def test_weights_that_cannot_be_are_refused(node_weights: np.ndarray | None, mes
     links = compressed([[1], [0]], None)
     with pytest.raises(UsageError, match=message):
         step_weights(links, Step.CLOCK, node_weights=node_weights)
+
+
+@pytest.mark.parametrize("step", [Step.UNIFORM, Step.CLOCK])
+def test_weights_made_for_one_step_are_not_taken_for_another(step: Step) -> None:
+    links = compressed([[1], [0]], [[2.0], [1.0]])
+    prepared = step_weights(links, Step.WEIGHTED)
+    with pytest.raises(UsageError, match=f"for the weighted step; the walk takes the {step.value}"):
+        Walker(links, step, 5, 0, weights=prepared)
 
 
 def test_products_that_float32_does_not_hold_are_refused() -> None:

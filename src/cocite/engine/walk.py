@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from cocite.engine.step import Step
 from cocite.engine.weights import StepWeights, step_weights
+from cocite.errors import UsageError
 from cocite.graph.links import Links
 from cocite.store import forget
 
@@ -77,6 +78,11 @@ class Walker:
         """
         if weights is None and step.weighted:
             weights = step_weights(links, step)
+        if weights is not None and weights.step is not step:
+            raise UsageError(
+                f"the weights were made for the {weights.step.value} step; the walk takes the "
+                f"{step.value} one"
+            )
         self._links, self._weights = links, weights
         cuts = [0, *blocks, links.nodes]
         self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]

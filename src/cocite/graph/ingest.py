@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ __all__ = ["ingest"]
 
 _ROWS = 1 << 20
 
+_Piece = TypeVar("_Piece", NDArray[Any], tuple[NDArray[Any], NDArray[Any]])
 _Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
@@ -142,11 +143,6 @@ def ingest(
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
             facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)
-            if weight:
-                progress("writing the weights", 0, 0)
-                pairs = tables.weighted_links()
-                facts["weights"], more = write_weights(draft.path, pairs, keep_self_loops)
-                files |= more
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
@@ -192,6 +188,11 @@ def _store(
     read = tables.sort(dense, undirected)
     keys = _counted(tables.link_keys(), "writing the links", read, progress)
     edges, loops, files = _write_links(directory, keys, count, keep_self_loops)
+    weights = {}
+    if tables.weighted:
+        pairs = _counted(tables.weighted_links(), "writing the weights", read, progress)
+        weights["weights"], entry = write_weights(directory, pairs, keep_self_loops)
+        files |= entry
     progress("storing the names", 0, 0)
     files |= write_names(directory, tables, kind, count)
     duplicates = read - edges - loops
@@ -202,18 +203,20 @@ def _store(
         "undirected": undirected,
         "self_loops_kept": keep_self_loops,
         "dropped": {"duplicates": duplicates, "self_loops": loops},
+        **weights,
     }
     return facts, files
 
 
 def _counted(
-    pieces: Iterator[NDArray[Any]], stage: str, total: int, progress: Progress
-) -> Iterator[NDArray[Any]]:
+    pieces: Iterator[_Piece], stage: str, total: int, progress: Progress
+) -> Iterator[_Piece]:
+    """``pieces``, arrays or tuples of equally long ones, with their rows told to ``progress``."""
     done = 0
     progress(stage, 0, total)
     for piece in pieces:
         yield piece
-        done += len(piece)
+        done += len(piece[0] if isinstance(piece, tuple) else piece)
         progress(stage, done, total)
 
 

@@ -85,7 +85,7 @@ class Tables:
         self._db.execute("SET lock_configuration = true")
         self._parts: list[str] = []
         self._node_parts: list[str] = []
-        self._weighted = weighted
+        self.weighted = weighted
         self.integers = True
 
     def __enter__(self) -> Self:
@@ -134,7 +134,7 @@ class Tables:
         """
         kind = "UBIGINT" if integers else "VARCHAR"
         columns = ", ".join(f"'{name}': '{kind}'" for name in "ab"[:wanted])
-        columns += ", 'w': 'DOUBLE'" if self._weighted and wanted == 2 else ""
+        columns += ", 'w': 'DOUBLE'" if self.weighted and wanted == 2 else ""
         path = str(file.resolve()).replace("'", "''")
         table = self._next_part(wanted)
         self._run(
@@ -156,7 +156,7 @@ class Tables:
     def number(self) -> int:
         """Give every distinct name its id; returns their number."""
         kind = "UBIGINT" if self.integers else "VARCHAR"
-        weight = ", w" if self._weighted else ""
+        weight = ", w" if self.weighted else ""
         links = [f"SELECT a::{kind} AS a, b::{kind} AS b{weight} FROM {t}" for t in self._parts]
         self._run("CREATE TABLE raw AS " + " UNION ALL ".join(links))
         names = [f"SELECT {c}::{kind} AS name FROM raw" for c in "ab"]
@@ -190,7 +190,7 @@ class Tables:
         Both ways of a self-loop are one link: the second adds nothing to its weight.
         """
         raw = "raw"
-        weight, back = (", w", ", if(a = b, 0, w) AS w") if self._weighted else ("", "")
+        weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
         if undirected:
             raw = (
                 f"(SELECT a, b{weight} FROM raw UNION ALL SELECT b AS a, a AS b{back} FROM raw) "
