@@ -99,7 +99,7 @@ def test_blocks_and_scratch_do_not_change_a_sample(
     monkeypatch.setattr(room, "_PIECE", 1000)
     prepared = step_weights(links, step, scratch=Scratch(tmp_path))
     cuts = sorted(set(np.linspace(0, links.nodes, blocks + 1)[1:-1].astype(int).tolist()))
-    found = Walker(links, step, 8, 3, cuts, prepared)(2)
+    found = Walker(links, step, 8, 3, cuts, weights=prepared)(2)
     assert (found.parent == wanted[0]).all()
     assert (found.label == wanted[1]).all()
     assert list(tmp_path.iterdir()) == []

@@ -69,6 +69,7 @@ class Walker:
         length: int,
         seed: int,
         blocks: Sequence[int] = (),
+        *,
         weights: StepWeights | None = None,
     ) -> None:
         """A walk steps to a neighbour in ``links``: ``in_links`` of a graph, or its ``out_links``.
