@@ -20,7 +20,7 @@ settings.load_profile("cocite")
 DATA = Path(os.environ.get("COCITE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 """Real data sets: beside the checkout, or where COCITE_DATA says."""
 
-Edges = Iterable[tuple[object, object]]
+Edges = Iterable[tuple[object, ...]]
 MakeGraph = Callable[..., Graph]
 
 
@@ -39,14 +39,17 @@ def data() -> Callable[[str], Path]:
 
 @pytest.fixture
 def make_graph(tmp_path: Path) -> MakeGraph:
-    """A stored graph from (source, target) pairs, and optionally isolated ``nodes``."""
+    """A stored graph from (source, target) pairs, or triples with a weight, and optionally isolated
+    ``nodes``.
+    """
     count = 0
 
     def make(edges: Edges, nodes: Iterable[object] = (), **options: object) -> Graph:
         nonlocal count
         count += 1
         links = tmp_path / f"links{count}.tsv"
-        links.write_text("".join(f"{a}\t{b}\n" for a, b in edges), encoding="utf-8")
+        rows = ["\t".join(map(str, edge)) for edge in edges]
+        links.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
         extra = tmp_path / f"nodes{count}.tsv"
         extra.write_text("".join(f"{node}\n" for node in nodes), encoding="utf-8")
         output = tmp_path / f"g{count}.graph"

@@ -81,6 +81,9 @@ def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFi
         "duplicates": 1,
         "self_loops": 1,
         "bad_rows": 0,
+        "smallest_weight": None,
+        "largest_weight": None,
+        "total_weight": None,
         "bytes": opened.store.nbytes,
         "digest": opened.digest,
         "sources": opened.store.facts["sources"],
@@ -88,7 +91,7 @@ def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFi
     assert main(["info", "g", "--format", "csv"]) == 0
     rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
     assert rows[0] == ["fact", "value"]
-    expected = {key: str(value) for key, value in found.items()}
+    expected = {key: "" if value is None else str(value) for key, value in found.items()}
     assert dict(rows[1:]) == expected | {"sources": json.dumps(found["sources"])}
 
 

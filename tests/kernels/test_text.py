@@ -23,6 +23,7 @@ def normalise(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, 
         ord("#"),
         rules.get("stop", 0),
     ]
+    words[k.WEIGHT] = rules.get("weight", -1)
     out = np.empty(len(data) + 1, np.uint8)
     bad = np.zeros((100, k.BAD_FIELDS), np.int64)
     tally = np.zeros(k.TALLY, np.int64)

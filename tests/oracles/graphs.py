@@ -26,6 +26,25 @@ def graphs(draw: st.DrawFn, max_nodes: int = 14) -> tuple[int, Edges]:
     return n, sorted((a, b) for a, b in edges if a != b)
 
 
+WEIGHTS = st.one_of(st.sampled_from([1.0, 1.0, 2.0, 3.0, 0.5]), st.floats(2**-10, 1000, width=32))
+"""Weights that float32 holds exactly; equal ones are common."""
+
+
+@st.composite
+def weighted_graphs(draw: st.DrawFn, max_nodes: int = 12) -> tuple[int, Edges, list[float]]:
+    """(nodes, edges, the weight of each edge)."""
+    n, edges = draw(graphs(max_nodes))
+    return n, edges, draw(st.lists(WEIGHTS, min_size=len(edges), max_size=len(edges)))
+
+
+def in_weights(n: int, edges: Edges, weights: list[float]) -> list[list[float]]:
+    """The weights of every node's in-links, in the order of ``in_neighbours``."""
+    found: list[list[float]] = [[] for _ in range(n)]
+    for (_, target), weight in sorted(zip(edges, weights, strict=True)):
+        found[target].append(weight)
+    return found
+
+
 def in_neighbours(n: int, edges: Edges) -> list[list[int]]:
     """Ascending in-neighbours of every node."""
     found: list[list[int]] = [[] for _ in range(n)]

@@ -19,13 +19,16 @@ def pagerank(
     damping: float,
     teleport: Vector | None = None,
     share: Vector | None = None,
+    weights: list[float] | None = None,
 ) -> Vector:
-    """``share`` is where the rank of dangling nodes goes; both uniform by default."""
+    """``share`` is where the rank of dangling nodes goes; both uniform by default. ``weights``, one
+    an edge, share out a node's rank; equal by default.
+    """
     p = np.full(nodes, 1 / nodes) if teleport is None else teleport / teleport.sum()
     q = p if share is None else share
     matrix = np.zeros((nodes, nodes))
-    for source, target in edges:
-        matrix[target, source] = 1
+    for i, (source, target) in enumerate(edges):
+        matrix[target, source] = 1 if weights is None else weights[i]
     out = matrix.sum(axis=0)
     matrix[:, out == 0] = q[:, None]
     matrix /= np.where(out == 0, 1, out)

@@ -22,6 +22,27 @@ def test_psimrank_in_matrices_is_psimrank_as_printed(graph: tuple[int, Edges], r
     )
 
 
+@given(graphs(6), st.integers(0, 4))
+def test_clocks_at_one_pace_are_psimrank_as_printed(graph: tuple[int, Edges], rounds: int) -> None:
+    inlinks = exact.dense(*graph)
+    assert np.allclose(
+        exact.psimrank_by_clocks(inlinks, 0.6, rounds),
+        exact.psimrank_by_definition(inlinks, 0.6, rounds),
+    )
+
+
+PACES = st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.1, 7.5]), min_size=5, max_size=5)
+
+
+@given(PACES, PACES)
+def test_choices_by_clocks_have_their_marginals(x: list[float], y: list[float]) -> None:
+    if any(x) and any(y):
+        chances = exact.clock_choices(np.array(x), np.array(y))
+        assert np.allclose(chances.sum(axis=1), np.array(x) / sum(x))
+        assert np.allclose(chances.sum(axis=0), np.array(y) / sum(y))
+        assert np.isclose(np.trace(chances), exact.probability_jaccard(np.array(x), np.array(y)))
+
+
 @given(graphs(8))
 def test_simrank_satisfies_its_equations(graph: tuple[int, Edges]) -> None:
     n, edges = graph

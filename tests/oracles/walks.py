@@ -8,9 +8,15 @@ implementation, or indexes would not be reproducible.
     draw  mix(key + node G)
     uniform choice    the (draw * degree) >> 64 -th in-neighbour
     order   four rounds of (xor key, times odd multiplier, xor-shift) on b-bit words
+    weighted choice   the first whose running share of the weights is above (draw >> 32) / 2**32,
+                      shares rounded down to multiples of 2**-32, the last one's 1
+    clock   -log(1 - x) / weight, x = ((draw of the in-neighbour >> 12) + 1/2) / 2**52
 """
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +55,25 @@ def place(key: int, node: int, nodes: int) -> int:
     return value
 
 
+def ring(key: int, node: int, weight: float) -> float:
+    """When the clock of ``node`` rings for one whose link to it has this weight."""
+    return -math.log1p(-((draw(key, node) >> 12) + 0.5) / 2**52) / weight
+
+
+def choose_weighted(
+    step: str, key: int, node: int, neighbours: list[int], weights: list[float]
+) -> int:
+    if step == "clock":
+        times = [ring(key, u, w) for u, w in zip(neighbours, weights, strict=True)]
+        return neighbours[times.index(min(times))]
+    exact = [Fraction(w) for w in weights]
+    value = draw(key, node) >> 32
+    for i, u in enumerate(neighbours):
+        if sum(exact[: i + 1]) * 2**32 // sum(exact) > value:
+            return u
+    return neighbours[-1]
+
+
 def choose(step: str, key: int, node: int, neighbours: list[int], nodes: int) -> int:
     if step == "uniform":
         return neighbours[(draw(key, node) * len(neighbours)) >> 64]
@@ -56,7 +81,12 @@ def choose(step: str, key: int, node: int, neighbours: list[int], nodes: int) ->
 
 
 def paths(
-    neighbours: list[list[int]], step: str, seed: int, sample: int, length: int
+    neighbours: list[list[int]],
+    step: str,
+    seed: int,
+    sample: int,
+    length: int,
+    weights: list[list[float]] | None = None,
 ) -> list[list[int]]:
     """The path of every node, itself first; shorter than length + 1 where it ended."""
     found = []
@@ -67,7 +97,10 @@ def paths(
             if not neighbours[here]:
                 break
             key = key_of(seed, sample, t)
-            path.append(choose(step, key, here, neighbours[here], len(neighbours)))
+            if weights is not None:
+                path.append(choose_weighted(step, key, here, neighbours[here], weights[here]))
+            else:
+                path.append(choose(step, key, here, neighbours[here], len(neighbours)))
         found.append(path)
     return found
 

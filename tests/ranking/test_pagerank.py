@@ -107,7 +107,7 @@ def test_blocks_from_disk_do_not_change_a_bit(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(
-        system, "plan", lambda g, _: (Scratch(scratch), cut_evenly(in_links(g), blocks))
+        system, "plan", lambda g, *_: (Scratch(scratch), cut_evenly(in_links(g), blocks))
     )
     cut = pagerank(graph, **options)
     assert cut.blocks == min(blocks, cut.blocks) > 1

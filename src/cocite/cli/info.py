@@ -34,6 +34,12 @@ def print_graph(graph: Graph, form: str) -> None:
     def most(degree: int, node: str | None) -> str:
         return f"{degree:,} ({node})" if degree else "0"
 
+    weights = {}
+    if graph.in_weights is not None:
+        weights["weights"] = (
+            f"{found.smallest_weight or 0:.7g} to {found.largest_weight or 0:.7g}, "
+            f"{found.total_weight:,.7g} in all"
+        )
     print_facts(
         {"kind": "graph", "path": str(graph.path)}
         | asdict(found)
@@ -43,6 +49,7 @@ def print_graph(graph: Graph, form: str) -> None:
             "graph": str(graph.path),
             "nodes": f"{found.nodes:,}, named by {found.names}",
             "links": f"{found.edges:,}, {mean:.1f} a node",
+            **weights,
             "most linked to": most(found.largest_in_degree, found.largest_in_degree_node),
             "most links": most(found.largest_out_degree, found.largest_out_degree_node),
             "without in-links": f"{found.without_in_links:,}",

@@ -40,6 +40,11 @@ __all__ = ["ingest"]
     help="The two columns of a link, as titles or numbers from 1.  [default: 1,2]",
 )
 @click.option(
+    "--weight-column",
+    metavar="TITLE|NUMBER",
+    help="The column of the links' weights; those of duplicates are added.  [default: none]",
+)
+@click.option(
     "--comment",
     default="#",
     show_default=True,

@@ -73,6 +73,9 @@ __all__ = ["rank"]
     show_default=True,
     help="Of the rank vector; sums are always double.",
 )
+@click.option(
+    "--unweighted", is_flag=True, help="Let all links count the same, where the graph has weights."
+)
 @memory_option
 @click.option("--overwrite", is_flag=True, help="Replace the output file.")
 @format_option
@@ -84,6 +87,7 @@ def rank(
     tolerance: float,
     sweeps: int,
     top_order: int | None,
+    unweighted: bool,
     overwrite: bool,
     form: str,
     **options: object,
@@ -105,6 +109,7 @@ def rank(
             Graph.open(graph),
             personalization=toward or None,
             stop=stop,
+            weighted=not unweighted,
             progress=lambda done, residual: stages("ranking", done, 0),
             **options,  # type: ignore[arg-type]
         )
@@ -115,7 +120,12 @@ def rank(
     hits = found.top(k)
     if form == "json":
         print_json(
-            {"graph": graph, "removed": found.removed, "blocks": found.blocks}
+            {
+                "graph": graph,
+                "removed": found.removed,
+                "blocks": found.blocks,
+                "weighted": found.weighted,
+            }
             | vars(ended)
             | {"top": [{"node": node, "rank": value} for node, value in hits]}
         )
@@ -126,6 +136,8 @@ def rank(
         print_table(["place", "rank", "node"], rows)
     if found.blocks > 1:
         say(f"in {found.blocks} blocks from disk, as the memory given does not hold the graph")
+    if found.weighted:
+        say("each node's rank is shared by the weights of its links")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
     say(
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "

@@ -1,5 +1,16 @@
-"""The two passes over the stored graph."""
+"""The walk, one of the two passes over the stored graph: its steps, and what they weigh."""
 
-from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Step, Walker, walker_bytes
+from cocite.engine.step import Step
+from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Walker, walker_bytes
+from cocite.engine.weights import StepWeights, inverse_degrees, step_weights
 
-__all__ = ["MAX_LENGTH", "FingerprintGraph", "Step", "Walker", "walker_bytes"]
+__all__ = [
+    "MAX_LENGTH",
+    "FingerprintGraph",
+    "Step",
+    "StepWeights",
+    "Walker",
+    "inverse_degrees",
+    "step_weights",
+    "walker_bytes",
+]

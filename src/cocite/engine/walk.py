@@ -12,37 +12,34 @@ The state is the live tokens only. On web graphs walks meet early: about 2 live 
 for a length of 10. Randomness is keyed by (seed, sample, step, node), so a sample is a function
 of the graph, the seed and its number, whoever computes it.
 
-Cost of a sample: O(live steps) for the uniform step; for the argmin step plus the in-links of the
-nodes that tokens stand on. Memory: 25 bytes a node.
+Cost of a sample: O(live steps) for the uniform step, times log of the in-degree for the weighted
+one; for argmin and clock plus the in-links of the nodes that tokens stand on. Memory: 25 bytes a
+node, and what ``weights.py`` makes once for all walkers.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and 2.2.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.engine.step import Step
+from cocite.engine.weights import StepWeights, step_weights
+from cocite.errors import UsageError
 from cocite.graph.links import Links
+from cocite.store import forget
 
-__all__ = ["MAX_LENGTH", "FingerprintGraph", "Step", "Walker", "walker_bytes"]
+__all__ = ["MAX_LENGTH", "FingerprintGraph", "Walker", "walker_bytes"]
+
+Move = Callable[[NDArray[np.uint32], NDArray[np.uint32], np.uint32, np.uint32], None]
 
 MAX_LENGTH = 15
 """Steps of the longest walk: a meeting time takes four bits on disk."""
-
-
-class Step(Enum):
-    """How a walk chooses its next node."""
-
-    UNIFORM = "uniform"
-    """An in-neighbour drawn uniformly, independently at every node: SimRank."""
-    ARGMIN = "argmin"
-    """The first in-neighbour in a random order that all nodes share at that step: PSimRank."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +70,24 @@ class Walker:
         seed: int,
         blocks: Sequence[int] = (),
         turn: int = 0,
+        *,
+        weights: StepWeights | None = None,
     ) -> None:
         """A walk steps to a neighbour in ``links``: ``in_links`` of a graph, or its ``out_links``.
 
         ``blocks`` holds the first node of every block but the first, ascending. ``turn`` is added
         to the number of a step for its draws: walks of different turns are independent.
+        ``weights`` is what ``step_weights`` made of the links for this step; without it a weighted
+        step makes its own.
         """
-        self._links = links
+        if weights is None and step.weighted:
+            weights = step_weights(links, step)
+        if weights is not None and weights.step is not step:
+            raise UsageError(
+                f"the weights were made for the {weights.step.value} step; the walk takes the "
+                f"{step.value} one"
+            )
+        self._links, self._weights = links, weights
         cuts = [0, *blocks, links.nodes]
         self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
         self._step, self._length, self._seed, self._turn = step, length, seed, turn
@@ -121,20 +129,41 @@ class Walker:
     def _advance(
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
     ) -> None:
-        from cocite.kernels import random, walk
+        from cocite.kernels import random
 
         turned = np.uint64(step + self._turn)
         key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
-        order = random.empty_order()
-        random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
-        offsets, sources = self._links.offsets, self._links.neighbours
-        for first, last in self._blocks:
-            if self._step is Step.UNIFORM:
-                walk.step_uniform(offsets, sources, at, key, out, first, last)
-            else:
-                walk.step_argmin(offsets, sources, at, order, out, first, last)
+        move = self._move(key)
+        for block in self._blocks:
+            move(at, out, *block)
             if len(self._blocks) > 1:
                 self._links.forget()
+                if self._weights is not None:
+                    forget(self._weights.values)
+
+    def _move(self, key: np.uint64) -> Move:
+        """The step as a function of (at, out, first node of a block, end of it)."""
+        from cocite.kernels import random, walk, weighted_walk
+
+        offsets, sources = self._links.offsets, self._links.neighbours
+        if self._weights is not None:
+            values, by_node = self._weights.values, self._weights.by_node
+            if self._step is Step.WEIGHTED:
+                return lambda at, out, first, last: weighted_walk.step_weighted(
+                    offsets, sources, values, at, key, out, first, last
+                )
+            return lambda at, out, first, last: weighted_walk.step_clock(
+                offsets, sources, values, by_node, at, key, out, np.array([first, last], np.uint32)
+            )
+        if self._step is Step.UNIFORM:
+            return lambda at, out, first, last: walk.step_uniform(
+                offsets, sources, at, key, out, first, last
+            )
+        order = random.empty_order()
+        random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
+        return lambda at, out, first, last: walk.step_argmin(
+            offsets, sources, at, order, out, first, last
+        )
 
 
 def walker_bytes(nodes: int) -> int:

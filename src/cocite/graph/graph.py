@@ -1,7 +1,8 @@
 """The stored graph: in-links in compressed sparse rows, out-degrees and names.
 
-The in-neighbours of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. All
-arrays are read-only views of files; opening a graph reads its manifest only.
+The in-neighbours of node v are ``in_sources[in_offsets[v] : in_offsets[v + 1]]``, ascending. In a
+weighted graph ``in_weights`` holds the weights of the same links, in the same order. All arrays
+are read-only views of files; opening a graph reads its manifest only.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.names import NAME_FILES, Names, open_names
 from cocite.store import Store, forget
 
-__all__ = ["DEGREES", "OFFSETS", "SOURCES", "Graph", "GraphInfo"]
+__all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "Graph", "GraphInfo"]
 
 _PIECE = 1 << 23
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
+WEIGHTS = "in_weights"
 
 
 @dataclass(frozen=True)
 class GraphInfo:
-    """What ``cocite info`` shows of a graph."""
+    """What ``cocite info`` shows of a graph; the three weights are None if links have none."""
 
     nodes: int
     edges: int
@@ -43,6 +45,9 @@ class GraphInfo:
     duplicates: int
     self_loops: int
     bad_rows: int
+    smallest_weight: float | None
+    largest_weight: float | None
+    total_weight: float | None
     bytes: int
 
 
@@ -54,6 +59,8 @@ class Graph:
         try:
             nodes, edges = store.facts["nodes"], store.facts["edges"]
             shapes = {OFFSETS: (nodes + 1,), SOURCES: (edges,), DEGREES: (nodes,)}
+            if WEIGHTS in store.manifest.files:
+                shapes[WEIGHTS] = (edges,)
             fine = type(nodes) is type(edges) is int and all(
                 store.manifest.files[name].shape == shapes[name] for name in shapes
             )
@@ -105,6 +112,11 @@ class Graph:
         return self._store.array(SOURCES)
 
     @cached_property
+    def in_weights(self) -> NDArray[np.float32] | None:
+        """float32[edges]: the weights of the links in ``in_sources``; None if they have none."""
+        return self._store.array(WEIGHTS) if WEIGHTS in self._store.manifest.files else None
+
+    @cached_property
     def out_degrees(self) -> NDArray[np.uint32]:
         """uint32[nodes]: how many nodes each node links to."""
         return self._store.array(DEGREES)
@@ -120,11 +132,11 @@ class Graph:
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of links and names: equal graphs have equal digests."""
-        return self._store.manifest.digest(OFFSETS, SOURCES, NAME_FILES)
+        """A checksum of links, weights and names: equal graphs have equal digests."""
+        return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
 
     def check(self) -> None:
-        """See that offsets ascend and links name nodes, as all that walks them relies on.
+        """See that offsets ascend, links name nodes and weights are positive, as all rely on.
 
         Reads the links once. Raises :class:`~cocite.errors.Damaged`, and
         :class:`~cocite.errors.UsageError` for a graph without nodes: there is nothing to walk.
@@ -141,16 +153,30 @@ class Graph:
             fine = fine and int(sources[low : low + _PIECE].max()) < self.nodes
             forget(sources)
         if not fine:
-            raise Damaged(
-                f"{self.path} is damaged: its links point outside of it. See: cocite verify "
-                f"{self.path}; then make it again"
-            )
+            raise self._damaged("its links point outside of it")
+        if self.in_weights is not None and not self._weights_are_positive(self.in_weights):
+            raise self._damaged("some of its weights are not positive")
+
+    def _weights_are_positive(self, weights: NDArray[np.float32]) -> bool:
+        fine = True
+        for low in range(0, weights.size, _PIECE):
+            piece = weights[low : low + _PIECE]
+            # NaN is neither; infinity is not below itself.
+            fine = fine and bool(piece.min() > 0) and bool(piece.max() < np.inf)
+            forget(weights)
+        return fine
+
+    def _damaged(self, what: str) -> Damaged:
+        return Damaged(
+            f"{self.path} is damaged: {what}. See: cocite verify {self.path}; then make it again"
+        )
 
     def info(self) -> GraphInfo:
         """Count what there is to know at a glance; reads the degrees once."""
         facts = self._store.facts
         in_degrees = np.diff(self.in_offsets)
         outs = self.out_degrees
+        weights = facts.get("weights", {})
         return GraphInfo(
             nodes=self.nodes,
             edges=self.edges,
@@ -169,6 +195,9 @@ class Graph:
             duplicates=facts["dropped"]["duplicates"],
             self_loops=facts["dropped"]["self_loops"],
             bad_rows=facts["dropped"]["bad_rows"],
+            smallest_weight=weights.get("smallest"),
+            largest_weight=weights.get("largest"),
+            total_weight=weights.get("sum"),
             bytes=self._store.nbytes,
         )
 

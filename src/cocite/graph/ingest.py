@@ -7,7 +7,7 @@ DuckDB's (``tables.py``), out of core under the memory given. The stored graph i
 stream, so memory beyond DuckDB's is 4 bytes a node for the out-degrees and a few pieces.
 
 Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
-named only by such a link is still a node.
+named only by such a link is still a node. Weights of duplicates are added, the smallest first.
 
 Cost: O(m log m) time; temporary disk beside the output of about twice the unpacked input.
 """
@@ -19,7 +19,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import write_names
 from cocite.graph.readers import ParquetInput, ReadOptions, Source, TextInput, clean_text, expand
 from cocite.graph.readers.options import Progress, no_progress
+from cocite.graph.weights import write_weights
 from cocite.memory import OWN_MEMORY, budget, checked_threads, format_size
 from cocite.store import ArrayWriter, Draft, Entry, Manifest, disk
 
@@ -39,6 +40,7 @@ __all__ = ["ingest"]
 
 _ROWS = 1 << 20
 
+_Piece = TypeVar("_Piece", NDArray[Any], tuple[NDArray[Any], NDArray[Any]])
 _Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
@@ -50,6 +52,7 @@ def ingest(
     delimiter: str = "auto",
     header: str = "auto",
     columns: str | Iterable[str | int] = (),
+    weight_column: str | int | None = None,
     comment: str = "#",
     undirected: bool = False,
     keep_self_loops: bool = False,
@@ -78,10 +81,14 @@ def ingest(
     columns
         The two columns of a link, source then target, as titles or numbers from 1, such as
         ``"from,to"`` or ``(2, 1)``; by default the first two.
+    weight_column
+        The column of the links' weights, as a title or a number from 1; by default all links count
+        the same. Weights are numbers from 1e-30 to below 1e30, stored as float32; those of a link
+        that is there several times are added.
     comment
         The character that begins a comment line, ``""`` for none.
     undirected
-        Store every link both ways.
+        Store every link both ways, with its weight.
     keep_self_loops
         Keep links from a node to itself; by default they are dropped and counted.
     skip_bad_rows
@@ -114,7 +121,10 @@ def ingest(
         raise UsageError(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
-    options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows)
+    weight = "" if weight_column is None else str(weight_column).strip()
+    if weight_column is not None and not weight:
+        raise UsageError("weight_column is empty; it is a title or a number from 1")
+    options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows, weight)
     memory_limit, cores = budget(memory), checked_threads(threads)
     if memory_limit < 2 * OWN_MEMORY:
         raise ResourceError(
@@ -128,7 +138,8 @@ def ingest(
     with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
-        with Tables(work, links + extra, memory_limit - OWN_MEMORY, cores) as tables:
+        spare = memory_limit - OWN_MEMORY
+        with Tables(work, links + extra, spare, cores, weighted=bool(weight)) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
             facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)
@@ -177,6 +188,11 @@ def _store(
     read = tables.sort(dense, undirected)
     keys = _counted(tables.link_keys(), "writing the links", read, progress)
     edges, loops, files = _write_links(directory, keys, count, keep_self_loops)
+    weights = {}
+    if tables.weighted:
+        pairs = _counted(tables.weighted_links(), "writing the weights", read, progress)
+        weights["weights"], entry = write_weights(directory, pairs, keep_self_loops)
+        files |= entry
     progress("storing the names", 0, 0)
     files |= write_names(directory, tables, kind, count)
     duplicates = read - edges - loops
@@ -187,18 +203,20 @@ def _store(
         "undirected": undirected,
         "self_loops_kept": keep_self_loops,
         "dropped": {"duplicates": duplicates, "self_loops": loops},
+        **weights,
     }
     return facts, files
 
 
 def _counted(
-    pieces: Iterator[NDArray[Any]], stage: str, total: int, progress: Progress
-) -> Iterator[NDArray[Any]]:
+    pieces: Iterator[_Piece], stage: str, total: int, progress: Progress
+) -> Iterator[_Piece]:
+    """``pieces``, arrays or tuples of equally long ones, with their rows told to ``progress``."""
     done = 0
     progress(stage, 0, total)
     for piece in pieces:
         yield piece
-        done += len(piece)
+        done += len(piece[0] if isinstance(piece, tuple) else piece)
         progress(stage, done, total)
 
 

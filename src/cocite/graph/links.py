@@ -72,12 +72,14 @@ class Links:
             forget(self.weights)
 
 
-def in_links(graph: Graph) -> Links:
-    """Who links to each node: the graph's own files, mapped."""
-    return Links(graph.in_offsets, graph.in_sources)
+def in_links(graph: Graph, *, weighted: bool = False) -> Links:
+    """Who links to each node: the graph's own files, mapped; ``weighted`` brings the weights along,
+    if the graph has any.
+    """
+    return Links(graph.in_offsets, graph.in_sources, graph.in_weights if weighted else None)
 
 
-def out_links(graph: Graph, memory: str | int | None = None) -> Links:
+def out_links(graph: Graph, memory: str | int | None = None, *, weighted: bool = False) -> Links:
     """What each node links to.
 
     Parameters
@@ -88,6 +90,8 @@ def out_links(graph: Graph, memory: str | int | None = None) -> Links:
         What may be taken: bytes, or text such as ``"600MB"``; by default half of what is
         available. With less than the links take they lie in a scratch file, inside the graph's
         directory if it can be written to.
+    weighted
+        Bring the weights along, if the graph has any.
 
     Raises
     ------
@@ -97,7 +101,9 @@ def out_links(graph: Graph, memory: str | int | None = None) -> Links:
     """
     graph.check()
     try:
-        return transpose(in_links(graph), graph.out_degrees, budget(memory), graph.path)
+        return transpose(
+            in_links(graph, weighted=weighted), graph.out_degrees, budget(memory), graph.path
+        )
     except _Miscounted:
         raise Damaged(
             f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "

@@ -1,8 +1,9 @@
 """The tables that ingest works on, in DuckDB: out of core, in a private directory.
 
-    raw(a, b)    links as read, names or integers         dropped once numbered
+    raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
     names(name)  distinct names in the order of numbering; the row number is the id
-    links(key)   destination * 2**32 + source, ascending; duplicates still in it
+    links(key)   destination * 2**32 + source, ascending; duplicates still in it; with weights w,
+                 ascending among duplicates, so that their sum is always the same
 
 DuckDB does what it is good at: reading Parquet and clean text, the dictionary, the joins and the
 sorts, all of them spilling under one memory limit. It is locked to the directories of its inputs
@@ -53,7 +54,14 @@ IS_URL = f"regexp_matches(name, '{_SCHEME}')"
 class Tables:
     """One run's database; ``directory`` must be private to it and is emptied by its owner."""
 
-    def __init__(self, directory: Path, sources: list[Source], memory: int, threads: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        sources: list[Source],
+        memory: int,
+        threads: int,
+        weighted: bool = False,
+    ) -> None:
         spill = directory / "spill"
         spill.mkdir(parents=True)
         self._directory = directory
@@ -77,6 +85,7 @@ class Tables:
         self._db.execute("SET lock_configuration = true")
         self._parts: list[str] = []
         self._node_parts: list[str] = []
+        self.weighted = weighted
         self.integers = True
 
     def __enter__(self) -> Self:
@@ -125,6 +134,7 @@ class Tables:
         """
         kind = "UBIGINT" if integers else "VARCHAR"
         columns = ", ".join(f"'{name}': '{kind}'" for name in "ab"[:wanted])
+        columns += ", 'w': 'DOUBLE'" if self.weighted and wanted == 2 else ""
         path = str(file.resolve()).replace("'", "''")
         table = self._next_part(wanted)
         self._run(
@@ -146,7 +156,8 @@ class Tables:
     def number(self) -> int:
         """Give every distinct name its id; returns their number."""
         kind = "UBIGINT" if self.integers else "VARCHAR"
-        links = [f"SELECT a::{kind} AS a, b::{kind} AS b FROM {t}" for t in self._parts]
+        weight = ", w" if self.weighted else ""
+        links = [f"SELECT a::{kind} AS a, b::{kind} AS b{weight} FROM {t}" for t in self._parts]
         self._run("CREATE TABLE raw AS " + " UNION ALL ".join(links))
         names = [f"SELECT {c}::{kind} AS name FROM raw" for c in "ab"]
         names += [f"SELECT a::{kind} AS name FROM {t}" for t in self._node_parts]
@@ -174,40 +185,58 @@ class Tables:
         return not self.integers and bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
 
     def sort(self, dense: bool, undirected: bool) -> int:
-        """Turn raw links into ascending keys; returns their number, duplicates included."""
+        """Turn raw links into ascending keys; returns their number, duplicates included.
+
+        Both ways of a self-loop are one link: the second adds nothing to its weight.
+        """
         raw = "raw"
+        weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
         if undirected:
-            raw = "(SELECT a, b FROM raw UNION ALL SELECT b AS a, a AS b FROM raw) AS raw"
+            raw = (
+                f"(SELECT a, b{weight} FROM raw UNION ALL SELECT b AS a, a AS b{back} FROM raw) "
+                "AS raw"
+            )
         shift = "::UBIGINT * 4294967296::UBIGINT + "
         if dense:
-            keys = f"SELECT b{shift}a AS key FROM {raw}"
+            keys = f"SELECT b{shift}a AS key{weight} FROM {raw}"
         else:
             keys = (
-                f"SELECT d.rowid{shift}s.rowid::UBIGINT AS key FROM {raw} "
+                f"SELECT d.rowid{shift}s.rowid::UBIGINT AS key{weight} FROM {raw} "
                 "JOIN names s ON s.name = raw.a JOIN names d ON d.name = raw.b"
             )
         self._run(f"CREATE TABLE keys AS {keys}")
         self._run("DROP TABLE raw")
-        self._run("CREATE TABLE links AS SELECT key FROM keys ORDER BY key")
+        self._run(f"CREATE TABLE links AS SELECT key{weight} FROM keys ORDER BY key{weight}")
         self._run("DROP TABLE keys")
         return int(self._run("SELECT count(*) FROM links")[0][0])
 
     # -- streaming out --------------------------------------------------------------
 
     def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
+        return (values for (values,) in self._stream_rows(table, (column,), piece))
+
+    def _stream_rows(
+        self, table: str, columns: tuple[str, ...], piece: int
+    ) -> Iterator[tuple[NDArray[Any], ...]]:
         count = int(self._run(f"SELECT count(*) FROM {table}")[0][0])
         for low in range(0, count, piece):
             values = self._execute(
-                f"SELECT {column} FROM {table} WHERE rowid >= {low} AND rowid < {low + piece}",
-                lambda result: result.fetchnumpy()[column],
+                f"SELECT {', '.join(columns)} FROM {table} "
+                f"WHERE rowid >= {low} AND rowid < {low + piece}",
+                lambda result: result.fetchnumpy(),
             )
-            if len(values) != min(piece, count - low):
+            found = tuple(np.asarray(values[column]) for column in columns)
+            if len(found[0]) != min(piece, count - low):
                 raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
-            yield np.asarray(values)
+            yield found
 
     def link_keys(self) -> Iterator[NDArray[np.uint64]]:
         """The keys in ascending order, piece by piece."""
         return self._stream("links", "key", _PIECE)
+
+    def weighted_links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
+        """The keys in ascending order with their weights, piece by piece."""
+        return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
 
     def integer_names(self) -> Iterator[NDArray[np.uint64]]:
         """The names in order of id, as integers."""

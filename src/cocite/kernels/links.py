@@ -8,7 +8,7 @@ import numpy as np
 
 from cocite.kernels._jit import kernel
 
-__all__ = ["add_counts", "turn"]
+__all__ = ["add_counts", "sum_runs", "turn"]
 
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 
@@ -18,6 +18,19 @@ def add_counts(nodes: Any, counts: Any) -> None:
     """Add one to ``counts[v]`` (uint32) for every occurrence of v in ``nodes`` (uint32)."""
     for i in range(nodes.size):
         counts[nodes[i]] += _ONE32
+
+
+@kernel
+def sum_runs(starts: Any, values: Any, out: Any) -> None:
+    """Sum each run of ``values`` (float64) in its order; ``starts`` (int64) says where runs begin,
+    and ``out`` (float64) is as long as it.
+    """
+    for run in range(starts.size):
+        end = starts[run + 1] if run + 1 < starts.size else values.size
+        total = 0.0
+        for i in range(starts[run], end):
+            total += values[i]
+        out[run] = total
 
 
 @kernel

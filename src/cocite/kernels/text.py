@@ -1,13 +1,14 @@
 """Edge lists as text: one pass that checks every byte and writes clean rows.
 
-``normalise`` reads whole lines of UTF-8 and writes ``source TAB target LF`` for each good row,
-so that whoever loads the result needs no quoting, no dialect and no mercy. It accepts LF,
-CR and CRLF ends in any mixture, skips blank and comment lines, trims blanks around
-fields, undoes CSV quoting, and classifies every bad row instead of guessing:
+``normalise`` reads whole lines of UTF-8 and writes ``source TAB target LF`` for each good row, or
+``source TAB target TAB weight LF``, so that whoever loads the result needs no quoting, no dialect
+and no mercy. It accepts LF, CR and CRLF ends in any mixture, skips blank and comment lines, trims
+blanks around fields, undoes CSV quoting, and classifies every bad row instead of guessing:
 
     COLUMNS   not the expected number of fields     EMPTY     a node without a name
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
     QUOTE     text after, or no, closing quote      LONG      a name over the limit
+    NO_WEIGHT no decimal number in [1e-30, 1e30)
 
 Cost: about two nanoseconds a byte, one thread.
 """
@@ -27,6 +28,7 @@ __all__ = [
     "EXPECTED",
     "FIRST",
     "MAX_NAME",
+    "NO_WEIGHT",
     "QUOTES",
     "REASONS",
     "RULES",
@@ -41,6 +43,7 @@ __all__ = [
     "T_LINES",
     "T_ROWS",
     "T_SKIP",
+    "WEIGHT",
     "normalise",
 ]
 
@@ -48,11 +51,11 @@ MAX_NAME = 65_535
 """Bytes of the longest name."""
 
 WHITESPACE = 32
-DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, STOP = range(7)
-RULES = 7
+DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, STOP, WEIGHT = range(8)
+RULES = 8
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes
 quote, fields a row, index of the first and of the second field taken (-1: only one), comment
-byte (-1: none), whether to stop at the first bad row."""
+byte (-1: none), whether to stop at the first bad row, index of the weight's field (-1: none)."""
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_BAD = range(8)
 TALLY = 15
@@ -63,7 +66,7 @@ T_BAD on: all bad rows, then those of each reason."""
 BAD_FIELDS = 4
 """int64 words kept of a bad row: line, first and last byte in this piece, reason."""
 
-COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG = range(1, 7)
+COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT = range(1, 8)
 REASONS = {
     COLUMNS: "columns",
     EMPTY: "empty name",
@@ -71,11 +74,15 @@ REASONS = {
     ENCODING: "not UTF-8",
     QUOTE: "quotes",
     LONG: f"name over {MAX_NAME} bytes",
+    NO_WEIGHT: "weight",
 }
 
 _LF, _CR, _TAB, _SPACE, _QUOTE = 10, 13, 9, 32, 34
 _LF8, _CR8, _SPACE8, _DELETE8, _WIDE8 = map(np.uint8, (10, 13, 32, 127, 128))
 _ONE64 = np.uint64(1)
+_PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
+_LARGEST_POWER = 30
+"""Weights have their first digit at 10**-30 to 10**29: far from what float32 cannot hold."""
 _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 
@@ -138,6 +145,40 @@ def _is_integer(text: Any, low: Any, high: Any) -> Any:
             if text[low + i] != _MAX_U64[i]:
                 return text[low + i] < _MAX_U64[i]
     return True
+
+
+@helper
+def _is_weight(text: Any, low: Any, high: Any) -> Any:
+    """Whether text[low:high] is a decimal number that is at least 1e-30 and below 1e30.
+
+    Decided by its digits: the power of ten of the first one that is not 0.
+    """
+    i = low + 1 if low < high and text[low] == _PLUS else low
+    digits, whole, leading = 0, -1, -1
+    while i < high and (_ZERO <= text[i] <= _NINE or (text[i] == _POINT and whole < 0)):
+        if text[i] == _POINT:
+            whole = digits
+        else:
+            if leading < 0 and text[i] != _ZERO:
+                leading = digits
+            digits += 1
+        i += 1
+    if leading < 0:
+        return False
+    power = (digits if whole < 0 else whole) - 1 - leading
+    if i < high and (text[i] == 69 or text[i] == 101):  # E or e
+        i += 1
+        sign = -1 if i < high and text[i] == _MINUS else 1
+        if i < high and (text[i] == _MINUS or text[i] == _PLUS):
+            i += 1
+        exponent, begin = 0, i
+        while i < high and _ZERO <= text[i] <= _NINE:
+            exponent = min(exponent * 10 + text[i] - _ZERO, 1 << 40)
+            i += 1
+        if i == begin:
+            return False
+        power += sign * exponent
+    return i == high and -_LARGEST_POWER <= power < _LARGEST_POWER
 
 
 @helper
@@ -206,17 +247,20 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _copy(text: Any, field: Any, out: Any, at: Any) -> Any:
-    """Write one field to ``out`` from ``at`` on, doubled quotes undone; returns the end."""
+    """Write one field and a tab from ``at`` on, doubled quotes undone; returns the end."""
     i, end = field[0], field[1]
     if not field[2]:
         for j in range(np.uint64(end - i)):
             out[np.uint64(at) + j] = text[np.uint64(i) + j]
-        return at + (end - i)
+        at += end - i
+        out[at] = _TAB
+        return at + 1
     while i < end:
         out[at] = text[i]
         at += 1
         i += 2 if text[i] == _QUOTE else 1
-    return at
+    out[at] = _TAB
+    return at + 1
 
 
 @helper
@@ -232,6 +276,9 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
             reason = _fault(text, fields[which, 0], fields[which, 1])
             if reason:
                 return reason
+    which = rules[WEIGHT]
+    if which >= 0 and not _is_weight(text, fields[which, 0], fields[which, 1]):
+        return NO_WEIGHT
     return 0
 
 
@@ -243,7 +290,7 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
     on counting over pieces, but for T_BYTES, which is this piece's. Returns the number of
     bad rows in this piece; with rules[STOP] it stops behind the first.
     """
-    fields = np.empty((max(rules[FIRST], rules[SECOND]) + 1, 3), np.int64)
+    fields = np.empty((max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1, 3), np.int64)
     size = text.size
     at, wrong, low = 0, 0, 0
     while low < size:
@@ -285,8 +332,8 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
                 integer = _is_integer(text, fields[which, 0], fields[which, 1])
                 tally[T_INTEGER] = 1 if integer else 0
             at = _copy(text, fields[which], out, at)
-            out[at] = _TAB
-            at += 1
+        if rules[WEIGHT] >= 0:
+            at = _copy(text, fields[rules[WEIGHT]], out, at)
         out[at - 1] = _LF
         tally[T_ROWS] += 1
     tally[T_BYTES] = at

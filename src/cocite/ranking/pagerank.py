@@ -3,6 +3,8 @@
     x = damping * (sum over in-neighbours u of x[u] / out-degree(u)) + (1 - damping) * p
         + damping * (rank of dangling nodes) * q                                     sum of x = 1
 
+On a weighted graph the share x[u] / out-degree(u) is x[u] w(u, v) / sum of w over u's out-links.
+
 p is the personalisation (uniform by default) and q where dangling nodes' rank goes: p (the
 default, as in NetworkX), or uniform; or dangling nodes are removed first, as often as asked, as
 the paper does.
@@ -39,6 +41,7 @@ from cocite.graph.names import Names
 from cocite.memory import budget
 from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
 from cocite.ranking.system import System, order_of
+from cocite.ranking.weighted import WeightedSystem
 
 __all__ = ["Dangling", "Personalization", "Ranks", "pagerank"]
 
@@ -61,7 +64,7 @@ class Dangling(Enum):
 @dataclass(frozen=True)
 class Ranks:
     """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
-    were removed, and in how many blocks the graph was read.
+    were removed, in how many blocks the graph was read, and whether its weights counted.
     """
 
     values: Vector
@@ -69,6 +72,7 @@ class Ranks:
     names: Names
     removed: int = 0
     blocks: int = 1
+    weighted: bool = False
 
     def top(self, k: int = 20) -> list[tuple[str, float]]:
         """The k highest ranks with their names, highest first, ties by id."""
@@ -86,6 +90,7 @@ def pagerank(
     stop: StoppingRule | None = None,
     start: Vector | None = None,
     precision: str = "double",
+    weighted: bool = True,
     memory: str | int | None = None,
     progress: Callable[[int, float], None] = lambda sweeps, residual: None,
 ) -> Ranks:
@@ -111,6 +116,9 @@ def pagerank(
     precision
         Of the rank vector: ``double``, or ``single`` with half the memory traffic. Sums are
         always double.
+    weighted
+        Share a node's rank by the weights of its links, if the graph has weights; False leaves them
+        aside.
     memory
         For the data, beside some 150 MB for Python: bytes, or text such as ``"600MB"``; by default
         half of what is available. What does not fit is streamed from disk, block after block;
@@ -135,9 +143,9 @@ def pagerank(
         ) from None
     memory_limit = budget(memory)
     guess = _checked_start(graph, start)
-    system = System(
-        graph, damping, removals if mode is Dangling.REMOVE else 0, precision, memory_limit
-    )
+    kind = WeightedSystem if weighted and graph.in_weights is not None else System
+    removals = removals if mode is Dangling.REMOVE else 0
+    system = kind(graph, damping, removals, precision, memory_limit)
     where = system.kept(_teleport(graph, personalization, system.gone()))
     rule = stop if stop is not None else Residual() | Sweeps(_PATIENCE)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
@@ -155,6 +163,7 @@ def pagerank(
         graph.names,
         int(system.gone().sum()),
         len(system.cuts) + 1,
+        system.weighted,
     )
 
 

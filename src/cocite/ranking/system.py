@@ -34,12 +34,21 @@ __all__ = ["System", "order_of"]
 
 Vector = NDArray[np.float64]
 _LEAST_BLOCK = 16 << 20
-_NODE, _ROW, _LINK = 60, 40, 4
-"""Bytes that stream by for each node, core row and link: the largest of all passes."""
+_NODE, _ROW, _KEPT = 60, 40, 26
+"""Bytes that stream by for each node and core row, the largest of all passes, and bytes of each
+node that stay; the links stream by twice.
+"""
+_WEIGHT_NODE, _WEIGHT_KEPT = 8, 7
+"""What weights add to them."""
 
 
 class System:
-    """One graph, minus the nodes removed, and one damping. ``solve`` as often as needed."""
+    """One graph, minus the nodes removed, and one damping. ``solve`` as often as needed.
+
+    ``strengths`` is what a node's rank is divided by before it goes along a link: its out-degree.
+    """
+
+    weighted = False
 
     def __init__(
         self, graph: Graph, damping: float, removals: int, precision: str, memory: int
@@ -48,8 +57,9 @@ class System:
             raise UsageError(f"removals is {removals!r}; it is a whole number, 0 or more")
         self._graph, self._damping = graph, damping
         self._dtype = np.float32 if precision == "single" else np.float64
-        self.scratch, self.cuts = plan(graph, memory)
+        self.scratch, self.cuts = plan(graph, memory, self.weighted)
         self.degrees = self._remove(removals)
+        self.strengths: NDArray[Any] = self.degrees
         self._number_core()
 
     # -- going over the graph ---------------------------------------------------------
@@ -146,19 +156,23 @@ class System:
         """The facts of the core's rows for the teleport ``where``."""
         from cocite.kernels import rank
 
-        leaving = self._links_to(self.degrees == 0)
+        leaving = self._leaving()
         if self.facts.shape[0] != self.core:
             self.facts = self.scratch.zeros((self.core, rank.FACTS), np.float64)
         for nodes, _, _ in self._blocks():
             rank.describe(
                 self.number[nodes],
-                self.degrees[nodes],
+                self.strengths[nodes],
                 leaving[nodes],
                 self.loops,
                 where[nodes],
                 self._damping,
                 self.facts,
             )
+
+    def _leaving(self) -> NDArray[Any]:
+        """What of each node's strength goes to dangling nodes."""
+        return self._links_to(self.degrees == 0)
 
     # -- solving --------------------------------------------------------------------------
 
@@ -170,8 +184,6 @@ class System:
         progress: Callable[[int, float], None],
     ) -> tuple[Vector, int, str]:
         """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
-        from cocite.kernels import rank
-
         self._describe(where)
         z: NDArray[Any] = np.zeros(self.core, self._dtype)
         self._contribute(where if guess is None else guess, 1.0, z)
@@ -186,15 +198,7 @@ class System:
         while reason is None:
             sums = np.zeros(3)
             for low, high in pairwise(self.core_cuts):
-                rank.sweep(
-                    self.rows[low : high + 1],
-                    self.links,
-                    z,
-                    self.facts[low:high],
-                    np.uint64(low),
-                    self._damping,
-                    sums,
-                )
+                self._sweep(low, high, z, sums)
                 self.rest()
             change, mass, reach = sums.tolist()
             sweeps += 1
@@ -209,11 +213,24 @@ class System:
             reason = rule.reached(State(sweeps, residual, order))
         return self._whole(z, where), sweeps, reason
 
+    def _sweep(self, low: int, high: int, z: NDArray[Any], sums: Vector) -> None:
+        from cocite.kernels import rank
+
+        rank.sweep(
+            self.rows[low : high + 1],
+            self.links,
+            z,
+            self.facts[low:high],
+            np.uint64(low),
+            self._damping,
+            sums,
+        )
+
     def _contribute(self, values: Vector, factor: float, z: NDArray[Any]) -> None:
         from cocite.kernels import rank
 
         for nodes, _, _ in self._blocks():
-            rank.contribute(self.number[nodes], self.degrees[nodes], values[nodes], factor, z)
+            rank.contribute(self.number[nodes], self.strengths[nodes], values[nodes], factor, z)
             forget(values) if self.scratch.on_disk else None
 
     def _weigh(self, z: NDArray[Any]) -> tuple[float, float]:
@@ -227,23 +244,28 @@ class System:
 
     def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
         """All of y from the core's z: dangling nodes are computed here, once."""
-        from cocite.kernels import rank
-
         y = np.empty(self._graph.nodes)
-        for nodes, offsets, first in self._blocks():
+        for nodes, offsets, _ in self._blocks():
             y[nodes] = where[nodes]
-            rank.expand(
-                offsets,
-                self._graph.in_sources,
-                self.number,
-                z,
-                self.degrees[nodes],
-                first,
-                self._damping,
-                y[nodes],
-            )
+            self._expand(nodes, offsets, z, y[nodes])
             forget(where) if self.scratch.on_disk else None
         return y
+
+    def _expand(
+        self, nodes: slice, offsets: NDArray[np.uint64], z: NDArray[Any], y: Vector
+    ) -> None:
+        from cocite.kernels import rank
+
+        rank.expand(
+            offsets,
+            self._graph.in_sources,
+            self.number,
+            z,
+            self.degrees[nodes],
+            np.uint64(nodes.start),
+            self._damping,
+            y,
+        )
 
     def dangling_sum(self, values: Vector) -> float:
         """The sum over dangling nodes."""
@@ -251,19 +273,24 @@ class System:
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
         """||G x - x||_1 for x with sum 1: one pass over all links."""
-        from cocite.kernels import rank
-
         d, spread = self._damping, self.dangling_sum(x)
         z = np.zeros(self.core)
         self._contribute(x, d, z)
         sums = np.zeros(1)
         for nodes, offsets, _ in self._blocks():
             rest = (1 - d) * where[nodes] + d * spread * share[nodes] - x[nodes]
-            rank.residual(
-                offsets, self._graph.in_sources, self.number, z, self.degrees[nodes], rest, sums
-            )
+            self._add_residual(nodes, offsets, z, rest, sums)
             forget(where, share) if self.scratch.on_disk else None
         return float(sums[0])
+
+    def _add_residual(
+        self, nodes: slice, offsets: NDArray[np.uint64], z: Vector, rest: Vector, sums: Vector
+    ) -> None:
+        from cocite.kernels import rank
+
+        rank.residual(
+            offsets, self._graph.in_sources, self.number, z, self.degrees[nodes], rest, sums
+        )
 
 
 def order_of(values: Vector, k: int) -> NDArray[np.int64]:
@@ -274,14 +301,15 @@ def order_of(values: Vector, k: int) -> NDArray[np.int64]:
     return ids[np.lexsort((ids, -values[ids]))][:k]
 
 
-def plan(graph: Graph, memory: int) -> tuple[Scratch, tuple[int, ...]]:
+def plan(graph: Graph, memory: int, weighted: bool) -> tuple[Scratch, tuple[int, ...]]:
     """Where scratch lies, and the first node of every block but the first.
 
     Raises :class:`ResourceError` if not even the vectors fit.
     """
     nodes = graph.nodes
-    streamed = (_NODE + _ROW) * nodes + 2 * _LINK * graph.edges
-    resident = 26 * nodes
+    links = in_links(graph, weighted=weighted)
+    streamed = (_NODE + _ROW + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
+    resident = (_KEPT + weighted * _WEIGHT_KEPT) * nodes
     if resident + streamed <= memory:
         return Scratch(None), ()
     room = memory - resident
@@ -291,4 +319,4 @@ def plan(graph: Graph, memory: int) -> tuple[Scratch, tuple[int, ...]]:
             f"the ranks of {nodes:,} nodes need {needed} of memory, however many blocks; "
             f"{format_size(memory)} may be used. Give more with --memory"
         )
-    return Scratch.beside(graph.path), cut_evenly(in_links(graph), -(-streamed // room))
+    return Scratch.beside(graph.path), cut_evenly(links, -(-streamed // room))

@@ -22,8 +22,9 @@ def no_progress(stage: str, done: int, total: int) -> None:
 @dataclass(frozen=True)
 class ReadOptions:
     """``delimiter``: auto or a key of DELIMITERS; ``header``: auto, yes or no; ``columns``: the
-    two columns that hold source and target, as names or numbers from 1; ``comment``: the
-    character that begins a comment line, "" for none.
+    two columns that hold source and target, as names or numbers from 1; ``weight``: the column of
+    the links' weights, "" for none; ``comment``: the character that begins a comment line, "" for
+    none.
     """
 
     delimiter: str = "auto"
@@ -31,6 +32,7 @@ class ReadOptions:
     columns: tuple[str, ...] = ()
     comment: str = "#"
     skip_bad_rows: bool = False
+    weight: str = ""
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):
@@ -42,12 +44,17 @@ class ReadOptions:
             raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
         if len(self.comment) > 1 or not self.comment.isascii():
             raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
-        if self.header == "no" and not all(map(str.isdecimal, self.columns)):
+        if self.header == "no" and not all(map(str.isdecimal, self.asked)):
             raise UsageError(
-                f"columns {','.join(self.columns)} are titles, but header is no; number them from 1"
+                f"columns {','.join(self.asked)} are titles, but header is no; number them from 1"
             )
-        if len(set(self.columns)) != len(self.columns):
-            raise UsageError(f"columns {','.join(self.columns)} names one column twice")
+        if len(set(self.asked)) != len(self.asked):
+            raise UsageError(f"columns {','.join(self.asked)} names one column twice")
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """All columns that are asked for by title or number."""
+        return (*self.columns, self.weight) if self.weight else self.columns
 
     def for_nodes(self) -> ReadOptions:
         """The same for a file of nodes, whose first column is the name."""

@@ -1,7 +1,8 @@
 """Parquet edge lists: DuckDB reads them; here their columns are chosen and their rows checked.
 
 Source and target are the columns named with ``--columns`` (or numbered from 1), else the first
-two. A row with a null, an empty name or a control character is malformed, as in text.
+two, and the weight that named with ``--weight-column``. A row with a null, an empty name or a
+control character is malformed, as in text, and so is one whose weight is not positive.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ __all__ = ["ParquetInput", "read_parquet"]
 _INTEGERS = frozenset(
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
 )
+_NUMBERS = _INTEGERS | {"HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
 _MAX_NAME = 65_535
+_BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
 @dataclass
@@ -34,10 +37,12 @@ class ParquetInput:
     bad_rows: dict[str, int] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     integers: bool = True
+    weight: str | None = None
 
     def describe(self) -> str:
         """One line for people."""
-        return f"{self.file}: Parquet, columns " + " and ".join(map(repr, self.columns))
+        text = f"{self.file}: Parquet, columns " + " and ".join(map(repr, self.columns))
+        return text if self.weight is None else f"{text} with the weight in {self.weight!r}"
 
 
 def _quoted(name: str) -> str:
@@ -51,18 +56,21 @@ def read_parquet(
     options: ReadOptions,
     table: str,
 ) -> ParquetInput:
-    """Load the wanted columns of ``source`` into a new ``table`` (a, b), as integers or text."""
+    """Load the wanted columns of ``source`` into a new ``table`` (a, b), as integers or text, with
+    the weights (w) if there are any.
+    """
     file = f"read_parquet({_literal(str(source.path))}, hive_partitioning = false)"
     described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
     types = {str(row[0]): str(row[1]) for row in described}
     chosen = _choose(source, list(types), wanted, options)
+    weight = _choose_weight(source, types, chosen, options)
     odd = [name for name in chosen if types[name] not in _INTEGERS and types[name] != "VARCHAR"]
     if odd:
         raise InputError(
             f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes are integers or text. "
             "Convert it, or choose others with --columns"
         )
-    found = ParquetInput(source.label, chosen)
+    found = ParquetInput(source.label, chosen, weight=weight)
     found.integers = all(types[name] in _INTEGERS for name in chosen) and not _run(
         connection,
         source,
@@ -72,9 +80,15 @@ def read_parquet(
     )
     fields = "ab"[:wanted]
     pairs = ", ".join(f"{_quoted(c)} AS {n}" for c, n in zip(chosen, fields, strict=True))
-    rows = f"(SELECT row_number() OVER () AS row, {pairs} FROM {file})"
     bad = " OR ".join(map(_bad, fields))
     values = ", ".join(f"CAST({n} AS VARCHAR)" for n in fields)
+    what = "a null, an empty name, a control character, or a name that is too long"
+    if weight is not None:
+        pairs += f", CAST({_quoted(weight)} AS DOUBLE) AS w"
+        bad += f" OR {_BAD_WEIGHT}"
+        values += ", CAST(w AS VARCHAR)"
+        what += ", or a weight that is no number from 1e-30 to below 1e30"
+    rows = f"(SELECT row_number() OVER () AS row, {pairs} FROM {file})"
     count = int(_run(connection, source, f"SELECT count(*) FROM {rows} WHERE {bad}")[0][0])
     if count:
         examples = _run(
@@ -82,7 +96,6 @@ def read_parquet(
             source,
             f"SELECT row, {values} FROM {rows} WHERE {bad} ORDER BY row LIMIT 5",
         )
-        what = "a null, an empty name, a control character, or a name that is too long"
         if not options.skip_bad_rows:
             row, *content = examples[0]
             raise MalformedRow(source.label, int(row), what, repr(content))
@@ -90,6 +103,7 @@ def read_parquet(
         found.examples = [f"row {row}: {what}: {content!r}" for row, *content in examples]
     kind = "UBIGINT" if found.integers else "VARCHAR"
     columns = ", ".join(f"CAST({n} AS {kind}) AS {n}" for n in fields)
+    columns += "" if weight is None else ", w"
     _run(
         connection,
         source,
@@ -112,19 +126,39 @@ def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions)
         raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
     if not options.columns:
         return tuple(names[:wanted])
-    chosen = []
-    for column in options.columns:
-        if column in names:
-            chosen.append(column)
-        elif column.isdecimal() and 1 <= int(column) <= len(names):
-            chosen.append(names[int(column) - 1])
-        else:
-            raise UsageError(
-                f"{source.label} has no column {column!r}; it has " + ", ".join(map(repr, names))
-            )
+    chosen = tuple(_find(source, names, column) for column in options.columns)
     if len(set(chosen)) != len(chosen):
         raise UsageError(f"columns {','.join(options.columns)} names one column twice")
-    return tuple(chosen)
+    return chosen
+
+
+def _choose_weight(
+    source: Source, types: dict[str, str], chosen: tuple[str, ...], options: ReadOptions
+) -> str | None:
+    if not options.weight:
+        return None
+    weight = _find(source, list(types), options.weight)
+    if weight in chosen:
+        raise UsageError(
+            f"{source.label}: the weight's column {weight!r} is one of the link's, which are the "
+            "first two unless --columns names others"
+        )
+    if types[weight] not in _NUMBERS and not types[weight].startswith("DECIMAL"):
+        raise InputError(
+            f"{source.label}: column {weight!r} is {types[weight]}; weights are numbers. Convert "
+            "it, or choose another with --weight-column"
+        )
+    return weight
+
+
+def _find(source: Source, names: list[str], column: str) -> str:
+    if column in names:
+        return column
+    if column.isdecimal() and 1 <= int(column) <= len(names):
+        return names[int(column) - 1]
+    raise UsageError(
+        f"{source.label} has no column {column!r}; it has " + ", ".join(map(repr, names))
+    )
 
 
 def _literal(text: str) -> str:

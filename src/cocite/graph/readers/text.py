@@ -56,6 +56,7 @@ class TextInput:
     header: bool = False
     columns: int = 2
     taken: tuple[int, ...] = (0, 1)
+    weight: int | None = None
     rows: int = 0
     comments: int = 0
     blank_lines: int = 0
@@ -73,6 +74,7 @@ class TextInput:
         if len(self.taken) == 2 and (self.columns > 2 or self.taken != (0, 1)):
             first, second = (i + 1 for i in self.taken)
             text += f", {self.columns} columns of which {first} and {second} are the link"
+            text += "" if self.weight is None else f" and {self.weight + 1} its weight"
         if self.first and not self.integers:  # titles could be mistaken for names: show them
             text += f"; the first link is {' -> '.join(self.first)}"
         return text
@@ -166,6 +168,7 @@ class _Cleaner:
             k.ENCODING: "bytes that are not UTF-8",
             k.QUOTE: "a quote that is not closed at the end of its field",
             k.LONG: f"a name of more than {k.MAX_NAME} bytes",
+            k.NO_WEIGHT: "a weight that is no number from 1e-30 to below 1e30",
         }[reason]
 
     def _drop_long_line(self, stream: IO[bytes], rest: bytes) -> bytes:
@@ -209,36 +212,53 @@ class _Cleaner:
         rules[k.EXPECTED] = found.columns
         rules[k.FIRST] = taken[0]
         rules[k.SECOND] = taken[1] if len(taken) > 1 else -1
+        rules[k.WEIGHT] = -1 if found.weight is None else found.weight
         rules[k.COMMENT] = ord(options.comment) if options.comment else -1
         rules[k.STOP] = not options.skip_bad_rows
         self._tally[k.T_SKIP] = int(found.header)
         return rules
 
     def _choose_columns(self, first: list[str]) -> None:
-        found, chosen = self._found, self._options.columns
-        if not chosen:
+        found, options = self._found, self._options
+        if not options.columns:
             found.taken = tuple(range(self._wanted))
             # A first row that is too short is a malformed row, with its line number.
             found.columns = max(found.columns, self._wanted)
-            return
-        if _named(self._options):
-            titles = [title.strip().lower() for title in first]
-            missing = [name for name in chosen if name.strip().lower() not in titles]
-            if missing:
-                raise UsageError(
-                    f"{found.file} has no column {missing[0]!r}; its first row is "
-                    + ", ".join(map(repr, first))
-                )
-            found.taken = tuple(titles.index(name.strip().lower()) for name in chosen)
-        else:
-            found.taken = tuple(int(number) - 1 for number in chosen)
-        if not all(0 <= i < found.columns for i in found.taken):
+        places = self._places(options.asked, first)
+        if options.columns:
+            found.taken = places[: self._wanted]
+        if options.weight:
+            found.weight = places[-1]
+        every = (*found.taken, *places[len(options.columns) :])
+        if len(set(every)) != len(every):
+            if options.columns:
+                raise UsageError(f"columns {','.join(options.asked)} names one column twice")
             raise UsageError(
-                f"{found.file} has {found.columns} columns; --columns asks for "
-                + " and ".join(chosen)
+                f"{found.file}: the weight's column {options.weight!r} is one of the link's, which "
+                "are the first two unless --columns names others"
             )
-        if len(set(found.taken)) != len(found.taken):
-            raise UsageError(f"columns {','.join(chosen)} names one column twice")
+
+    def _places(self, asked: tuple[str, ...], first: list[str]) -> tuple[int, ...]:
+        """Where the columns stand that are asked for, from 0 on."""
+        found = self._found
+        titles = [title.strip().lower() for title in first] if _named(self._options) else []
+        missing = [n for n in asked if n.strip().lower() not in titles and not n.isdecimal()]
+        if missing:
+            raise UsageError(
+                f"{found.file} has no column {missing[0]!r}; its first row is "
+                + ", ".join(map(repr, first))
+            )
+        places = tuple(
+            titles.index(name.strip().lower()) if name.strip().lower() in titles else int(name) - 1
+            for name in asked
+        )
+        if not all(0 <= i < found.columns for i in places):
+            option = "--columns" if self._options.columns else "--weight-column"
+            raise UsageError(
+                f"{found.file} has {found.columns} columns; {option} asks for "
+                + " and ".join(asked)
+            )
+        return places
 
     def _report(self) -> TextInput:
         k, tally, found = self._k, self._tally, self._found
@@ -257,7 +277,7 @@ class _Cleaner:
 
 
 def _named(options: ReadOptions) -> bool:
-    return any(not column.isdecimal() for column in options.columns)
+    return any(not column.isdecimal() for column in options.asked)
 
 
 def _sample(head: bytes, comment: str) -> list[str]:

@@ -1,0 +1,138 @@
+"""What a weighted step reads beside the links: made once, shared by all walkers of a run.
+
+    Step.WEIGHTED   the running shares of each node's links, in units of 2**-32: 4 bytes a link
+    Step.CLOCK      the weights as they are: of links, or one for each node as an in-neighbour
+
+A weight is the link's own, or its in-neighbour's (``node_weights``), or with both their product.
+Node weights make some in-neighbours tell more than others: 1 / out-degree
+(:func:`inverse_degrees`) treats a link from a page that links everywhere as less telling, as
+inverse document frequency does with words; CLOCK then needs no array as long as the links.
+
+Cost: a pass over the links for shares and for products; memory or scratch of 4 bytes a link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine.step import Step
+from cocite.errors import UsageError
+from cocite.graph.blocks import cut_blocks
+from cocite.graph.links import Links
+from cocite.store import Scratch, forget
+
+__all__ = ["StepWeights", "inverse_degrees", "step_weights"]
+
+_PIECE = 16 << 20
+
+
+@dataclass(frozen=True)
+class StepWeights:
+    """``values``: uint32[edges] shares for ``Step.WEIGHTED``; for ``Step.CLOCK`` float32[edges], or
+    float32[nodes] if ``by_node``.
+    """
+
+    step: Step
+    values: NDArray[Any]
+    by_node: bool = False
+
+
+def inverse_degrees(degrees: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Node weights of 1 / degree, float32[nodes]; 1 for nodes without links, which nobody meets."""
+    return (1.0 / np.maximum(degrees, 1)).astype(np.float32)
+
+
+def step_weights(
+    links: Links,
+    step: Step,
+    *,
+    node_weights: NDArray[np.float32] | None = None,
+    scratch: Scratch | None = None,
+) -> StepWeights:
+    """Prepare the weights of ``links`` for a weighted step.
+
+    Parameters
+    ----------
+    links
+        With weights, unless there are ``node_weights``.
+    step
+        ``Step.WEIGHTED`` or ``Step.CLOCK``.
+    node_weights
+        float32[nodes], positive and finite: what each node's links count as a neighbour.
+    scratch
+        Where arrays of 4 bytes a link are made; in memory by default.
+
+    Raises
+    ------
+    UsageError
+        There are no weights, or they are not such.
+    """
+    if node_weights is not None:
+        _check(links, node_weights)
+    elif links.weights is None:
+        raise UsageError(
+            f"the {step.value} step needs weights and the links have none. Store the graph with "
+            "its weights: cocite ingest --weight-column"
+        )
+    scratch = scratch or Scratch(None)
+    values: NDArray[Any]
+    if node_weights is None:
+        assert links.weights is not None
+        values, by_node = links.weights, False
+    elif links.weights is None:
+        values, by_node = node_weights, True
+    else:
+        values, by_node = _products(links, node_weights, scratch), False
+    if step is Step.WEIGHTED:
+        return StepWeights(step, _shares(links, values, by_node, scratch))
+    return StepWeights(step, values, by_node)
+
+
+def _check(links: Links, node_weights: NDArray[np.float32]) -> None:
+    fine = node_weights.shape == (links.nodes,) and node_weights.dtype == np.float32
+    if not (fine and bool((node_weights > 0).all()) and bool(np.isfinite(node_weights).all())):
+        raise UsageError(
+            f"node weights are float32, positive and finite, one for each of {links.nodes:,} nodes"
+        )
+
+
+def _products(
+    links: Links, node_weights: NDArray[np.float32], scratch: Scratch
+) -> NDArray[np.float32]:
+    assert links.weights is not None
+    found: NDArray[np.float32] = scratch.zeros(links.edges, np.float32)
+    fine = True
+    for low in range(0, links.edges, _PIECE):
+        piece = slice(low, low + _PIECE)
+        with np.errstate(over="ignore", under="ignore"):
+            product = links.weights[piece] * node_weights[links.neighbours[piece]]
+        fine = fine and bool(product.min() > 0) and bool(product.max() < np.inf)
+        found[piece] = product
+        if scratch.on_disk:
+            links.forget()
+            forget(found)
+    if not fine:
+        raise UsageError(
+            "weights of links and nodes multiply to what float32 does not hold; scale the node "
+            "weights"
+        )
+    return found
+
+
+def _shares(
+    links: Links, values: NDArray[np.float32], by_node: bool, scratch: Scratch
+) -> NDArray[np.uint32]:
+    from cocite.kernels.weighted_walk import share
+
+    found: NDArray[np.uint32] = scratch.zeros(links.edges, np.uint32)
+    for low, high in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
+        share(links.offsets[low : high + 1], links.neighbours, values, by_node, found)
+        if scratch.on_disk:
+            links.forget()
+            forget(found, values)
+    return found

@@ -1,0 +1,277 @@
+"""Walks by weight: brute force, blocks, and the probabilities with which they choose and meet."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite.engine import FingerprintGraph, Step, Walker, inverse_degrees, step_weights
+from cocite.engine import weights as room
+from cocite.errors import UsageError
+from cocite.graph.links import Links, in_links, out_links
+from cocite.store import Scratch
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.oracles import walks
+from tests.oracles.bounds import bernstein
+from tests.oracles.graphs import Edges, in_neighbours, in_weights, weighted_graphs
+
+BY_WEIGHT = [Step.WEIGHTED, Step.CLOCK]
+
+
+def compressed(neighbours: list[list[int]], weights: list[list[float]] | None) -> Links:
+    offsets = np.cumsum([0, *map(len, neighbours)], dtype=np.uint64)
+    sources = np.array([u for row in neighbours for u in row], np.uint32)
+    if weights is None:
+        return Links(offsets, sources)
+    return Links(offsets, sources, np.array([w for row in weights for w in row], np.float32))
+
+
+def assert_sample(found: FingerprintGraph, walked: list[list[int]]) -> None:
+    parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
+    assert [None if p == 2**32 - 1 else int(p) for p in found.parent] == parents
+    assert found.label.tolist() == labels
+
+
+@settings(max_examples=150)
+@given(weighted_graphs(), st.sampled_from(BY_WEIGHT), st.integers(0, 2**64 - 1), st.data())
+def test_a_sample_is_that_of_brute_force(
+    graph: tuple[int, Edges, list[float]], step: Step, seed: int, data: st.DataObject
+) -> None:
+    """Weights of the links, of the nodes, and both."""
+    n, edges, given_weights = graph
+    neighbours, by_link = in_neighbours(n, edges), in_weights(n, edges, given_weights)
+    powers = data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
+    by_node = 2.0 ** np.array(powers)
+    for of_links, of_nodes in ((True, False), (False, True), (True, True)):
+        links = compressed(neighbours, by_link if of_links else None)
+        prepared = step_weights(
+            links, step, node_weights=by_node.astype(np.float32) if of_nodes else None
+        )
+        found = Walker(links, step, 6, seed, weights=prepared)(4)
+        weights = [
+            [(w if of_links else 1) * (float(by_node[u]) if of_nodes else 1) for u, w in row]
+            for row in (list(zip(*r, strict=True)) for r in zip(neighbours, by_link, strict=True))
+        ]
+        assert_sample(found, walks.paths(neighbours, step.value, seed, 4, 6, weights))
+
+
+@pytest.fixture(scope="module")
+def web() -> tuple[list[list[int]], list[list[float]]]:
+    """500 nodes, in-degrees from 0 to 300, weights over six orders of magnitude."""
+    rng = np.random.default_rng(11)
+    sizes = np.minimum(rng.zipf(1.5, 500) - 1, 300)
+    neighbours = [sorted(rng.choice(500, size, replace=False).tolist()) for size in sizes]
+    weights = [
+        np.exp(rng.normal(0, 3, len(row))).astype(np.float32).astype(float).tolist()
+        for row in neighbours
+    ]
+    return neighbours, weights
+
+
+@pytest.mark.parametrize("step", BY_WEIGHT)
+def test_hubs_and_more_tokens_than_a_batch_are_as_by_brute_force(
+    web: tuple[list[list[int]], list[list[float]]], step: Step
+) -> None:
+    neighbours, weights = web
+    assert max(map(len, neighbours)) > 200
+    found = Walker(compressed(neighbours, weights), step, 4, 7)(1)
+    assert_sample(found, walks.paths(neighbours, step.value, 7, 1, 4, weights))
+
+
+@pytest.mark.parametrize("step", BY_WEIGHT)
+@pytest.mark.parametrize("blocks", [2, 7, 64])
+def test_blocks_and_scratch_do_not_change_a_sample(
+    web: tuple[list[list[int]], list[list[float]]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: Step,
+    blocks: int,
+) -> None:
+    links = compressed(*web)
+    whole = Walker(links, step, 8, 3)(2)
+    wanted = whole.parent.copy(), whole.label.copy()
+    monkeypatch.setattr(room, "_PIECE", 1000)
+    prepared = step_weights(links, step, scratch=Scratch(tmp_path))
+    cuts = sorted(set(np.linspace(0, links.nodes, blocks + 1)[1:-1].astype(int).tolist()))
+    found = Walker(links, step, 8, 3, cuts, weights=prepared)(2)
+    assert (found.parent == wanted[0]).all()
+    assert (found.label == wanted[1]).all()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", BY_WEIGHT)
+def test_a_scale_of_all_weights_changes_nothing(
+    web: tuple[list[list[int]], list[list[float]]], step: Step
+) -> None:
+    neighbours, weights = web
+    scaled = [[w * 2.0**20 for w in row] for row in weights]
+    first = Walker(compressed(neighbours, weights), step, 5, 0)(0).parent.copy()
+    assert (Walker(compressed(neighbours, scaled), step, 5, 0)(0).parent == first).all()
+
+
+SAMPLES = 20_000
+PAIRS = [
+    ([1.0, 1.0, 1.0, 0.0], [0.0, 1.0, 1.0, 1.0]),
+    ([5.0, 1.0, 0.5, 0.0], [1.0, 1.0, 0.0, 7.0]),
+    ([1e-6, 1.0, 1e6, 2.0], [1.0, 1.0, 1.0, 1.0]),
+    ([0.25, 8.0, 0.0, 0.0], [0.0, 0.0, 3.0, 1.0]),
+    ([3.0, 1.0, 2.0, 9.0], [6.0, 2.0, 4.0, 18.0]),
+]
+
+
+def chosen(step: Step, x: list[float], y: list[float]) -> np.ndarray:
+    """Where the walks of two nodes with in-links of these weights step to, in SAMPLES samples.
+
+    Nodes 0 to 3 are the in-neighbours, 4 and 5 the two, and each in-neighbour i has a witness,
+    6 + i, with no other in-link: who meets it first stepped to i.
+    """
+    rows = [[i for i in range(4) if w[i]] for w in (x, y)]
+    neighbours: list[list[int]] = [[]] * 4 + rows + [[i] for i in range(4)]
+    weights: list[list[float]] = [[]] * 4 + [[w for w in row if w] for row in (x, y)] + [[1.0]] * 4
+    walker = Walker(compressed(neighbours, weights), step, 1, 99)
+    found = np.empty((SAMPLES, 2), np.int64)
+    for sample in range(SAMPLES):
+        parent = walker(sample).parent
+        for which in (0, 1):
+            # The smallest node of a group is its parent: 4, 5 or the witness.
+            met = [6 + i for i in range(4) if parent[6 + i] == 4 + which]
+            same = which == 1 and parent[5] == 4
+            found[sample, which] = found[sample, 0] if same else met[0] - 6
+    return found
+
+
+@pytest.mark.parametrize("step", BY_WEIGHT)
+@pytest.mark.parametrize(("x", "y"), PAIRS)
+def test_choices_have_the_weights_for_probabilities_and_meetings_theirs(
+    step: Step, x: list[float], y: list[float]
+) -> None:
+    """Independent draws meet with the sum of products; shared clocks with the probability Jaccard
+    coefficient. The tolerance is Bernstein's for indicators, all comparisons of the test together.
+    """
+    found = chosen(step, x, y)
+    p, q = (np.array(w) / sum(w) for w in (x, y))
+    comparisons = 9 * len(PAIRS) * len(BY_WEIGHT)
+    for which, wanted in ((0, p), (1, q)):
+        shares = np.bincount(found[:, which], minlength=4) / SAMPLES
+        assert (np.abs(shares - wanted) <= bernstein(wanted, SAMPLES, 1.0, comparisons)).all()
+    meet = float((found[:, 0] == found[:, 1]).mean())
+    truth = float(p @ q)
+    if step is Step.CLOCK:
+        truth = exact.probability_jaccard(np.array(x), np.array(y))
+    assert abs(meet - truth) <= bernstein(truth, SAMPLES, 1.0, comparisons)
+
+
+def test_the_probability_jaccard_of_equal_weights_is_the_jaccard_coefficient() -> None:
+    x, y = np.array([1.0, 1, 1, 0, 0]), np.array([0.0, 1, 1, 1, 1])
+    assert exact.probability_jaccard(x, y) == pytest.approx(2 / 5)
+    assert exact.probability_jaccard(3 * x, y) == pytest.approx(2 / 5)
+    assert exact.probability_jaccard(x, 7 * x) == pytest.approx(1)
+    assert exact.probability_jaccard(np.array([2.0, 1]), np.array([1.0, 0])) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("step", BY_WEIGHT)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_measures_on_weighted_links_are_estimated(
+    make_graph: MakeGraph, step: Step, seed: int
+) -> None:
+    """E[decay**tau] is SimRank's iteration on the weighted matrix, or that of the clocks."""
+    rng = np.random.default_rng(seed)
+    n, samples, decay, length = 12, 4000, 0.6, 6
+    edges = sorted({(int(a), int(b)) for a, b in rng.integers(0, n, (50, 2)) if a != b})
+    weights = np.exp(rng.normal(0, 1.5, len(edges))).astype(np.float32).astype(float)
+    graph = make_graph(
+        [(a, b, w) for (a, b), w in zip(edges, weights, strict=True)], range(n), weight_column=3
+    )
+    walker = Walker(in_links(graph, weighted=True), step, length, seed)
+    sums = np.zeros((n, n))
+    for sample in range(samples):
+        found = walker(sample)
+        parents = [None if p == 2**32 - 1 else int(p) for p in found.parent]
+        for u in range(n):
+            for v in range(u):
+                tau = walks.tau_in_fingerprint_graph(parents, found.label.tolist(), u, v)
+                sums[u, v] += decay**tau if tau != walks.NEVER else 0.0
+    matrix = exact.dense(n, edges)
+    for (a, b), w in zip(edges, weights, strict=True):
+        matrix[b, a] = w
+    solve = exact.simrank if step is Step.WEIGHTED else exact.psimrank_by_clocks
+    truth = np.tril(solve(matrix, decay, length), -1)
+    assert (np.abs(sums / samples - truth) <= bernstein(truth, samples, decay, n * n)).all()
+
+
+def test_a_link_from_a_page_that_links_everywhere_tells_less(make_graph: MakeGraph) -> None:
+    """a and b share a hub and a page of their own kind; by 1 / out-degree it decides."""
+    edges = [("hub", f"x{i}") for i in range(98)] + [("hub", "a"), ("hub", "b")]
+    graph = make_graph([*edges, ("kin", "a"), ("kin", "b")])
+    links = in_links(graph)
+    telling = inverse_degrees(graph.out_degrees)
+    names = {name: graph.names.id(name) for name in ("hub", "kin")}
+    assert telling[names["hub"]] == np.float32(0.01)
+    assert telling[names["kin"]] == np.float32(0.5)
+    prepared = step_weights(links, Step.CLOCK, node_weights=telling)
+    assert prepared.values is telling  # nothing as long as the links is made
+    x0, a = graph.names.id("x0"), graph.names.id("a")
+    walker = Walker(links, Step.CLOCK, 1, 5, weights=prepared)
+    to_hub = 0
+    for sample in range(5000):
+        parent = walker(sample).parent
+        assert parent[graph.names.id("b")] == a  # equal weights at both: they always meet
+        to_hub += int(parent[x0]) == a
+    truth = 0.01 / 0.51
+    assert abs(to_hub / 5000 - truth) <= bernstein(truth, 5000, 1.0, 1)
+
+
+def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
+    edges = [(0, 1, 2.0), (0, 2, 0.5), (3, 1, 4.0), (3, 2, 1.0), (1, 3, 8.0)]
+    links = out_links(make_graph(edges, weight_column="3"), weighted=True)
+    neighbours = [[1, 2], [3], [], [1, 2]]
+    weights = [[2.0, 0.5], [8.0], [], [4.0, 1.0]]
+    for step in BY_WEIGHT:
+        for sample in range(20):
+            found = Walker(links, step, 3, 0)(sample)
+            assert_sample(found, walks.paths(neighbours, step.value, 0, sample, 3, weights))
+
+
+def test_shares_are_running_and_the_lightest_link_of_many_is_kept() -> None:
+    links = compressed([[1, 2, 3], [], [0, 1], [2]], [[1.0, 1.0, 2.0], [], [1e-9, 1e9], [5.0]])
+    shares = step_weights(links, Step.WEIGHTED).values.tolist()
+    assert shares[:3] == [2**30, 2**31, 2**32 - 1]
+    assert shares[3] == 0  # 1e-18 of all: less than a share can be
+    assert all(a <= b for a, b in pairwise(shares[:3]))
+
+
+@pytest.mark.parametrize(
+    ("node_weights", "message"),
+    [
+        (None, "the clock step needs weights and the links have none. Store the graph with its"),
+        (np.ones(3, np.float32), "float32, positive and finite, one for each of 2 nodes"),
+        (np.ones(2), "float32, positive and finite"),
+        (np.array([1, 0], np.float32), "float32, positive and finite"),
+        (np.array([1, np.nan], np.float32), "float32, positive and finite"),
+        (np.array([1, np.inf], np.float32), "float32, positive and finite"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(node_weights: np.ndarray | None, message: str) -> None:
+    links = compressed([[1], [0]], None)
+    with pytest.raises(UsageError, match=message):
+        step_weights(links, Step.CLOCK, node_weights=node_weights)
+
+
+@pytest.mark.parametrize("step", [Step.UNIFORM, Step.CLOCK])
+def test_weights_made_for_one_step_are_not_taken_for_another(step: Step) -> None:
+    links = compressed([[1], [0]], [[2.0], [1.0]])
+    prepared = step_weights(links, Step.WEIGHTED)
+    with pytest.raises(UsageError, match=f"for the weighted step; the walk takes the {step.value}"):
+        Walker(links, step, 5, 0, weights=prepared)
+
+
+def test_products_that_float32_does_not_hold_are_refused() -> None:
+    links = compressed([[1], [0]], [[1e25], [1.0]])
+    with pytest.raises(UsageError, match="multiply to what float32 does not hold"):
+        step_weights(links, Step.CLOCK, node_weights=np.array([1, 1e25], np.float32))

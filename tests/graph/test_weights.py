@@ -1,0 +1,310 @@
+"""Weights: read, added, stored beside their links; and rows that have none named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import Damaged, InputError, MalformedRow, UsageError
+from cocite.graph import tables
+from cocite.graph.links import in_links, out_links
+from cocite.kernels import text as kernel
+from tests.conftest import MakeGraph
+from tests.graph.plain import nothing_left, read
+from tests.kernels.test_text import normalise
+from tests.oracles.graphs import WEIGHTS
+
+WEIGHTED: dict[str, Any] = {"weight_column": 3}
+Rows = list[tuple[int, int, float]]
+
+
+def weights(graph: Graph) -> dict[tuple[str, str], float]:
+    """The weight of every link, by names."""
+    assert graph.in_weights is not None
+    assert graph.in_weights.dtype == np.float32
+    names = list(graph.names)
+    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
+    ends = zip(graph.in_sources.tolist(), targets.tolist(), strict=True)
+    return {
+        (names[a], names[b]): w for (a, b), w in zip(ends, graph.in_weights.tolist(), strict=True)
+    }
+
+
+def added(rows: Rows, undirected: bool, loops: bool) -> dict[tuple[str, str], float]:
+    """The plain twin: sums in ascending order of weight, in float64, rounded once."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for a, b, w in rows:
+        for end in {(a, b), (b, a)} if undirected else {(a, b)}:
+            if loops or a != b:
+                found.setdefault((str(end[0]), str(end[1])), []).append(w)
+    sums = {}
+    for ends, values in found.items():
+        total = 0.0
+        for value in sorted(values):
+            total += value
+        sums[ends] = float(np.float32(total))
+    return sums
+
+
+NODE = st.integers(0, 5)
+
+
+@settings(max_examples=30)
+@given(
+    rows=st.lists(st.tuples(NODE, NODE, WEIGHTS), min_size=1, max_size=30),
+    undirected=st.booleans(),
+    loops=st.booleans(),
+    piece=st.sampled_from([1, 2, 5, 1 << 21]),
+    text=st.booleans(),
+)
+def test_stored_weights_are_their_plain_twin(
+    tmp_path: Path, rows: Rows, undirected: bool, loops: bool, piece: int, text: bool
+) -> None:
+    prefix = "x" if text else ""
+    content = "".join(f"{prefix}{a}\t{prefix}{b}\t{w!r}\n" for a, b, w in rows)
+    options: dict[str, Any] = {"delimiter": "tab", "header": "no", "keep_self_loops": loops}
+    options |= {"undirected": undirected}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_PIECE", piece)
+        graph = read(tmp_path, content, **options, **WEIGHTED)
+    wanted = {(prefix + a, prefix + b): w for (a, b), w in added(rows, undirected, loops).items()}
+    assert weights(graph) == wanted
+    graph.check()
+    counts = graph.info().duplicates, graph.info().self_loops
+    sources = graph.in_sources.tolist()
+    info = graph.info()
+    if wanted:
+        assert (info.smallest_weight, info.largest_weight) == (
+            min(wanted.values()),
+            max(wanted.values()),
+        )
+    assert info.total_weight == pytest.approx(sum(wanted.values()))
+    plain = read(tmp_path, content, columns=(1, 2), **options)
+    assert plain.in_weights is None
+    assert plain.in_sources.tolist() == sources
+    assert (plain.info().duplicates, plain.info().self_loops) == counts
+
+
+def test_the_sum_of_duplicates_does_not_depend_on_their_order(tmp_path: Path) -> None:
+    """In float64 the ones count from the smallest on, and are lost the other way round: the sum
+    lies just above half-way between two float32, or on it.
+    """
+    rows = ["a\tb\t1", f"a\tb\t{2**53 + 2**29}", "a\tb\t1"]
+    found: list[float] = []
+    for order in ([0, 1, 2], [1, 0, 2], [0, 2, 1]):
+        for threads in (1, 2):
+            content = "\n".join(rows[i] for i in order)
+            found += weights(read(tmp_path, content, threads=threads, **WEIGHTED)).values()
+    assert found == [2.0**53 + 2**30] * 6
+
+
+def test_weights_are_part_of_what_a_graph_is(tmp_path: Path) -> None:
+    one = read(tmp_path, "a\tb\t1\n", **WEIGHTED).digest
+    two = read(tmp_path, "a\tb\t2\n", **WEIGHTED).digest
+    none = read(tmp_path, "a\tb\t2\n").digest
+    assert len({one, two, none}) == 3
+    assert read(tmp_path, "a\tb\n").digest == none
+
+
+@pytest.mark.parametrize(
+    ("content", "file", "options"),
+    [
+        ("source,target,weight\na,b,2.5\n", "l.csv", {"weight_column": "weight"}),
+        ("source,target,weight\na,b,2.5\n", "l.csv", {"weight_column": 3}),
+        ("w,from,to\n2.5,a,b\n", "l.csv", {"columns": "from,to", "weight_column": "W"}),
+        ("w,from,to\n2.5,a,b\n", "l.csv", {"columns": (2, 3), "weight_column": "w"}),
+        ("2.5 a b\n", "l.txt", {"columns": (2, 3), "weight_column": 1}),
+        ('a,b,"2.5"\n', "l.csv", {"weight_column": 3}),
+        ("a\tx\tb\t+25e-1\n", "l.tsv", {"columns": (1, 3), "weight_column": 4}),
+    ],
+)
+def test_the_column_is_chosen_by_title_or_number(
+    tmp_path: Path, content: str, file: str, options: dict[str, Any]
+) -> None:
+    assert weights(read(tmp_path, content, file, **options)) == {("a", "b"): 2.5}
+
+
+def test_what_was_decided_is_reported(tmp_path: Path) -> None:
+    graph = read(tmp_path, "from\tto\tweight\n1\t2\t3\n", **WEIGHTED)
+    (source,) = graph.store.facts["sources"]
+    assert source["read_as"] == (
+        "links.tsv: tab-separated, a header, 3 columns of which 1 and 2 are the link and 3 its "
+        "weight"
+    )
+
+
+BAD = [
+    "0",
+    "0.0e5",
+    "-1",
+    "nan",
+    "inf",
+    "-inf",
+    "x",
+    "",
+    "1,5",
+    "1e30",
+    "9e-31",
+    "1_0",
+    "0x1",
+    "1e",
+]
+
+
+@pytest.mark.parametrize("weight", BAD)
+def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -> None:
+    content = f"a\tb\t1\nc\td\t{weight}\n"
+    options: dict[str, Any] = {"delimiter": "tab", "header": "no"} | WEIGHTED
+    with pytest.raises(MalformedRow) as caught:
+        read(tmp_path, content, **options)
+    row, file = f"c\td\t{weight}", tmp_path / "links.tsv"
+    assert str(caught.value).startswith(
+        f"{file}:2: a weight that is no number from 1e-30 to below 1e30: {row!r}. Mend the row"
+    )
+    assert nothing_left(tmp_path)
+    graph = read(tmp_path, content, skip_bad_rows=True, **options)
+    (source,) = graph.store.facts["sources"]
+    assert weights(graph) == {("a", "b"): 1.0}
+    assert source["bad_rows"] == {"weight": 1}
+
+
+def test_a_row_without_its_weight_has_too_few_columns(tmp_path: Path) -> None:
+    with pytest.raises(MalformedRow, match=r"links\.tsv:2: not 3 tab-separated columns"):
+        read(tmp_path, "a\tb\t1\nc\td\n", **WEIGHTED)
+
+
+NUMBER = st.one_of(
+    st.text("0123456789.eE+-", max_size=9),
+    st.from_regex(r"[+]?[0-9]{0,4}\.?[0-9]{0,3}([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    st.floats(1e-40, 1e40).map(repr),
+)
+
+
+@settings(max_examples=500)
+@given(NUMBER)
+def test_what_counts_as_a_weight_is_what_float_reads_in_range(text: str) -> None:
+    """Python's ``float`` reads the same numbers; the ends of the range are decimal, not binary."""
+    _, bad, _ = normalise(f"a\tb\t{text}\n".encode(), expected=3, weight=2)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    fine = 1e-30 <= value < 1e30 and not text.startswith("-")
+    assert bad[:, 3].tolist() == ([] if fine else [kernel.NO_WEIGHT])
+
+
+def parquet(tmp_path: Path, query: str, **options: Any) -> Graph:
+    path = tmp_path / "links.parquet"
+    duckdb.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+    return read(tmp_path, path.read_bytes(), "links.parquet", **options)
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "FLOAT", "DECIMAL(5, 1)", "HUGEINT"])
+def test_parquet_weights_are_numbers_of_any_kind(tmp_path: Path, kind: str) -> None:
+    graph = parquet(tmp_path, f"SELECT 'a' AS a, 'b' AS b, 4::{kind} AS w", weight_column="w")
+    assert weights(graph) == {("a", "b"): 4.0}
+    (source,) = graph.store.facts["sources"]
+    assert source["read_as"] == "links.parquet: Parquet, columns 'a' and 'b' with the weight in 'w'"
+
+
+@pytest.mark.parametrize("bad", ["0", "-1", "'nan'", "'inf'", "NULL", "1e30", "1e-31"])
+def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
+    query = f"SELECT unnest([1, 2]) AS a, 3 AS b, unnest([1.5::DOUBLE, {bad}::DOUBLE]) AS w"
+    with pytest.raises(MalformedRow, match=r"links\.parquet:2: .* or a weight that is no number"):
+        parquet(tmp_path, query, **WEIGHTED)
+    assert weights(parquet(tmp_path, query, skip_bad_rows=True, **WEIGHTED)) == {("1", "3"): 1.5}
+
+
+def test_columns_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the weight's column '2' is one of the link's, which are"):
+        read(tmp_path, "a\tb\t1\n", weight_column=2)
+    with pytest.raises(UsageError, match="columns 1,2,1 names one column twice"):
+        read(tmp_path, "a\tb\t1\n", columns="1,2", weight_column=1)
+    with pytest.raises(UsageError, match="has 3 columns; --weight-column asks for 4"):
+        read(tmp_path, "a\tb\t1\n", weight_column=4)
+    with pytest.raises(UsageError, match="has no column 'w'; its first row is 'a', 'b'"):
+        read(tmp_path, "a\tb\n", weight_column="w")
+    with pytest.raises(UsageError, match="weight_column is empty"):
+        read(tmp_path, "a\tb\n", weight_column=" ")
+    with pytest.raises(UsageError, match="columns w are titles, but header is no"):
+        read(tmp_path, "a\tb\n", weight_column="w", header="no")
+    with pytest.raises(UsageError, match="the weight's column 'b' is one of the link's"):
+        parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="b")
+    with pytest.raises(UsageError, match="has no column 'x'; it has 'a', 'b'"):
+        parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="x")
+    with pytest.raises(InputError, match="column 'w' is VARCHAR; weights are numbers"):
+        parquet(tmp_path, "SELECT 1 AS a, 2 AS b, '3' AS w", weight_column="w")
+    assert nothing_left(tmp_path)
+
+
+def test_text_and_parquet_and_nodes_go_together(tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("a,b,0.5\nb,c,1\n")
+    (tmp_path / "nodes.txt").write_text("d\n")
+    duckdb.execute(
+        f"COPY (SELECT 'a' AS a, 'b' AS b, 2 AS w) TO '{tmp_path / 'x.parquet'}' (FORMAT parquet)"
+    )
+    inputs = [tmp_path / "more.csv", tmp_path / "x.parquet"]
+    graph = cocite.ingest(inputs, tmp_path / "g", nodes=tmp_path / "nodes.txt", **WEIGHTED)
+    assert weights(graph) == {("a", "b"): 2.5, ("b", "c"): 1.0}
+    assert list(graph.names) == ["a", "b", "c", "d"]
+
+
+def test_out_links_carry_their_weights(make_graph: MakeGraph) -> None:
+    graph = make_graph([(0, 1, 2), (2, 1, 3), (2, 0, 4)], **WEIGHTED)
+    turned = out_links(graph, weighted=True)
+    assert turned.neighbours.tolist() == [1, 0, 1]
+    assert turned.weights is not None
+    assert turned.weights.tolist() == [2, 4, 3]
+    assert out_links(graph).weights is None
+    assert in_links(graph).weights is None
+    assert in_links(graph, weighted=True).weights is graph.in_weights
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_weights_that_are_not_positive_are_damage(make_graph: MakeGraph, value: float) -> None:
+    graph = make_graph([(0, 1, 2), (1, 0, 3)], **WEIGHTED)
+    np.array([2.0, value], np.float32).tofile(graph.path / "in_weights")
+    with pytest.raises(Damaged, match="some of its weights are not positive"):
+        Graph.open(graph.path).check()
+
+
+def test_weights_of_another_length_are_damage(make_graph: MakeGraph) -> None:
+    """A manifest that is whole, but says so."""
+    graph = make_graph([(0, 1, 2), (1, 0, 3)], **WEIGHTED)
+    store = graph.store
+    entry = store.manifest.files["in_weights"]
+    store.manifest.files["in_weights"] = type(entry)(entry.dtype, (1,), entry.xxh3_128)
+    with pytest.raises(Damaged, match="its manifest and its arrays disagree"):
+        Graph(store)
+
+
+def test_the_command_line_reads_shows_and_verifies_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("links.tsv").write_text("a\tb\t0.5\na\tb\t1\nb\tc\t1200\n")
+    assert main(["ingest", "links.tsv", "-o", "g", "--weight-column", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert "3 columns of which 1 and 2 are the link and 3 its weight" in err
+    assert "weights            1.5 to 1200, 1,201.5 in all" in out.splitlines()
+    assert main(["info", "g", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["smallest_weight"], found["largest_weight"]) == (1.5, 1200)
+    assert found["total_weight"] == 1201.5
+    assert main(["verify", "g"]) == 0
+    assert "all whole" in capsys.readouterr().out
+    content = bytearray((tmp_path / "g" / "in_weights").read_bytes())
+    content[0] ^= 1
+    (tmp_path / "g" / "in_weights").write_bytes(content)
+    assert main(["verify", "g"]) == 1
+    assert "in_weights" in capsys.readouterr().err
