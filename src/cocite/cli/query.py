@@ -8,14 +8,9 @@ import click
 
 from cocite.cli.options import format_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table
-from cocite.cli.settings import ask_options
+from cocite.cli.settings import ask_options, given
 
 __all__ = ["related", "similarity"]
-
-
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    """What was given on the command line; the rest is the measure's to choose."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 @click.command()
@@ -36,15 +31,15 @@ def related(index: str, node: str, k: int, min_score: float, form: str, **settin
     from cocite.query import open_index
 
     asked = open_index(index)
-    given = _given(settings)
-    hits = asked.related(node, k, min_score=min_score, **given)
+    chosen = given(settings)
+    hits = asked.related(node, k, min_score=min_score, **chosen)
     if form == "json":
         print_json(
             {
                 "node": node,
                 "measure": asked.measure,
                 "direction": asked.direction,
-                "settings": asked.settings | asked.stored.measure.ask_settings(given),
+                "settings": asked.settings | asked.stored.measure.ask_settings(chosen),
                 "hits": [hit._asdict() for hit in hits],
             }
         )
@@ -75,7 +70,7 @@ def similarity(index: str, a: str, b: str, form: str, **settings: Any) -> None:
     """
     from cocite.query import open_index
 
-    found = open_index(index).similarity(a, b, **_given(settings))
+    found = open_index(index).similarity(a, b, **given(settings))
     if form == "csv":
         print_csv(["a", "b", "score", "stderr"], [(a, b, *found)])
         return

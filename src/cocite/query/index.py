@@ -22,14 +22,24 @@ __all__ = ["DEFAULT_K", "Index", "build", "open_index"]
 
 DEFAULT_K = 20
 
-_READERS = {"trees": ("cocite.query.trees", "TreeReader")}
-"""Layout -> where its reader is; imported when an index of that layout is first asked."""
+_READERS = {
+    ("trees", "*"): ("cocite.query.trees", "TreeReader"),
+    ("links", "cocitation"): ("cocite.query.common", "CommonReader"),
+    ("links", "coupling"): ("cocite.query.common", "CommonReader"),
+    ("links", "ppr"): ("cocite.query.push", "PushReader"),
+}
+"""(layout, measure or ``*`` for all of them) -> where the reader is, imported when first asked."""
 
 
 def _reader(part: StoredPart) -> Reader:
-    if part.layout not in _READERS:
-        raise Damaged(f"{part.store.path}: the manifest names an unknown layout {part.layout!r}")
-    module, name = _READERS[part.layout]
+    kinds = (part.layout, part.measure.name), (part.layout, "*")
+    kind = next((kind for kind in kinds if kind in _READERS), None)
+    if kind is None:
+        raise Damaged(
+            f"{part.store.path}: the manifest names a layout {part.layout!r} that "
+            f"{part.measure.name} does not have"
+        )
+    module, name = _READERS[kind]
     found: Reader = getattr(import_module(module), name)(part)
     return found
 
@@ -184,7 +194,7 @@ def build(
     output: str | os.PathLike[str],
     *,
     measure: str = "psimrank",
-    direction: str = "in",
+    direction: str | None = None,
     layout: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -204,10 +214,11 @@ def build(
     output
         The directory to make. A build that was interrupted is resumed.
     measure
-        Such as ``"psimrank"`` or ``"simrank"``; ``cocite measures`` lists them all.
+        Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
     direction
         Which links the measure looks at: ``in`` (two pages are similar if similar pages link to
-        them), ``out`` (if they link to similar pages), or ``both``, the mean of the two scores.
+        them), ``out`` (the same on the graph turned round: if they link to similar pages), or
+        ``both``, the mean of the two scores. By default ``in``, for ``ppr`` ``out``.
     layout
         How the index is laid out on disk, for measures that have a choice.
     settings
