@@ -132,14 +132,15 @@ def test_files_that_point_outside_of_themselves_are_an_error(
 ) -> None:
     """Sizes are checked at opening, content is not: no query may read beyond it all the same."""
     index = cocite.build(graph, tmp_path / "x", measure=measure, direction="in")
-    nodes = list(index.nodes)
+    nodes = list(index.nodes)[::6]
     for name in ("in_offsets", "in_neighbours", "out_offsets", "out_neighbours"):
         path = tmp_path / "x" / f"in.{name}"
         whole = path.read_bytes()
         width = np.uint64 if "offsets" in name else np.uint32
         for value in (0, 301, 2**31 - 1, 2**32 - 1, 2**63, 2**64 - 1):
             broken = np.frombuffer(whole, width).copy()
-            broken[1::3] = value % 2 ** (8 * broken.itemsize)
+            bad = value % 2 ** (8 * broken.itemsize)
+            broken[1::3] = bad
             path.write_bytes(broken.tobytes())
             again = cocite.open(tmp_path / "x")
             messages = set()
@@ -152,6 +153,6 @@ def test_files_that_point_outside_of_themselves_are_an_error(
                     except Damaged as error:
                         messages.add(str(error))
             unread = measure == "ppr" and name.startswith("out")
-            assert unread or value == 0 or any("see: cocite verify" in text for text in messages)
+            assert unread or bad == 0 or any("see: cocite verify" in text for text in messages)
         path.write_bytes(whole)
     assert cocite.open(tmp_path / "x").related(nodes[0]) == index.related(nodes[0])
