@@ -101,6 +101,42 @@ def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(out) == {"a": "one", "b": "two"} | found._asdict()
 
 
+def test_settings_that_share_their_name_with_an_option_are_told_apart(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--form`` is the measure's, ``--format`` is how to print."""
+    cocite.build(index.parent / "g", tmp_path / "i", measure="cocitation")
+    arguments = ("related", tmp_path / "i", "one", "--form", "count", "--idf", "--format", "json")
+    code, out, _ = ask(capsys, *arguments)
+    found = json.loads(out)
+    assert (code, found["settings"]) == (0, {"form": "count", "idf": True})
+    hits = cocite.open(tmp_path / "i").related("one", form="count", idf=True)
+    assert found["hits"] == [hit._asdict() for hit in hits] != []
+
+
+@pytest.mark.parametrize(
+    ("measure", "direction", "shown"),
+    [
+        ("cocitation", None, "cocitation, in-links"),
+        ("coupling", None, "coupling, out-links"),
+        ("coupling", "out", "coupling, in-links"),
+        ("ppr", None, "ppr, out-links"),
+    ],
+)
+def test_an_index_says_which_links_it_looks_at(
+    index: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    measure: str,
+    direction: str | None,
+    shown: str,
+) -> None:
+    given = ("--direction", direction) if direction else ()
+    arguments = ("index", index.parent / "g", "-o", tmp_path / "i", "--measure", measure, *given)
+    assert shown in ask(capsys, *arguments)[1]
+    assert shown in ask(capsys, "info", tmp_path / "i")[1]
+
+
 def test_what_does_not_exist_is_null_in_json(
     index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

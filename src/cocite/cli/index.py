@@ -7,7 +7,7 @@ import click
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table, say
 from cocite.cli.progress import Stages
-from cocite.cli.settings import build_options
+from cocite.cli.settings import build_options, given
 from cocite.measures import MEASURES
 from cocite.memory import format_size
 
@@ -27,10 +27,10 @@ __all__ = ["index", "measures"]
 @click.option(
     "--direction",
     metavar="[in|out|both]",
-    default="in",
-    show_default=True,
     help="Pages are similar if similar pages link to them (in), if they link to similar pages "
-    "(out), or the mean of both.",
+    "(out: the measure of the graph turned round), or the mean of both.  [default: in"
+    + "".join(f", {m.name} {m.direction}" for m in MEASURES.values() if m.direction != "in")
+    + "]",
 )
 @click.option(
     "--layout",
@@ -60,7 +60,7 @@ def index(
     graph: str,
     output: str,
     measure: str,
-    direction: str,
+    direction: str | None,
     layout: str | None,
     form: str,
     memory: int | None,
@@ -81,8 +81,7 @@ def index(
     from cocite.index.build import IndexBuild, format_time
     from cocite.index.plan import DIRECTIONS, BuildOptions
 
-    given = {name: value for name, value in settings.items() if value is not None}
-    options = BuildOptions.checked(measure, direction, layout, given)
+    options = BuildOptions.checked(measure, direction, layout, given(settings))
     stored = Graph.open(graph)
     with IndexBuild(
         stored,
@@ -100,13 +99,13 @@ def index(
         with Stages({stage: work.unit}) as stages:
             report = work.run(lambda done, total: stages(stage, done, total))
         unit, units = work.unit, work.units
-    facts: dict[str, object] = {"index": output, "measure": measure, "direction": direction}
+    facts: dict[str, object] = {"index": output, "measure": measure, "direction": options.direction}
     facts |= {"layout": options.parts[0].layout, **options.settings}
     facts |= {f"{unit}_made": report.units, "seconds": report.seconds, "bytes": report.bytes}
     chosen = "".join(f", {name} {value}" for name, value in options.settings.items())
     shown = {
         "index": output,
-        "measure": f"{measure}, {DIRECTIONS[direction]}" + chosen,
+        "measure": f"{measure}, {DIRECTIONS[options.measure.looks_at(options.direction)]}" + chosen,
         "made": f"{report.units:,} of {units:,} {unit} in {format_time(report.seconds)}",
     }
     if unit == "samples":
@@ -155,6 +154,7 @@ def _described(name: str) -> dict[str, object]:
         "measure": name,
         "summary": measure.summary,
         "layouts": list(measure.layouts),
+        "direction": measure.direction,
         "symmetric": measure.symmetric,
         "weighted": measure.weighted,
         "settings": {

@@ -70,6 +70,7 @@ def print_index(path: str, form: str) -> None:
 
     index = StoredIndex.open(path)
     part = index.parts[0]
+    links = DIRECTIONS[index.measure.looks_at(index.direction)]
     samples = int(index.settings.get("samples", 1))
     each = index.store.nbytes / (index.nodes * samples)
     print_facts(
@@ -88,7 +89,7 @@ def print_index(path: str, form: str) -> None:
         form,
         {
             "index": path,
-            "measure": f"{index.measure.name}, {DIRECTIONS[index.direction]}",
+            "measure": f"{index.measure.name}, {links}",
             "layout": part.layout,
             "nodes": f"{index.nodes:,}",
             **{name: f"{value}" for name, value in index.settings.items()},

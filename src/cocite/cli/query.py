@@ -9,15 +9,12 @@ import click
 
 from cocite.cli.options import format_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table
-from cocite.cli.settings import ask_options
+from cocite.cli.settings import ask_options, given
 
 __all__ = ["related", "similarity"]
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """What was given on the command line; the rest is the measure's to choose."""
-    return {name: value for name, value in options.items() if value is not None}
-
+_FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "other_sites")
 
 confidence_option = click.option(
     "--confidence",
@@ -83,13 +80,12 @@ def related(
     from cocite.query import Hit, open_index
 
     asked = open_index(index)
-    given = _given(options)
+    settings = given(options)
+    chosen = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
-        given["among"] = among.read_text(encoding="utf-8").splitlines()
+        chosen["among"] = among.read_text(encoding="utf-8").splitlines()
     level: dict[str, Any] = {"confidence": confidence, "bound": bound}
-    hits = asked.related(node, k, offset=offset, **level, **given)
-    names = {setting.name for setting in asked.stored.measure.ask}
-    settings = {name: value for name, value in given.items() if name in names}
+    hits = asked.related(node, k, offset=offset, **level, **chosen, **settings)
     certain = asked.certain(node, hits, **level, **settings)
     if form == "json":
         print_json(
@@ -107,7 +103,7 @@ def related(
         rows = [(i, *hit) for i, hit in enumerate(hits, offset + 1)]
         print_csv(["rank", *Hit._fields], rows)
     elif not hits:
-        floor = given["min_score"]
+        floor = chosen["min_score"]
         if floor > 0:
             print(f"no node scores {floor:g} or more with {node}")
         else:
@@ -140,14 +136,17 @@ def _certainty(certain: int, offset: int, hits: int, confidence: float) -> str:
 @bound_option
 @ask_options
 @format_option
-def similarity(index: str, a: str, b: str, form: str, **options: Any) -> None:
+def similarity(
+    index: str, a: str, b: str, form: str, confidence: float, bound: str, **options: Any
+) -> None:
     """Tell how similar the nodes A and B are, with the interval that holds the true score.
 
     Put -- before names that begin with -.
     """
     from cocite.query import Score, open_index
 
-    found = open_index(index).similarity(a, b, **_given(options))
+    level: dict[str, Any] = {"confidence": confidence, "bound": bound}
+    found = open_index(index).similarity(a, b, **level, **given(options))
     if form == "csv":
         print_csv(["a", "b", *Score._fields], [(a, b, *found)])
         return
@@ -159,6 +158,6 @@ def similarity(index: str, a: str, b: str, form: str, **options: Any) -> None:
             "b": b,
             "score": f"{found.score:.4f}",
             "error": f"{found.stderr:.4f}",
-            "interval": f"{found.low:.4f} to {found.high:.4f} ({options['confidence']:.0%})",
+            "interval": f"{found.low:.4f} to {found.high:.4f} ({confidence:.0%})",
         },
     )

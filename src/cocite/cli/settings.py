@@ -14,9 +14,20 @@ import click
 
 from cocite.measures import MEASURES, Measure, Setting
 
-__all__ = ["ask_options", "build_options"]
+__all__ = ["ask_options", "build_options", "given"]
 
 Command = Callable[..., Any]
+_SETTING = "setting_"
+"""What the commands' parameters begin with: a setting may be called what an option is called."""
+
+
+def given(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The settings that were given on the command line; the rest is the measure's to choose."""
+    return {
+        name.removeprefix(_SETTING): value
+        for name, value in parameters.items()
+        if name.startswith(_SETTING) and value is not None
+    }
 
 
 def build_options(command: Command) -> Command:
@@ -46,10 +57,10 @@ def _option(name: str, takers: list[tuple[str, Setting]]) -> Callable[[Command],
     if len(takers) < len(MEASURES):
         sentence += " For " + ", ".join(measure for measure, _ in takers) + "."
     if type(setting.default) is bool:
-        return click.option(flag, name, is_flag=True, default=None, help=sentence)
+        return click.option(flag, _SETTING + name, is_flag=True, default=None, help=sentence)
     kind: Any = click.Choice(setting.choices) if setting.choices else type(setting.default)
     defaults = {str(s.default): measure for measure, s in reversed(takers)}
     usual = str(setting.default)
     others = [f"{measure} {value}" for value, measure in defaults.items() if value != usual]
     help_text = f"{sentence}  [default: {', '.join([usual, *others])}]"
-    return click.option(flag, name, type=kind, default=None, help=help_text)
+    return click.option(flag, _SETTING + name, type=kind, default=None, help=help_text)

@@ -15,6 +15,7 @@ result does not depend on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +34,7 @@ __all__ = ["Links", "in_links", "out_links", "transpose"]
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,17 @@ def in_links(graph: Graph, *, weighted: bool = False) -> Links:
     return Links(graph.in_offsets, graph.in_sources, graph.in_weights if weighted else None)
 
 
-def out_links(graph: Graph, memory: str | int | None = None, *, weighted: bool = False) -> Links:
+def _silent(done: int, total: int) -> None:
+    """Tells nobody."""
+
+
+def out_links(
+    graph: Graph,
+    memory: str | int | None = None,
+    progress: Progress = _silent,
+    *,
+    weighted: bool = False,
+) -> Links:
     """What each node links to.
 
     Parameters
@@ -92,6 +104,8 @@ def out_links(graph: Graph, memory: str | int | None = None, *, weighted: bool =
         directory if it can be written to.
     weighted
         Bring the weights along, if the graph has any.
+    progress
+        Called with (done, total), in nodes whose links were read, times the passes there are.
 
     Raises
     ------
@@ -101,9 +115,8 @@ def out_links(graph: Graph, memory: str | int | None = None, *, weighted: bool =
     """
     graph.check()
     try:
-        return transpose(
-            in_links(graph, weighted=weighted), graph.out_degrees, budget(memory), graph.path
-        )
+        links = in_links(graph, weighted=weighted)
+        return transpose(links, graph.out_degrees, budget(memory), graph.path, progress)
     except _Miscounted:
         raise Damaged(
             f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "
@@ -115,9 +128,16 @@ class _Miscounted(Exception):
     """The degrees given are not those of the links."""
 
 
-def transpose(links: Links, degrees: NDArray[np.uint32], memory: int, folder: Path) -> Links:
+def transpose(
+    links: Links,
+    degrees: NDArray[np.uint32],
+    memory: int,
+    folder: Path,
+    progress: Progress = _silent,
+) -> Links:
     """The same links by their other end; ``degrees`` uint32[nodes] is how often each node is a
     neighbour. What ``memory`` bytes do not hold lies in a scratch file in ``folder``.
+    ``progress`` gets nodes whose links were read (done, total), over all passes.
     """
     nodes = links.nodes
     whole = links.nbytes + 8 * nodes
@@ -136,13 +156,16 @@ def transpose(links: Links, degrees: NDArray[np.uint32], memory: int, folder: Pa
     weights = None if links.weights is None else scratch.zeros(links.edges, np.float32)
     turned = Links(offsets, neighbours, weights)
     cuts = cut_blocks(turned, memory - resident) if scratch.on_disk else ()
-    for first, last in pairwise((0, *cuts, nodes)):
-        _fill(links, turned, first, last, scratch.on_disk)
+    for number, (first, last) in enumerate(pairwise((0, *cuts, nodes))):
+        for read in _fill(links, turned, first, last, scratch.on_disk):
+            progress(number * nodes + read, (len(cuts) + 1) * nodes)
     return turned
 
 
-def _fill(links: Links, turned: Links, first: int, last: int, give_back: bool) -> None:
-    """The rows of the nodes from ``first`` up to ``last``, by a pass over all ``links``."""
+def _fill(links: Links, turned: Links, first: int, last: int, give_back: bool) -> Iterator[int]:
+    """The rows of the nodes from ``first`` up to ``last``, by a pass over all ``links``; yields how
+    many nodes' links it has read.
+    """
     from cocite.kernels.links import turn
 
     cursors = turned.offsets[first:last].copy()
@@ -159,6 +182,7 @@ def _fill(links: Links, turned: Links, first: int, last: int, give_back: bool) -
         )
         if give_back:
             links.forget()
+        yield high
     if not np.array_equal(cursors, turned.offsets[first + 1 : last + 1]):
         raise _Miscounted
     if give_back:

@@ -64,12 +64,15 @@ class BuildOptions:
     def checked(
         cls,
         measure: str,
-        direction: str = "in",
+        direction: str | None = None,
         layout: str | None = None,
         settings: Mapping[str, object] | None = None,
     ) -> BuildOptions:
-        """Raises :class:`UsageError` for a value that is not allowed."""
+        """What is not given is the measure's to choose. Raises :class:`UsageError` for a value that
+        is not allowed.
+        """
         found = find_measure(measure)
+        direction = found.direction if direction is None else direction
         if direction not in DIRECTIONS:
             raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
         if layout is not None and layout not in found.layouts:

@@ -43,7 +43,7 @@ class WholeLayout(ABC):
         """
 
 
-_LAYOUTS: dict[str, tuple[str, str]] = {}
+_LAYOUTS: dict[str, tuple[str, str]] = {"links": ("cocite.index.links", "LinksLayout")}
 
 
 def whole_layout(name: str) -> type[WholeLayout]:

@@ -7,6 +7,7 @@ being equal, and its variance, and adds both to the query's totals with the part
     grains   += weight * rint(mean * 10**12)
     variance += weight**2 * (mean of squares - mean**2) / (samples - 1)       nan for one sample
 
+``settle_exact`` does so for parts that are not sampled: their scores are in grains already.
 ``top`` picks the best by grains, ties by ascending node, with a heap of k.
 
 Cost: O(nodes touched), and O(touched log k) at worst for the heap, near O(touched) mostly.
@@ -20,7 +21,7 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["GRAINS", "ONE", "estimate", "settle", "top"]
+__all__ = ["GRAINS", "ONE", "estimate", "settle", "settle_exact", "top"]
 
 ONE = float(1 << 48)
 """The fixed-point number that stands for 1; 65,535 samples of it fit 64 bits."""
@@ -74,6 +75,28 @@ def settle(
             have += 1
         totals[node, 0] += weight * grains
         totals[node, 1] += weight * weight * variance
+    return have
+
+
+@kernel
+def settle_exact(
+    values: Any, used: Any, count: Any, weight: Any, totals: Any, touched: Any, have: Any
+) -> Any:
+    """Add the scores of a part that have no variance to the totals, and set them back to 0.
+
+    ``values`` float64[nodes, 2] has them in grains in its first column, for the nodes
+    ``used[:count]``; the rest as for ``settle``. Returns the new ``have``.
+    """
+    for i in range(count):
+        node = used[i]
+        grains = values[node, 0]
+        values[node, 0] = values[node, 1] = 0.0
+        if grains == 0.0:
+            continue
+        if totals[node, 0] == 0.0 and totals[node, 1] == 0.0:
+            touched[have] = node
+            have += 1
+        totals[node, 0] += weight * grains
     return have
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from cocite.errors import UsageError
+from cocite.measures.cocitation import COCITATION
+from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Measure, Setting, Settings, Value
+from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.simrank import SIMRANK
 
 __all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"]
 
-MEASURES: dict[str, Measure] = {measure.name: measure for measure in (PSIMRANK, SIMRANK)}
+MEASURES: dict[str, Measure] = {
+    measure.name: measure for measure in (PSIMRANK, SIMRANK, COCITATION, COUPLING, PPR)
+}
 
 
 def find_measure(name: str) -> Measure:

@@ -97,7 +97,8 @@ class Measure:
     ``name`` as users type it, one line on what it is, the layouts that can hold it (the first one
     by default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u),
     whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
-    (``monotone``), and whether it follows the weights of links.
+    (``monotone``), whether it follows the weights of links, the ``direction`` it takes unless told
+    otherwise, and whether it is ``turned``: whether its direction ``in`` looks at out-links.
     """
 
     name: str
@@ -110,6 +111,12 @@ class Measure:
     unit: bool = True
     monotone: bool = True
     weighted: bool = False
+    direction: str = "in"
+    turned: bool = False
+
+    def looks_at(self, direction: str) -> str:
+        """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
+        return {"in": "out", "out": "in"}.get(direction, direction) if self.turned else direction
 
     def build_settings(self, given: Mapping[str, object]) -> Settings:
         """All settings of an index, with defaults; raises :class:`UsageError`."""

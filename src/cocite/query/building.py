@@ -27,7 +27,7 @@ def build(
     output: str | os.PathLike[str],
     *,
     measure: str = "psimrank",
-    direction: str = "in",
+    direction: str | None = None,
     layout: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -47,10 +47,11 @@ def build(
     output
         The directory to make. A build that was interrupted is resumed.
     measure
-        Such as ``"psimrank"`` or ``"simrank"``; ``cocite measures`` lists them all.
+        Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
     direction
         Which links the measure looks at: ``in`` (two pages are similar if similar pages link to
-        them), ``out`` (if they link to similar pages), or ``both``, the mean of the two scores.
+        them), ``out`` (the same on the graph turned round: if they link to similar pages), or
+        ``both``, the mean of the two scores. By default ``in``, for ``ppr`` ``out``.
     layout
         How the index is laid out on disk, for measures that have a choice.
     settings

@@ -26,14 +26,24 @@ __all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
 DEFAULT_K = 20
 DEFAULT_CONFIDENCE = 0.95
 
-_READERS = {"trees": ("cocite.query.trees", "TreeReader")}
-"""Layout -> where its reader is; imported when an index of that layout is first asked."""
+_READERS = {
+    ("trees", "*"): ("cocite.query.trees", "TreeReader"),
+    ("links", "cocitation"): ("cocite.query.common", "CommonReader"),
+    ("links", "coupling"): ("cocite.query.common", "CommonReader"),
+    ("links", "ppr"): ("cocite.query.push", "PushReader"),
+}
+"""(layout, measure or ``*`` for all of them) -> where the reader is, imported when first asked."""
 
 
 def _reader(part: StoredPart) -> Reader:
-    if part.layout not in _READERS:
-        raise Damaged(f"{part.store.path}: the manifest names an unknown layout {part.layout!r}")
-    module, name = _READERS[part.layout]
+    kinds = (part.layout, part.measure.name), (part.layout, "*")
+    kind = next((kind for kind in kinds if kind in _READERS), None)
+    if kind is None:
+        raise Damaged(
+            f"{part.store.path}: the manifest names a layout {part.layout!r} that "
+            f"{part.measure.name} does not have"
+        )
+    module, name = _READERS[kind]
     found: Reader = getattr(import_module(module), name)(part)
     return found
 

@@ -1,0 +1,99 @@
+"""Asking for personalised PageRank: a forward push from the node, for a pair as for all.
+
+The push is a function of the node and the settings alone, so both questions find the same scores to
+the bit. It goes in slices, so that an interruption is heard.
+
+Cost: what is near the node, about 3 ns a link read; see ``kernels/push.py``.
+Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.index import StoredPart
+from cocite.index.links import stored_links
+from cocite.measures import Settings
+from cocite.query.reader import Estimate, Reader
+from cocite.query.scratch import Scratch, borrowed
+
+__all__ = ["PushReader"]
+
+_SLICE = 20_000_000
+"""Links between two moments at which an interruption is heard: some 60 ms."""
+
+
+class PushReader(Reader):
+    """The layout ``links`` for ``ppr``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._way = part.measure.looks_at(part.direction)
+        self._links = stored_links(part, self._way)
+
+    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+        """The share of ``second`` in a walk from ``first``."""
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            count, _ = self._push(first, settings, values, scratch)
+            grains = float(values[second, 0])
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+        return Estimate(grains, 0.0)
+
+    def error(self, node: int, settings: Settings) -> float:
+        """How far any score of ``node`` may be below the truth: what the push left over."""
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            count, bound = self._push(node, settings, values, scratch)
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+        return bound
+
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: Settings
+    ) -> NDArray[np.float64]:
+        """What was not pushed may be any one node's: at most the tolerance, without pushing."""
+        room = np.zeros((others.size, 2))
+        room[:, 1] = float(settings["tolerance"])
+        return room
+
+    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+        """Push from ``node``, settle all shares but its own."""
+        from cocite.kernels import totals
+
+        values = scratch.sums.view(np.float64)
+        count, _ = self._push(node, settings, values, scratch)
+        values[node, 0] = 0.0
+        scratch.have = int(
+            totals.settle_exact(
+                values,
+                scratch.used,
+                count,
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    def _push(
+        self, node: int, settings: Settings, values: NDArray[np.float64], scratch: Scratch
+    ) -> tuple[int, float]:
+        """Leave shares in grains in ``values[:, 0]``, of the nodes ``scratch.used[:count]``.
+
+        Returns (count, bound of the error).
+        """
+        from cocite.kernels import push
+
+        links, used, state = self._links, scratch.used, np.zeros(push.STATE)
+        damping, tolerance = float(settings["damping"]), float(settings["tolerance"])
+        push.start(np.int64(node), damping, tolerance, values, used, state)
+        result = push.MORE
+        while result == push.MORE:
+            result = push.push(links.offsets, links.neighbours, _SLICE, values, used, state)
+        if result == push.DAMAGED:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        bound = float(push.finish(values, used, state))
+        return int(state[push.REACHED]), bound

@@ -1,0 +1,28 @@
+"""What all exact measures owe: ``related`` is ``similarity`` with every node, sorted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import cocite
+
+
+def scores(index: cocite.Index, **asked: object) -> np.ndarray:
+    """All pairs, by ``similarity``."""
+    names = list(index.nodes)
+    return np.array(
+        [[index.similarity(a, b, **asked).score for b in names] for a in names]  # type: ignore[arg-type]
+    )
+
+
+def assert_related_is_similarity_sorted(
+    index: cocite.Index, found: np.ndarray, **asked: object
+) -> None:
+    """To the bit, with ties by id, for every node and some k."""
+    names = list(index.nodes)
+    for u, name in enumerate(names):
+        order = sorted(range(len(names)), key=lambda v: (-found[u, v], v))
+        expected = [(names[v], found[u, v], 0.0) for v in order if v != u and found[u, v] > 0]
+        assert [hit[:3] for hit in index.related(name, 10**6, **asked)] == expected  # type: ignore[arg-type]
+        for k in (1, 3):
+            assert [hit[:3] for hit in index.related(name, k, **asked)] == expected[:k]  # type: ignore[arg-type]
