@@ -1,5 +1,5 @@
 """The two passes over the stored graph."""
 
-from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Step, Walker, walker_bytes
+from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Mover, Step, Walker, walker_bytes
 
-__all__ = ["MAX_LENGTH", "FingerprintGraph", "Step", "Walker", "walker_bytes"]
+__all__ = ["MAX_LENGTH", "FingerprintGraph", "Mover", "Step", "Walker", "walker_bytes"]

@@ -20,7 +20,7 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and 2.2.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.links import Links
 
-__all__ = ["MAX_LENGTH", "FingerprintGraph", "Step", "Walker", "walker_bytes"]
+__all__ = ["MAX_LENGTH", "FingerprintGraph", "Mover", "Step", "Walker", "walker_bytes"]
 
 MAX_LENGTH = 15
 """Steps of the longest walk: a meeting time takes four bits on disk."""
@@ -43,6 +43,8 @@ class Step(Enum):
     """An in-neighbour drawn uniformly, independently at every node: SimRank."""
     ARGMIN = "argmin"
     """The first in-neighbour in a random order that all nodes share at that step: PSimRank."""
+    COMPACT = "compact"
+    """An in-neighbour drawn uniformly once and taken at every step: compacted SimRank."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,42 @@ class FingerprintGraph:
     spare: tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
+class Mover:
+    """Moves tokens one step over one set of links. Owns no memory to speak of."""
+
+    def __init__(
+        self, links: Links, step: Step, seed: int, blocks: Sequence[int] = (), turn: int = 0
+    ) -> None:
+        """As for :class:`Walker`."""
+        self._links = links
+        cuts = [0, *blocks, links.nodes]
+        self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
+        self._step, self._seed, self._turn = step, seed, turn
+
+    def __call__(
+        self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
+    ) -> None:
+        """Step number ``step`` of a sample: from the nodes ``at`` to ``out``, as long."""
+        from cocite.kernels import random, walk
+
+        turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
+        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
+        order = random.empty_order()
+        random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
+        offsets, sources = self._links.offsets, self._links.neighbours
+        for first, last in self._blocks:
+            if self._step is Step.ARGMIN:
+                walk.step_argmin(offsets, sources, at, order, out, first, last)
+            else:
+                walk.step_uniform(offsets, sources, at, key, out, first, last)
+            if len(self._blocks) > 1:
+                self._links.forget()
+
+
+AfterStep = Callable[[int, NDArray[np.uint32], NDArray[np.uint32]], None]
+"""Gets the step, and the heads and the nodes of the tokens that live on, by ascending head."""
+
+
 class Walker:
     """Makes samples of one set of links; owns scratch memory, so one for each thread."""
 
@@ -79,18 +117,18 @@ class Walker:
         ``blocks`` holds the first node of every block but the first, ascending. ``turn`` is added
         to the number of a step for its draws: walks of different turns are independent.
         """
-        self._links = links
-        cuts = [0, *blocks, links.nodes]
-        self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
-        self._step, self._length, self._seed, self._turn = step, length, seed, turn
+        self._move, self._length = Mover(links, step, seed, blocks, turn), length
         nodes = links.nodes
         self._at, self._head, self._arrived, self._owner, self._parent, self._extent = (
             np.empty(nodes, np.uint32) for _ in range(6)
         )
         self._label = np.empty(nodes, np.uint8)
 
-    def __call__(self, sample: int) -> FingerprintGraph:
-        """Sample number ``sample``; its arrays are valid until the next call."""
+    def __call__(self, sample: int, after: AfterStep | None = None) -> FingerprintGraph:
+        """Sample number ``sample``; its arrays are valid until the next call.
+
+        ``after`` is called when a step is made and those that met are one.
+        """
         from cocite.kernels import walk
 
         at, head, parent = self._at, self._head, self._parent
@@ -102,7 +140,7 @@ class Walker:
                 break
             live.append(tokens)
             arrived = self._arrived[:tokens]
-            self._advance(sample, step, at[:tokens], arrived)
+            self._move(sample, step, at[:tokens], arrived)
             tokens = int(
                 walk.meet(
                     arrived,
@@ -115,26 +153,10 @@ class Walker:
                     np.uint8(step),
                 )
             )
+            if after is not None:
+                after(step, head[:tokens], at[:tokens])
         spare = self._arrived, self._owner
         return FingerprintGraph(parent, self._label, self._extent, tuple(live), spare)
-
-    def _advance(
-        self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
-    ) -> None:
-        from cocite.kernels import random, walk
-
-        turned = np.uint64(step + self._turn)
-        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
-        order = random.empty_order()
-        random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
-        offsets, sources = self._links.offsets, self._links.neighbours
-        for first, last in self._blocks:
-            if self._step is Step.UNIFORM:
-                walk.step_uniform(offsets, sources, at, key, out, first, last)
-            else:
-                walk.step_argmin(offsets, sources, at, order, out, first, last)
-            if len(self._blocks) > 1:
-                self._links.forget()
 
 
 def walker_bytes(nodes: int) -> int:

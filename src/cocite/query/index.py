@@ -22,7 +22,11 @@ __all__ = ["DEFAULT_K", "Index", "build", "open_index"]
 
 DEFAULT_K = 20
 
-_READERS = {"trees": ("cocite.query.trees", "TreeReader")}
+_READERS = {
+    "compact": ("cocite.query.compact", "CompactReader"),
+    "paths": ("cocite.query.paths", "PathReader"),
+    "trees": ("cocite.query.trees", "TreeReader"),
+}
 """Layout -> where its reader is; imported when an index of that layout is first asked."""
 
 
