@@ -8,8 +8,8 @@
 m, the members, is the number of nodes that have an in-link.
 
 Size: 12 bytes a node and sample, whatever the length of walks, which are all there whole. The trees
-layout holds the same meetings, and neither walks nor points, in 8.5. Memory to make one: 16 bytes
-a node, and 12 for each that waits to be written.
+layout holds the same meetings in 8.5, but not where the walks went. Memory to make one: 28 bytes a
+node, with the blob before it.
 Source: 000, section 3 (IndexIn, IndexOut).
 """
 
@@ -87,8 +87,7 @@ class CompactMaker:
 
 
 def maker_bytes(nodes: int, keep: bool) -> int:
-    """The memory that one :class:`CompactMaker` takes, with its blob, and one that waits if kept.
-
-    Without, the blob before is there until the next one is whole.
+    """The memory that one :class:`CompactMaker` takes, with its blob and the one before it, which
+    is there with ``keep`` or without: nothing of a blob lies in scratch memory.
     """
     return 4 * nodes + 8 * blob_words(nodes, nodes)

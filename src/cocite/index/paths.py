@@ -14,8 +14,8 @@ are its own. p, the members, is the number of them all: one for each step of a w
 alone or the smallest of its group behind that step.
 
 Size: 9.5 bytes a node and sample and 4 for each of p; p is about 1 a node on webs, 2 on dense
-graphs, where whole paths would be ``length`` a node. Memory to make one: 36 bytes a node, and 4 for
-each node and step, twice, at most.
+graphs, where whole paths would be ``length`` a node. Memory to make one: 30 bytes a node, and 12
+for each node and step at most, where no walks meet.
 Source: 000, section 2, Algorithm 1; that walks which met need storing once is this project's.
 """
 
@@ -99,7 +99,9 @@ class PathMaker:
         self._walker = walker
         self._keep = keep
         self._joined, self._steps = np.empty(nodes, np.uint8), np.empty(nodes, np.uint8)
-        self._noted = np.empty(nodes * length, np.uint32)  # pages that are not touched are not there
+        self._noted = np.empty(
+            nodes * length, np.uint32
+        )  # pages that are not touched are not there
         self._begins: list[int] = []
 
     def __call__(self, sample: int) -> Blob:
@@ -141,10 +143,9 @@ class PathMaker:
 
 
 def maker_bytes(length: int, nodes: int, keep: bool) -> int:
-    """The memory that one :class:`PathMaker` takes, with its blob, and one that waits if kept.
+    """The memory that one :class:`PathMaker` takes, with its blob and the one before it.
 
     That is where no walks meet; mostly it is far less.
     """
-    blob = 4 * blob_words(nodes, nodes * length)
-    scratch = walker_bytes(nodes) + (2 + 4 * length) * nodes
-    return scratch + (2 * blob if keep else 2 * blob - 8 * nodes)
+    blob = 4 * blob_words(nodes, nodes * length) - (0 if keep else 8 * nodes)
+    return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob

