@@ -58,7 +58,7 @@ def test_a_sample_is_that_of_brute_force(
             [(w if of_links else 1) * (float(by_node[u]) if of_nodes else 1) for u, w in row]
             for row in (list(zip(*r, strict=True)) for r in zip(neighbours, by_link, strict=True))
         ]
-        assert_sample(found, walks.paths(neighbours, step.value, seed, 4, 6, weights))
+        assert_sample(found, walks.paths(neighbours, step.value, seed, 4, 6, weights=weights))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_hubs_and_more_tokens_than_a_batch_are_as_by_brute_force(
     neighbours, weights = web
     assert max(map(len, neighbours)) > 200
     found = Walker(compressed(neighbours, weights), step, 4, 7)(1)
-    assert_sample(found, walks.paths(neighbours, step.value, 7, 1, 4, weights))
+    assert_sample(found, walks.paths(neighbours, step.value, 7, 1, 4, weights=weights))
 
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
@@ -235,7 +235,7 @@ def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
     for step in BY_WEIGHT:
         for sample in range(20):
             found = Walker(links, step, 3, 0)(sample)
-            assert_sample(found, walks.paths(neighbours, step.value, 0, sample, 3, weights))
+            assert_sample(found, walks.paths(neighbours, step.value, 0, sample, 3, weights=weights))
 
 
 def test_shares_are_running_and_the_lightest_link_of_many_is_kept() -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.oracles import compact, walks
 from tests.oracles import simrank as exact
-from tests.oracles import walks
 from tests.oracles.graphs import Edges, graphs, in_neighbours
 
 
@@ -84,3 +85,39 @@ def test_published_simrank_scores_are_reproduced(data: Callable[[str], Path]) ->
             compared += 1
     assert compared > 20_000
     assert worst < 2e-6
+
+
+@pytest.mark.parametrize("edges", compact.GRAPHS.values(), ids=compact.GRAPHS.keys())
+def test_compacted_walks_of_one_step_are_those_of_simrank(edges: Edges) -> None:
+    nodes = 1 + max(max(edge) for edge in edges)
+    found = compact.compact_simrank(in_neighbours(nodes, edges), 0.6, 1)
+    assert np.allclose(found, exact.simrank(exact.dense(nodes, edges), 0.6, 1))
+
+
+def test_compacted_simrank_is_simrank_where_all_ways_are_equally_long() -> None:
+    """Three levels, links only from one to the next: no walk is ever late at a node."""
+    edges = [(a, b) for a in (0, 1) for b in (2, 3, 4)] + [(2, 5), (3, 5), (3, 6), (4, 6), (4, 7)]
+    found = compact.compact_simrank(in_neighbours(8, edges), 0.6, 5)
+    assert np.allclose(found, exact.simrank(exact.dense(8, edges), 0.6, 5))
+
+
+def test_compacted_simrank_of_two_mutual_links_is_known() -> None:
+    """u and v take in-links from a and b, which link to each other: they meet at the first step or
+    never, where in SimRank, too, the two walks only change places.
+    """
+    edges = [(0, 1), (1, 0), (0, 2), (1, 2), (0, 3), (1, 3)]
+    found = compact.compact_simrank(in_neighbours(4, edges), 0.6, 9)
+    assert found[2, 3] == pytest.approx(0.3)
+    # node 2 goes to 0 or to 1; a walk from 0 is at 1 then, and the other way round
+    assert found[0, 2] == pytest.approx(0.3)
+
+
+@given(graphs(max_nodes=8), st.integers(1, 6))
+def test_relatives_of_a_function_are_its_pairs(graph: tuple[int, Edges], length: int) -> None:
+    n, edges = graph
+    step = [row[0] if row else None for row in in_neighbours(n, edges)]
+    one = [[] if above is None else [above] for above in step]
+    scores = compact.compact_simrank(one, 0.5, length)
+    for u in range(n):
+        expected = {v: scores[u, v] for v in range(n) if v != u and scores[u, v] > 0}
+        assert compact.relatives(step, u, 0.5, length) == expected

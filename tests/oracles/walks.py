@@ -7,6 +7,8 @@ implementation, or indexes would not be reproducible.
     key   mix(mix(mix(seed + G) ^ (sample G + 1)) ^ (step G + 1)),    G = 0x9E3779B97F4A7C15
     draw  mix(key + node G)
     uniform choice    the (draw * degree) >> 64 -th in-neighbour
+    compact choice    the uniform choice of step 1, at every step
+    turn              added to the step of a key: 16 for walks over out-links
     order   four rounds of (xor key, times odd multiplier, xor-shift) on b-bit words
     weighted choice   the first whose running share of the weights is above (draw >> 32) / 2**32,
                       shares rounded down to multiples of 2**-32, the last one's 1
@@ -75,7 +77,7 @@ def choose_weighted(
 
 
 def choose(step: str, key: int, node: int, neighbours: list[int], nodes: int) -> int:
-    if step == "uniform":
+    if step != "argmin":
         return neighbours[(draw(key, node) * len(neighbours)) >> 64]
     return min(neighbours, key=lambda u: place(key, u, nodes))
 
@@ -86,6 +88,7 @@ def paths(
     seed: int,
     sample: int,
     length: int,
+    turn: int = 0,
     weights: list[list[float]] | None = None,
 ) -> list[list[int]]:
     """The path of every node, itself first; shorter than length + 1 where it ended."""
@@ -96,7 +99,7 @@ def paths(
             here = path[-1]
             if not neighbours[here]:
                 break
-            key = key_of(seed, sample, t)
+            key = key_of(seed, sample, (1 if step == "compact" else t) + turn)
             if weights is not None:
                 path.append(choose_weighted(step, key, here, neighbours[here], weights[here]))
             else:

@@ -12,6 +12,7 @@ import cocite
 from cocite import Graph
 from cocite.query.trees import TreeReader
 from tests.conftest import MakeGraph
+from tests.oracles import compact as compacted
 from tests.oracles import simrank as exact
 from tests.oracles.bounds import bernstein
 
@@ -115,6 +116,35 @@ def test_wiki_vote_converges_to_the_exact_scores(
     allowed[range(len(nodes)), nodes] = 1e-12
     assert (np.abs(found - truth[nodes]) <= allowed).all()
     assert np.median(allowed) < 0.06
+
+
+@pytest.mark.parametrize("edges", compacted.GRAPHS.values(), ids=compacted.GRAPHS.keys())
+@pytest.mark.parametrize("layout", ["compact", "trees", "paths"])
+def test_compacted_scores_converge_to_the_mean_over_all_functions(
+    make_graph: MakeGraph, tmp_path: Path, edges: list[tuple[int, int]], layout: str
+) -> None:
+    graph = make_graph(edges)
+    samples, length, decay = 20_000, 7, 0.8
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        measure="compact-simrank",
+        layout=layout,
+        samples=samples,
+        length=length,
+        seed=1,
+        shard=2000,
+    )
+    neighbours = [graph.in_neighbours(v).tolist() for v in range(graph.nodes)]
+    truth = compacted.compact_simrank(neighbours, decay, length)
+    found = estimates(index, list(range(graph.nodes)), decay)
+    allowed = bernstein(truth, samples, decay, truth.size)
+    np.fill_diagonal(allowed, 1e-12)
+    assert (np.abs(found - truth) <= allowed).all()
+    assert allowed.max() < 0.025
+    # These graphs tell the two measures apart: SimRank is outside of what is allowed here.
+    plain = exact.simrank(inlinks_of(graph), decay, length)
+    assert (np.abs(plain - truth) > 2 * allowed).any()
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 50])

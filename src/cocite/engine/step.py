@@ -14,6 +14,8 @@ class Step(Enum):
     """An in-neighbour drawn uniformly, independently at every node: SimRank."""
     ARGMIN = "argmin"
     """The first in-neighbour in a random order that all nodes share at that step: PSimRank."""
+    COMPACT = "compact"
+    """An in-neighbour drawn uniformly once and taken at every step: compacted SimRank."""
     WEIGHTED = "weighted"
     """An in-neighbour drawn by weight, independently at every node: SimRank on weighted links."""
     CLOCK = "clock"

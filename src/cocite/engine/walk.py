@@ -34,7 +34,7 @@ from cocite.errors import UsageError
 from cocite.graph.links import Links
 from cocite.store import forget
 
-__all__ = ["MAX_LENGTH", "FingerprintGraph", "Walker", "walker_bytes"]
+__all__ = ["MAX_LENGTH", "FingerprintGraph", "Mover", "Walker", "walker_bytes"]
 
 Move = Callable[[NDArray[np.uint32], NDArray[np.uint32], np.uint32, np.uint32], None]
 
@@ -59,6 +59,76 @@ class FingerprintGraph:
     spare: tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
+class Mover:
+    """Moves tokens one step over one set of links. Owns no memory to speak of."""
+
+    def __init__(
+        self,
+        links: Links,
+        step: Step,
+        seed: int,
+        blocks: Sequence[int] = (),
+        turn: int = 0,
+        weights: StepWeights | None = None,
+    ) -> None:
+        """As for :class:`Walker`."""
+        if weights is None and step.weighted:
+            weights = step_weights(links, step)
+        if weights is not None and weights.step is not step:
+            raise UsageError(
+                f"the weights were made for the {weights.step.value} step; the walk takes the "
+                f"{step.value} one"
+            )
+        self._links, self._weights = links, weights
+        cuts = [0, *blocks, links.nodes]
+        self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
+        self._step, self._seed, self._turn = step, seed, turn
+
+    def __call__(
+        self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
+    ) -> None:
+        """Step number ``step`` of a sample: from the nodes ``at`` to ``out``, as long."""
+        from cocite.kernels import random
+
+        turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
+        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
+        move = self._kernel(key)
+        for block in self._blocks:
+            move(at, out, *block)
+            if len(self._blocks) > 1:
+                self._links.forget()
+                if self._weights is not None:
+                    forget(self._weights.values)
+
+    def _kernel(self, key: np.uint64) -> Move:
+        """The step as a function of (at, out, first node of a block, end of it)."""
+        from cocite.kernels import random, walk, weighted_walk
+
+        offsets, sources = self._links.offsets, self._links.neighbours
+        if self._weights is not None:
+            values, by_node = self._weights.values, self._weights.by_node
+            if self._step is Step.WEIGHTED:
+                return lambda at, out, first, last: weighted_walk.step_weighted(
+                    offsets, sources, values, at, key, out, first, last
+                )
+            return lambda at, out, first, last: weighted_walk.step_clock(
+                offsets, sources, values, by_node, at, key, out, np.array([first, last], np.uint32)
+            )
+        if self._step is Step.ARGMIN:
+            order = random.empty_order()
+            random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
+            return lambda at, out, first, last: walk.step_argmin(
+                offsets, sources, at, order, out, first, last
+            )
+        return lambda at, out, first, last: walk.step_uniform(
+            offsets, sources, at, key, out, first, last
+        )
+
+
+AfterStep = Callable[[int, NDArray[np.uint32], NDArray[np.uint32]], None]
+"""Gets the step, and the heads and the nodes of the tokens that live on, by ascending head."""
+
+
 class Walker:
     """Makes samples of one set of links; owns scratch memory, so one for each thread."""
 
@@ -80,25 +150,18 @@ class Walker:
         ``weights`` is what ``step_weights`` made of the links for this step; without it a weighted
         step makes its own.
         """
-        if weights is None and step.weighted:
-            weights = step_weights(links, step)
-        if weights is not None and weights.step is not step:
-            raise UsageError(
-                f"the weights were made for the {weights.step.value} step; the walk takes the "
-                f"{step.value} one"
-            )
-        self._links, self._weights = links, weights
-        cuts = [0, *blocks, links.nodes]
-        self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
-        self._step, self._length, self._seed, self._turn = step, length, seed, turn
+        self._move, self._length = Mover(links, step, seed, blocks, turn, weights), length
         nodes = links.nodes
         self._at, self._head, self._arrived, self._owner, self._parent, self._extent = (
             np.empty(nodes, np.uint32) for _ in range(6)
         )
         self._label = np.empty(nodes, np.uint8)
 
-    def __call__(self, sample: int) -> FingerprintGraph:
-        """Sample number ``sample``; its arrays are valid until the next call."""
+    def __call__(self, sample: int, after: AfterStep | None = None) -> FingerprintGraph:
+        """Sample number ``sample``; its arrays are valid until the next call.
+
+        ``after`` is called when a step is made and those that met are one.
+        """
         from cocite.kernels import walk
 
         at, head, parent = self._at, self._head, self._parent
@@ -110,7 +173,7 @@ class Walker:
                 break
             live.append(tokens)
             arrived = self._arrived[:tokens]
-            self._advance(sample, step, at[:tokens], arrived)
+            self._move(sample, step, at[:tokens], arrived)
             tokens = int(
                 walk.meet(
                     arrived,
@@ -123,47 +186,10 @@ class Walker:
                     np.uint8(step),
                 )
             )
+            if after is not None:
+                after(step, head[:tokens], at[:tokens])
         spare = self._arrived, self._owner
         return FingerprintGraph(parent, self._label, self._extent, tuple(live), spare)
-
-    def _advance(
-        self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
-    ) -> None:
-        from cocite.kernels import random
-
-        turned = np.uint64(step + self._turn)
-        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
-        move = self._move(key)
-        for block in self._blocks:
-            move(at, out, *block)
-            if len(self._blocks) > 1:
-                self._links.forget()
-                if self._weights is not None:
-                    forget(self._weights.values)
-
-    def _move(self, key: np.uint64) -> Move:
-        """The step as a function of (at, out, first node of a block, end of it)."""
-        from cocite.kernels import random, walk, weighted_walk
-
-        offsets, sources = self._links.offsets, self._links.neighbours
-        if self._weights is not None:
-            values, by_node = self._weights.values, self._weights.by_node
-            if self._step is Step.WEIGHTED:
-                return lambda at, out, first, last: weighted_walk.step_weighted(
-                    offsets, sources, values, at, key, out, first, last
-                )
-            return lambda at, out, first, last: weighted_walk.step_clock(
-                offsets, sources, values, by_node, at, key, out, np.array([first, last], np.uint32)
-            )
-        if self._step is Step.UNIFORM:
-            return lambda at, out, first, last: walk.step_uniform(
-                offsets, sources, at, key, out, first, last
-            )
-        order = random.empty_order()
-        random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
-        return lambda at, out, first, last: walk.step_argmin(
-            offsets, sources, at, order, out, first, last
-        )
 
 
 def walker_bytes(nodes: int) -> int:

@@ -84,7 +84,11 @@ class SampledLayout(ABC):
         """One maker a thread."""
 
 
-_LAYOUTS = {"trees": ("cocite.index.trees", "TreesLayout")}
+_LAYOUTS = {
+    "compact": ("cocite.index.compact", "CompactLayout"),
+    "paths": ("cocite.index.paths", "PathsLayout"),
+    "trees": ("cocite.index.trees", "TreesLayout"),
+}
 
 
 def is_sampled(layout: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cocite.errors import UsageError
 from cocite.measures.cocitation import COCITATION
+from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Measure, Setting, Settings, Value
 from cocite.measures.ppr import PPR
@@ -13,7 +14,8 @@ from cocite.measures.simrank import SIMRANK
 __all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"]
 
 MEASURES: dict[str, Measure] = {
-    measure.name: measure for measure in (PSIMRANK, SIMRANK, COCITATION, COUPLING, PPR)
+    measure.name: measure
+    for measure in (PSIMRANK, SIMRANK, COMPACT_SIMRANK, COCITATION, COUPLING, PPR)
 }
 
 

@@ -27,6 +27,8 @@ DEFAULT_K = 20
 DEFAULT_CONFIDENCE = 0.95
 
 _READERS = {
+    ("compact", "*"): ("cocite.query.compact", "CompactReader"),
+    ("paths", "*"): ("cocite.query.paths", "PathReader"),
     ("trees", "*"): ("cocite.query.trees", "TreeReader"),
     ("links", "cocitation"): ("cocite.query.common", "CommonReader"),
     ("links", "coupling"): ("cocite.query.common", "CommonReader"),

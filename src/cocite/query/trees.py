@@ -10,12 +10,12 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-from cocite.measures import Settings
-from cocite.query.reader import ONE, Estimate, SampledReader, weights_of
-from cocite.query.scratch import Scratch
+import numpy as np
+
+from cocite.index import Shard
+from cocite.query.meetings import MeetingReader, Times
 
 __all__ = ["NEVER", "TreeReader"]
 
@@ -23,57 +23,16 @@ NEVER = 255
 """The meeting time of walks that do not meet."""
 
 
-class TreeReader(SampledReader):
+class TreeReader(MeetingReader):
     """The layout ``trees``."""
 
-    def meeting_times(self, first: int, second: int) -> NDArray[np.uint8]:
-        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
+    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
         from cocite.kernels import lookup
 
-        times = np.empty(self.part.samples, np.uint8)
-        for shard in self.part.shards:
-            out = times[shard.first : shard.first + shard.samples]
-            nodes = np.uint32(first), np.uint32(second)
-            if not lookup.meeting_times(shard.words, shard.blobs, *nodes, out):
-                raise self.part.damaged(shard.first)
-        return times
+        nodes = np.uint32(first), np.uint32(second)
+        return bool(lookup.meeting_times(shard.words, shard.blobs, *nodes, out))
 
-    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
-        """decay**tau in every sample."""
-        times = self.meeting_times(first, second).astype(np.float64)
-        decay = float(settings["decay"])
-        return np.where(times == NEVER, 0.0, decay**times)
-
-    def width(self, settings: Settings) -> float:
-        """Different nodes meet after one step at best."""
-        return float(settings["decay"])
-
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
-        """The score of two nodes; a node and itself score 1 with no error."""
-        samples = self.part.samples
-        if first == second:
-            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64))
-        times = self.meeting_times(first, second)
-        counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
-        return self.estimated(counts @ weights_of(float(settings["decay"])))
-
-    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
-        """Add up over all trees that the node is in."""
+    def _gather(self) -> Any:
         from cocite.kernels import lookup
 
-        weights, count = weights_of(float(settings["decay"])), 0
-        for shard in self.part.shards:
-            count = int(
-                lookup.gather(
-                    shard.words,
-                    shard.blobs,
-                    np.uint32(node),
-                    weights,
-                    scratch.sums,
-                    scratch.used,
-                    count,
-                )
-            )
-            if count == lookup.DAMAGED:
-                raise self.part.damaged(shard.first)
-        return count
+        return lookup.gather

@@ -1,0 +1,134 @@
+"""What all layouts of walks share: scores from meeting times, and meetings from stored walks.
+
+A sample's value is decay**tau, tau the step at which two walks first meet, 0 where they do not.
+Equal meeting times give equal scores, to the bit, whatever the layout that holds them.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-meeting distance).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.index import Shard
+from cocite.measures import Settings
+from cocite.query.reader import ONE, Estimate, SampledReader, weights_of
+from cocite.query.scratch import Scratch
+
+__all__ = ["NEVER", "MeetingReader", "Times", "WalkReader"]
+
+NEVER = 255
+"""The meeting time of walks that do not meet."""
+_NOWHERE = 2**32 - 1
+_DAMAGED = -1
+"""What kernels return for a shard that points outside of itself."""
+
+Times = NDArray[np.uint8]
+
+
+class MeetingReader(SampledReader):
+    """A layout that knows when any two walks meet."""
+
+    @abstractmethod
+    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
+        """Fill ``out`` with the meeting times of a shard; whether it is sound."""
+
+    @abstractmethod
+    def _gather(self) -> Any:
+        """The kernel that adds up a shard, with the arguments of ``lookup.gather``."""
+
+    def meeting_times(self, first: int, second: int) -> Times:
+        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
+        times = np.empty(self.part.samples, np.uint8)
+        for shard in self.part.shards:
+            out = times[shard.first : shard.first + shard.samples]
+            if not self._read_times(shard, first, second, out):
+                raise self.part.damaged(shard.first)
+        return times
+
+    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+        """decay**tau in every sample, 0 where the walks do not meet."""
+        times = self.meeting_times(first, second).astype(np.float64)
+        return np.where(times == NEVER, 0.0, float(settings["decay"]) ** times)
+
+    def width(self, settings: Settings) -> float:
+        """Different nodes meet after one step at best."""
+        return float(settings["decay"])
+
+    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+        """The score of two nodes; a node and itself score 1 with no error."""
+        samples = self.part.samples
+        if first == second:
+            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64))
+        times = self.meeting_times(first, second)
+        counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
+        return self.estimated(counts @ weights_of(float(settings["decay"])))
+
+    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
+        """Add up over all walks that meet the node's."""
+        gather, weights, count = self._gather(), weights_of(float(settings["decay"])), 0
+        for shard in self.part.shards:
+            count = int(
+                gather(
+                    shard.words,
+                    shard.blobs,
+                    np.uint32(node),
+                    weights,
+                    scratch.sums,
+                    scratch.used,
+                    count,
+                )
+            )
+            if count == _DAMAGED:
+                raise self.part.damaged(shard.first)
+        return count
+
+
+class WalkReader(MeetingReader):
+    """A layout that holds the walks themselves."""
+
+    @abstractmethod
+    def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:
+        """Fill ``out`` with the walks of a shard; whether it is sound."""
+
+    def walks(self, node: int) -> NDArray[np.uint32]:
+        """The walk of a node in every sample.
+
+        Returns
+        -------
+        uint32[samples, length]
+            The node after each step; 2**32 - 1 behind the walk's end.
+        """
+        length = int(self.part.settings["length"])
+        found = np.empty((self.part.samples, length), np.uint32)
+        for shard in self.part.shards:
+            out = found[shard.first : shard.first + shard.samples]
+            if not self._read_walks(shard, node, out):
+                raise self.part.damaged(shard.first)
+        return found
+
+    def meetings(self, first: int, second: int) -> tuple[Times, NDArray[np.uint32]]:
+        """When and where two walks first meet in every sample.
+
+        Returns
+        -------
+        uint8[samples]
+            The step, 255 where they do not meet; 0 for a node and itself.
+        uint32[samples]
+            The node, 2**32 - 1 where they do not meet.
+        """
+        times, walks = self.meeting_times(first, second), self.walks(first)
+        met = np.flatnonzero(times != NEVER)
+        points = np.column_stack((np.full(times.size, first, np.uint32), walks))
+        steps = np.minimum(times[met], walks.shape[1])
+        nodes = np.full(times.size, _NOWHERE, np.uint32)
+        nodes[met] = points[met, steps]
+        wrong = met[(nodes[met] == _NOWHERE) | (steps != times[met])]
+        if wrong.size:
+            shards = self.part.shards
+            raise self.part.damaged(max(s.first for s in shards if s.first <= wrong[0]))
+        return times, nodes

@@ -1,0 +1,133 @@
+"""The layouts of paths and compacted walks: the same bytes whoever makes them, and their size."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.graph.links import in_links
+from cocite.index import StoredIndex, compact, paths
+from cocite.index.blobs import sampled_layout
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.room import Room
+from tests.conftest import MakeGraph
+
+KINDS = [
+    ("simrank", "paths"),
+    ("psimrank", "paths"),
+    ("compact-simrank", "compact"),
+    ("compact-simrank", "paths"),
+]
+kinds = pytest.mark.parametrize("kind", KINDS, ids="-".join)
+SETTINGS: dict[str, Any] = {"samples": 20, "length": 6, "seed": 5}
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(3)
+    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
+
+
+def build(graph: Graph, output: Path, kind: tuple[str, str], **options: Any) -> bytes:
+    """The samples' bytes in order, wherever the shards are cut."""
+    options = {"direction": "both"} | options
+    cocite.build(graph, output, measure=kind[0], layout=kind[1], **SETTINGS, **options)
+    names = sorted(n for n in StoredIndex.open(output).store.manifest.files if "samples-" in n)
+    return b"".join((output / name).read_bytes() for name in names)
+
+
+@kinds
+def test_threads_do_not_change_a_byte(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> None:
+    made = [build(graph, tmp_path / f"t{t}", kind, threads=t) for t in (1, 2, 5)]
+    assert made[0] == made[1] == made[2]
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 7, 64])
+@kinds
+def test_blocks_do_not_change_a_byte(
+    graph: Graph, tmp_path: Path, kind: tuple[str, str], blocks: int
+) -> None:
+    assert build(graph, tmp_path / "b", kind, blocks=blocks) == build(
+        graph, tmp_path / "a", kind, threads=2
+    )
+
+
+@pytest.mark.parametrize("shard", [1, 3, 19, 1000])
+@kinds
+def test_shards_cut_the_same_bytes_elsewhere(
+    graph: Graph, tmp_path: Path, kind: tuple[str, str], shard: int
+) -> None:
+    whole = build(graph, tmp_path / "a", kind)
+    assert build(graph, tmp_path / "b", kind, shard=shard, threads=2) == whole
+    assert len(list((tmp_path / "b").glob("in.samples-*"))) == -(-20 // shard)
+
+
+@kinds
+def test_a_stopped_build_goes_on_to_the_same_bytes(
+    graph: Graph, tmp_path: Path, kind: tuple[str, str]
+) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 27:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(graph, tmp_path / "x", kind, shard=4, progress=stop)
+    seen: list[int] = []
+    again = build(graph, tmp_path / "x", kind, shard=4, progress=lambda d, _: seen.append(d))
+    assert seen[0] == 24
+    assert again == build(graph, tmp_path / "whole", kind)
+
+
+@kinds
+def test_the_size_is_known(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> None:
+    options = BuildOptions.checked(kind[0], "in", kind[1], SETTINGS)
+    with IndexBuild(graph, tmp_path / "x", options) as work:
+        estimate = work.estimate()
+        report = work.run()
+    assert abs(estimate.bytes / report.bytes - 1) < 0.05
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[2]], ids="-".join)
+def test_a_maker_takes_the_memory_that_is_planned(
+    make_graph: MakeGraph, kind: tuple[str, str], keep: bool
+) -> None:
+    """On a ring no walks meet, which is the most that a sample can take."""
+    nodes = 20_000
+    links = in_links(make_graph([(i, (i + 1) % nodes) for i in range(nodes)]))
+    part = BuildOptions.checked(kind[0], "in", kind[1], SETTINGS).parts[0]
+    room = Room(0, 2 if keep else 1, ())
+    sampled_layout(kind[1]).makers(links, part, room)[0](0)  # compiles
+    tracemalloc.start()
+    maker = sampled_layout(kind[1]).makers(links, part, Room(0, 1, ()))[0]
+    if keep:
+        maker._keep = True  # type: ignore[attr-defined]
+    blob = maker(0)
+    blob = maker(1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    planned = {
+        "paths": paths.maker_bytes(6, nodes, keep),
+        "compact": compact.maker_bytes(nodes, keep),
+    }[kind[1]]
+    assert blob.members == {"paths": 6 * nodes, "compact": nodes}[kind[1]]
+    assert 0.95 * planned < peak < 1.02 * planned
+
+
+def test_points_are_stored_once_for_walks_that_have_met(make_graph: MakeGraph) -> None:
+    """A hub that a chain leads to, and 100 pages that it links to: the pages' walks are one walk
+    after the first step, so its points are there once.
+    """
+    chain = [(f"c{i}", f"c{i + 1}") for i in range(8)]
+    graph = make_graph([*chain, *(("c8", f"leaf{i:03}") for i in range(100))])
+    part = BuildOptions.checked("simrank", "in", "paths", {"length": 8}).parts[0]
+    blob = sampled_layout("paths").makers(in_links(graph), part, Room(0, 1, ()))[0](0)
+    # One of the 100 has its eight points, the others none; of the chain, c1 .. c8 have 1 .. 8.
+    assert blob.members == 8 + sum(range(1, 9))
