@@ -15,11 +15,9 @@ Zenios 2003.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,16 +26,39 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import cut_evenly
-from cocite.memory import format_size
+from cocite.memory import OWN_MEMORY, format_size
 from cocite.ranking.stopping import State, StoppingRule
 from cocite.store import Scratch, forget
 
-__all__ = ["System", "order_of"]
+__all__ = ["RankRoom", "System", "order_of", "plan_memory"]
 
 Vector = NDArray[np.float64]
 _LEAST_BLOCK = 16 << 20
 _NODE, _ROW, _LINK = 60, 40, 4
 """Bytes that stream by for each node, core row and link: the largest of all passes."""
+_RESIDENT = 26
+"""Bytes of a node that stay in memory however the graph is read."""
+
+
+@dataclass(frozen=True)
+class RankRoom:
+    """What a ranking may use: ``cuts`` is the first node of every block but the first; ``scratch``
+    the bytes that it takes on disk at most, 0 if everything is in memory.
+    """
+
+    memory: int
+    cuts: tuple[int, ...] = ()
+    scratch: int = 0
+
+    def __str__(self) -> str:
+        text = f"{format_size(self.memory + OWN_MEMORY)} of memory, which holds "
+        if not self.scratch:
+            return text + "the graph and the ranks"
+        blocks = len(self.cuts) + 1
+        return text + (
+            f"the ranks but not the links: {blocks} block" + "s" * (blocks > 1) + " of the graph "
+            f"one after another from disk, with up to {format_size(self.scratch)} of scratch there"
+        )
 
 
 class System:
@@ -50,7 +71,9 @@ class System:
             raise UsageError(f"removals is {removals!r}; it is a whole number, 0 or more")
         self._graph, self._damping = graph, damping
         self._dtype = np.float32 if precision == "single" else np.float64
-        self.scratch, self.cuts = plan(graph, memory)
+        room = plan_memory(graph, memory)
+        self.cuts = room.cuts
+        self.scratch = Scratch.beside(graph.path) if room.scratch else Scratch(None)
         self.degrees = self._remove(removals)
         self._number_core()
 
@@ -276,16 +299,16 @@ def order_of(values: Vector, k: int) -> NDArray[np.int64]:
     return ids[np.lexsort((ids, -values[ids]))][:k]
 
 
-def plan(graph: Graph, memory: int) -> tuple[Scratch, tuple[int, ...]]:
-    """Where scratch lies, and the first node of every block but the first.
+def plan_memory(graph: Graph, memory: int) -> RankRoom:
+    """Whether all is in memory, and else the blocks.
 
     Raises :class:`ResourceError` if not even the vectors fit.
     """
     nodes = graph.nodes
     streamed = (_NODE + _ROW) * nodes + 2 * _LINK * graph.edges
-    resident = 26 * nodes
+    resident = _RESIDENT * nodes
     if resident + streamed <= memory:
-        return Scratch(None), ()
+        return RankRoom(memory)
     room = memory - resident
     if room < min(_LEAST_BLOCK, streamed):
         needed = format_size(resident + min(_LEAST_BLOCK, streamed))
@@ -293,6 +316,5 @@ def plan(graph: Graph, memory: int) -> tuple[Scratch, tuple[int, ...]]:
             f"the ranks of {nodes:,} nodes need {needed} of memory, however many blocks; "
             f"{format_size(memory)} may be used. Give more with --memory"
         )
-    writable = os.access(graph.path, os.W_OK)
-    folder = Path(graph.path) if writable else Path(tempfile.gettempdir())
-    return Scratch(folder), cut_evenly(graph, -(-streamed // room))
+    scratch = (_ROW + 20) * nodes + _LINK * graph.edges  # and two teleports, degrees
+    return RankRoom(memory, cut_evenly(graph, -(-streamed // room)), scratch)

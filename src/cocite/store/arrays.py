@@ -164,7 +164,7 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 def forget(*arrays: NDArray[Any]) -> None:
     """Give back the memory of mapped arrays: the pages stay in the system's cache, not in ours.
 
-    An array that is not a view of a mapped file is left alone.
+    Of a slice, those of the slice. An array that is not a view of a mapped file is left alone.
     """
     for array in arrays:
         base: Any = array
@@ -172,8 +172,11 @@ def forget(*arrays: NDArray[Any]) -> None:
             base = base.base
         if isinstance(base, memoryview):
             base = base.obj
-        if isinstance(base, mmap.mmap):
-            base.madvise(mmap.MADV_DONTNEED)
+        if isinstance(base, mmap.mmap) and array.size:
+            start = np.frombuffer(base, np.uint8).ctypes.data
+            low, high = np.lib.array_utils.byte_bounds(array)
+            first = (low - start) // mmap.PAGESIZE * mmap.PAGESIZE
+            base.madvise(mmap.MADV_DONTNEED, first, high - start - first)
 
 
 def checksum(path: Path, entry: Entry) -> str:

@@ -26,6 +26,12 @@ class Scratch:
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
 
+    @classmethod
+    def beside(cls, store: str | os.PathLike[str]) -> Scratch:
+        """On disk: in the directory of a store, or if that is read-only among temporary files."""
+        path = Path(store)
+        return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
+
     @property
     def on_disk(self) -> bool:
         """Whether its arrays are files."""
