@@ -245,6 +245,8 @@ class Scan:
                     at[i] = np.uint64(scan.push(words[:end], begin, x, stop, code, identity, total))
                     forget(words[begin : at[i]])
                 forget(x[low * lanes : (low + window) * lanes])
+            for begin, end in block.strips:  # where a strip was looked at, but not read, too
+                forget(words[begin:end])
             _copy(total, out[part], window * lanes)
 
         return in_order([work] * self.plan.threads, self._arranged.blocks)

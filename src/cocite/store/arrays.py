@@ -29,6 +29,8 @@ _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _MAX_BYTES = 2**56
 _CHUNK = 1 << 24
+_AROUND = 1 << 16
+"""Linux maps what it has of so many bytes around a page that is touched."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +177,9 @@ def forget(*arrays: NDArray[Any]) -> None:
         if isinstance(base, mmap.mmap) and array.size:
             start = np.frombuffer(base, np.uint8).ctypes.data
             low, high = np.lib.array_utils.byte_bounds(array)
-            first = (low - start) // mmap.PAGESIZE * mmap.PAGESIZE
-            base.madvise(mmap.MADV_DONTNEED, first, high - start - first)
+            low = max(start, low // _AROUND * _AROUND)
+            high = min(start + len(base), -(-high // _AROUND) * _AROUND)
+            base.madvise(mmap.MADV_DONTNEED, low - start, high - low)
 
 
 def checksum(path: Path, entry: Entry) -> str:
