@@ -241,9 +241,9 @@ class Scan:
             for low in range(0, nodes, window):
                 stop = np.uint64(low + window)
                 for i, (_, end) in enumerate(block.strips):
-                    begin = at[i]
-                    at[i] = np.uint64(scan.push(words[:end], begin, x, stop, code, identity, total))
-                    forget(words[begin : at[i]])
+                    here = at[i]
+                    at[i] = np.uint64(scan.push(words[:end], here, x, stop, code, identity, total))
+                    forget(words[here : at[i]])
                 forget(x[low * lanes : (low + window) * lanes])
             for begin, end in block.strips:  # where a strip was looked at, but not read, too
                 forget(words[begin:end])
