@@ -46,7 +46,8 @@ class Way(Enum):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """What a scan does: ``cuts`` is the first node of every range or block but the first.
+    """What a scan does in ``memory``: ``cuts`` is the first node of every range or block but the
+    first.
 
     ``strip`` (links) and ``window`` (rows of x) are what a thread holds of them at a time,
     for BLOCKS; ``reads`` the bytes that one scan reads from disk, about, and ``scratch`` those that
@@ -103,13 +104,16 @@ def plan_scan(
         rows = max(1, -(-graph.nodes // blocks))
         return _in_blocks(graph, row, total, rows, share, (1, threads))
     if links + vectors <= memory:
-        return ScanPlan(Way.MEMORY, memory, threads, _ranges(graph, links, threads), threads)
+        return ScanPlan(
+            Way.MEMORY, links + vectors, threads, _ranges(graph, links, threads), threads
+        )
     piece = min((memory - vectors) // (2 * threads), _LARGEST_PIECE)
     if piece >= _LEAST_SHARE:
         # Half of what is left: the pages of a piece come along with some of their neighbours.
         cuts = cut_blocks(graph, piece)
         if _largest(graph, cuts) <= 2 * piece:
-            return ScanPlan(Way.STREAMED, memory, threads, cuts, threads, reads=links)
+            need = vectors + 2 * threads * piece
+            return ScanPlan(Way.STREAMED, need, threads, cuts, threads, reads=links)
     count = min(threads, memory // _LEAST_SHARE)
     if count == 0:
         raise ResourceError(

@@ -42,8 +42,8 @@ _RESIDENT = 26
 
 @dataclass(frozen=True)
 class RankRoom:
-    """What a ranking may use: ``cuts`` is the first node of every block but the first; ``scratch``
-    the bytes that it takes on disk at most, 0 if everything is in memory.
+    """What a ranking takes: ``memory``; ``cuts``, the first node of every block but the first;
+    ``scratch``, bytes on disk at most, 0 if everything is in memory.
     """
 
     memory: int
@@ -308,7 +308,7 @@ def plan_memory(graph: Graph, memory: int) -> RankRoom:
     streamed = (_NODE + _ROW) * nodes + 2 * _LINK * graph.edges
     resident = _RESIDENT * nodes
     if resident + streamed <= memory:
-        return RankRoom(memory)
+        return RankRoom(resident + streamed)
     room = memory - resident
     if room < min(_LEAST_BLOCK, streamed):
         needed = format_size(resident + min(_LEAST_BLOCK, streamed))
