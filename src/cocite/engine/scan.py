@@ -17,7 +17,7 @@ arranged by source (``engine/arrangement.py``), and x and y are files themselves
 combined in ascending order of source in all of them, so threads, blocks and budgets do not change
 a bit of it.
 
-Cost: O(links * lanes); 3 ns a link with 16 lanes of 32 bits in memory, 1.3 to 2 times that in
+Cost: O(links * lanes); 3 ns a link with 16 lanes of 32 bits in memory, 1.5 to 3.5 times that in
 blocks. What is read from disk is in ``scan_plan.py``.
 Source: 004, section 3; with min, 001, section 2.3.1.
 """
