@@ -16,7 +16,6 @@ from cocite.errors import ResourceError, UnknownNode, UsageError
 from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
 from cocite.ranking import Convergence, Dangling, Residual, Sweeps, TopOrder, pagerank, system
-from cocite.store import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import pagerank as exact
 from tests.oracles.graphs import Edges, graphs
@@ -96,7 +95,6 @@ def test_the_error_is_within_its_bound_and_the_residual_within_its_tolerance(
 def test_blocks_from_disk_do_not_change_a_bit(
     graph: cocite.Graph,
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
     blocks: int,
     dangling: Dangling,
     precision: str,
@@ -104,16 +102,17 @@ def test_blocks_from_disk_do_not_change_a_bit(
     options: dict[str, Any] = {"dangling": dangling, "precision": precision}
     options |= {"personalization": ["n1", "n7"], "stop": Residual(1e-6) | Sweeps(200)}
     whole = pagerank(graph, **options)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
+    files = sorted(graph.path.iterdir())
     monkeypatch.setattr(
-        system, "plan", lambda g, *_: (Scratch(scratch), cut_evenly(in_links(g), blocks))
+        system,
+        "plan_memory",
+        lambda g, m, *_: system.RankRoom(m, cut_evenly(in_links(g), blocks), 1),
     )
     cut = pagerank(graph, **options)
     assert cut.blocks == min(blocks, cut.blocks) > 1
     assert (cut.values == whole.values).all()
     assert cut.convergence == whole.convergence
-    assert list(scratch.iterdir()) == []
+    assert sorted(graph.path.iterdir()) == files
 
 
 def test_the_budget_decides_the_number_of_blocks(
@@ -123,6 +122,10 @@ def test_the_budget_decides_the_number_of_blocks(
     found = {memory: pagerank(graph, memory=memory).blocks for memory in (8_000, 20_000, 10**6)}
     assert found[10**6] == 1
     assert 1 < found[20_000] < found[8_000]
+    said = [str(system.plan_memory(graph, memory)) for memory in (20_000, 10**6)]
+    assert said[0].startswith("157 MB of memory, which holds the ranks but not the links: ")
+    assert f" {found[20_000]} blocks of the graph one after another from disk, with up" in said[0]
+    assert said[1] == "157 MB of memory, which holds the graph and the ranks"
     with pytest.raises(ResourceError, match=r"need .* of memory, however many blocks; 2 kB may"):
         pagerank(graph, memory=2000)
 

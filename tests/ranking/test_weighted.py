@@ -18,7 +18,6 @@ from cocite.errors import ResourceError
 from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
 from cocite.ranking import Dangling, Residual, Sweeps, pagerank, system
-from cocite.store import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import pagerank as exact
 from tests.oracles.graphs import WEIGHTS, Edges, weighted_graphs
@@ -123,7 +122,6 @@ def test_equal_weights_are_no_weights_to_the_bit(
 def test_blocks_from_disk_do_not_change_a_bit(
     graph: cocite.Graph,
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
     blocks: int,
     dangling: Dangling,
     precision: str,
@@ -131,16 +129,17 @@ def test_blocks_from_disk_do_not_change_a_bit(
     options: dict[str, Any] = {"dangling": dangling, "precision": precision}
     options |= {"personalization": ["n1", "n7"], "stop": Residual(1e-6) | Sweeps(200)}
     whole = pagerank(graph, **options)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
+    files = sorted(graph.path.iterdir())
     monkeypatch.setattr(
-        system, "plan", lambda g, *_: (Scratch(scratch), cut_evenly(in_links(g), blocks))
+        system,
+        "plan_memory",
+        lambda g, m, *_: system.RankRoom(m, cut_evenly(in_links(g), blocks), 1),
     )
     cut = pagerank(graph, **options)
     assert cut.blocks > 1
     assert (cut.values == whole.values).all()
     assert cut.convergence == whole.convergence
-    assert list(scratch.iterdir()) == []
+    assert sorted(graph.path.iterdir()) == files
 
 
 def test_weights_are_in_the_budget(graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,7 @@ def rank(
     sweeps: int,
     top_order: int | None,
     unweighted: bool,
+    memory: int | None,
     overwrite: bool,
     form: str,
     **options: object,
@@ -98,18 +99,23 @@ def rank(
     """
     from cocite.graph import Graph
     from cocite.graph.export import check_output, named_pieces, write_columns
-    from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank
+    from cocite.memory import budget
+    from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank, plan_memory
 
     path: Path | None = check_output(output, overwrite) if output else None
     stop: StoppingRule = Residual(tolerance) | Sweeps(sweeps)
     if top_order:
         stop = stop | TopOrder(top_order)
+    opened = Graph.open(graph)
+    room = plan_memory(opened, budget(memory), opened.in_weights is not None and not unweighted)
+    say(str(room))
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
-            Graph.open(graph),
+            opened,
             personalization=toward or None,
             stop=stop,
             weighted=not unweighted,
+            memory=room.memory,
             progress=lambda done, residual: stages("ranking", done, 0),
             **options,  # type: ignore[arg-type]
         )
@@ -134,8 +140,6 @@ def rank(
     else:
         rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(hits, 1)]
         print_table(["place", "rank", "node"], rows)
-    if found.blocks > 1:
-        say(f"in {found.blocks} blocks from disk, as the memory given does not hold the graph")
     if found.weighted:
         say("each node's rank is shared by the weights of its links")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""

@@ -1,5 +1,8 @@
-"""The walk, one of the two passes over the stored graph: its steps, and what they weigh."""
+"""The two passes over the stored graph: the walk with its steps, and the scan."""
 
+from cocite.engine.rings import Ring, Rings
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import ScanPlan, Way
 from cocite.engine.step import Step
 from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Mover, Walker, walker_bytes
 from cocite.engine.weights import StepWeights, inverse_degrees, step_weights
@@ -7,10 +10,16 @@ from cocite.engine.weights import StepWeights, inverse_degrees, step_weights
 __all__ = [
     "MAX_LENGTH",
     "FingerprintGraph",
+    "Fold",
     "Mover",
+    "Ring",
+    "Rings",
+    "Scan",
+    "ScanPlan",
     "Step",
     "StepWeights",
     "Walker",
+    "Way",
     "inverse_degrees",
     "step_weights",
     "walker_bytes",

@@ -16,6 +16,7 @@ Zenios 2003.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -26,11 +27,11 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
-from cocite.memory import format_size
+from cocite.memory import OWN_MEMORY, format_size
 from cocite.ranking.stopping import State, StoppingRule
 from cocite.store import Scratch, forget
 
-__all__ = ["System", "order_of"]
+__all__ = ["RankRoom", "System", "order_of", "plan_memory"]
 
 Vector = NDArray[np.float64]
 _LEAST_BLOCK = 16 << 20
@@ -40,6 +41,27 @@ node that stay; the links stream by twice.
 """
 _WEIGHT_NODE, _WEIGHT_KEPT = 8, 7
 """What weights add to them."""
+
+
+@dataclass(frozen=True)
+class RankRoom:
+    """What a ranking takes: ``memory``; ``cuts``, the first node of every block but the first;
+    ``scratch``, bytes on disk at most, 0 if everything is in memory.
+    """
+
+    memory: int
+    cuts: tuple[int, ...] = ()
+    scratch: int = 0
+
+    def __str__(self) -> str:
+        text = f"{format_size(self.memory + OWN_MEMORY)} of memory, which holds "
+        if not self.scratch:
+            return text + "the graph and the ranks"
+        blocks = len(self.cuts) + 1
+        return text + (
+            f"the ranks but not the links: {blocks} block" + "s" * (blocks > 1) + " of the graph "
+            f"one after another from disk, with up to {format_size(self.scratch)} of scratch there"
+        )
 
 
 class System:
@@ -57,7 +79,9 @@ class System:
             raise UsageError(f"removals is {removals!r}; it is a whole number, 0 or more")
         self._graph, self._damping = graph, damping
         self._dtype = np.float32 if precision == "single" else np.float64
-        self.scratch, self.cuts = plan(graph, memory, self.weighted)
+        room = plan_memory(graph, memory, self.weighted)
+        self.cuts = room.cuts
+        self.scratch = Scratch.beside(graph.path) if room.scratch else Scratch(None)
         self.degrees = self._remove(removals)
         self.strengths: NDArray[Any] = self.degrees
         self._number_core()
@@ -301,8 +325,8 @@ def order_of(values: Vector, k: int) -> NDArray[np.int64]:
     return ids[np.lexsort((ids, -values[ids]))][:k]
 
 
-def plan(graph: Graph, memory: int, weighted: bool) -> tuple[Scratch, tuple[int, ...]]:
-    """Where scratch lies, and the first node of every block but the first.
+def plan_memory(graph: Graph, memory: int, weighted: bool = False) -> RankRoom:
+    """Whether all is in memory, and else the blocks.
 
     Raises :class:`ResourceError` if not even the vectors fit.
     """
@@ -311,7 +335,7 @@ def plan(graph: Graph, memory: int, weighted: bool) -> tuple[Scratch, tuple[int,
     streamed = (_NODE + _ROW + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
     resident = (_KEPT + weighted * _WEIGHT_KEPT) * nodes
     if resident + streamed <= memory:
-        return Scratch(None), ()
+        return RankRoom(resident + streamed)
     room = memory - resident
     if room < min(_LEAST_BLOCK, streamed):
         needed = format_size(resident + min(_LEAST_BLOCK, streamed))
@@ -319,4 +343,6 @@ def plan(graph: Graph, memory: int, weighted: bool) -> tuple[Scratch, tuple[int,
             f"the ranks of {nodes:,} nodes need {needed} of memory, however many blocks; "
             f"{format_size(memory)} may be used. Give more with --memory"
         )
-    return Scratch.beside(graph.path), cut_evenly(links, -(-streamed // room))
+    each = _ROW + 20 + weighted * _WEIGHT_NODE  # and two teleports, degrees
+    scratch = each * nodes + links.link_bytes * links.edges
+    return RankRoom(memory, cut_evenly(links, -(-streamed // room)), scratch)

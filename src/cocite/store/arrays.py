@@ -29,6 +29,8 @@ _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _MAX_BYTES = 2**56
 _CHUNK = 1 << 24
+_AROUND = 1 << 16
+"""Linux maps what it has of so many bytes around a page that is touched."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 def forget(*arrays: NDArray[Any]) -> None:
     """Give back the memory of mapped arrays: the pages stay in the system's cache, not in ours.
 
-    An array that is not a view of a mapped file is left alone.
+    Of a slice, those of the slice. An array that is not a view of a mapped file is left alone.
     """
     for array in arrays:
         base: Any = array
@@ -172,8 +174,12 @@ def forget(*arrays: NDArray[Any]) -> None:
             base = base.base
         if isinstance(base, memoryview):
             base = base.obj
-        if isinstance(base, mmap.mmap):
-            base.madvise(mmap.MADV_DONTNEED)
+        if isinstance(base, mmap.mmap) and array.size:
+            start = np.frombuffer(base, np.uint8).ctypes.data
+            low, high = np.lib.array_utils.byte_bounds(array)
+            low = max(start, low // _AROUND * _AROUND)
+            high = min(start + len(base), -(-high // _AROUND) * _AROUND)
+            base.madvise(mmap.MADV_DONTNEED, low - start, high - low)
 
 
 def checksum(path: Path, entry: Entry) -> str:

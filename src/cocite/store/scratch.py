@@ -10,7 +10,7 @@ import mmap
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -27,9 +27,10 @@ class Scratch:
         self._directory = directory
 
     @classmethod
-    def beside(cls, directory: Path) -> Self:
-        """In ``directory`` if it can be written to, else where temporary files go."""
-        return cls(directory if os.access(directory, os.W_OK) else Path(tempfile.gettempdir()))
+    def beside(cls, store: str | os.PathLike[str]) -> Scratch:
+        """On disk: in the directory of a store, or if that is read-only among temporary files."""
+        path = Path(store)
+        return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     @property
     def on_disk(self) -> bool:

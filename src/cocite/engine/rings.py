@@ -1,0 +1,135 @@
+"""Min-hashes of neighbourhoods: for every node, ring and sample the node that is first in an order.
+
+    I_0(v) = {v},  I_k(v) = v and all from which v is reached in at most k links
+    fp_k(v) = the smallest place that a random order gives to a node of I_k(v)
+            = min of fp_(k-1)(u) over u = v and the in-neighbours u of v
+
+Two nodes have the same fp_k with the probability of their Jaccard coefficient,
+|I_k(u) n I_k(v)| / |I_k(u) u I_k(v)|. One order serves all rings of a sample, drawn for
+(seed, sample, 0): the walks' steps count from 1. Samples are made 16 at a time, one a lane of a
+scan with min; which ones are made together does not matter.
+
+Cost: a scan a ring for 16 samples. Memory: two rows of 64 bytes a node, or what the scan
+makes of the budget. Source: 001, section 2.3 (Algorithm 3).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine.scan import ROW_BYTES, Fold, Scan
+from cocite.errors import UsageError
+from cocite.graph.links import Links
+from cocite.memory import checked_threads
+from cocite.runner import in_order
+from cocite.store import forget
+
+__all__ = ["LANES", "Ring", "Rings"]
+
+LANES = ROW_BYTES // 4
+"""Samples that are made at once."""
+_PIECE = 1 << 16
+"""Nodes that a thread turns into places, or into winners, at a time."""
+
+
+class Ring:
+    """Ring number ``step`` of some samples; its rows are valid until the next ring is made."""
+
+    def __init__(
+        self, step: int, places: NDArray[np.uint32], orders: NDArray[np.uint32], threads: int
+    ) -> None:
+        self.step, self.places = step, places
+        self._orders, self._threads = orders, threads
+
+    def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """uint32[samples, nodes]: the node that is first in each node's neighbourhood."""
+        from cocite.kernels import minhash
+
+        nodes = self.places.shape[0]
+        found = np.empty((len(self._orders), nodes), np.uint32) if out is None else out
+
+        def work(part: slice) -> None:
+            minhash.winners(self._orders, self.places[part], np.uint64(part.start), found)
+            forget(self.places[part])
+
+        for _ in in_order([work] * self._threads, _pieces(nodes)):
+            pass
+        return found
+
+
+class Rings:
+    """Makes the rings of up to 16 samples at once, over one set of links.
+
+    ``plan`` says how the scan fits the memory.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        length: int,
+        seed: int,
+        *,
+        threads: int | None = None,
+        memory: str | int | None = None,
+        blocks: int | None = None,
+        turn: int = 0,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """``turn`` is added to the number of a step for its draws; the rest as for the scan."""
+        self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
+        self._threads = checked_threads(threads)
+        self._scan = Scan(
+            links,
+            lanes=LANES,
+            dtype=np.uint32,
+            threads=threads,
+            memory=memory,
+            blocks=blocks,
+            folder=folder,
+        )
+        self._now, self._next = self._scan.vector(), self._scan.vector()
+        self.plan = self._scan.plan
+
+    def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
+        """The rings 1, 2, ..., length of 1 to 16 samples, one after another.
+
+        Lanes beyond the samples repeat the last of them.
+        """
+        from cocite.kernels import minhash
+
+        if not 1 <= len(samples) <= LANES:
+            raise UsageError(f"{len(samples)} samples; rings are made of 1 to {LANES} at once")
+        orders = self._orders(samples)
+
+        def begin(part: slice) -> None:
+            minhash.places(orders, np.uint32(part.start), self._now[part])
+            forget(self._now[part])
+
+        for _ in in_order([begin] * self._threads, _pieces(self._nodes)):
+            pass
+        for step in range(1, self._length + 1):
+            self._scan(self._now, Fold.MIN, start=self._now, out=self._next)
+            self._now, self._next = self._next, self._now
+            yield Ring(step, self._now, orders[: len(samples)], self._threads)
+
+    def _orders(self, samples: Sequence[int]) -> NDArray[np.uint32]:
+        from cocite.kernels import random
+
+        turn = np.uint64(self._turn)
+        orders = np.zeros((LANES, random.ORDER_WORDS), np.uint32)
+        bits = np.uint64(random.order_bits(self._nodes))
+        for lane in range(LANES):
+            sample = samples[min(lane, len(samples) - 1)]
+            key = random.draw_key(np.uint64(self._seed), np.uint64(sample), turn)
+            random.make_order(np.uint64(key), bits, orders[lane])
+        return orders
+
+
+def _pieces(nodes: int) -> Iterator[slice]:
+    bounds = [*range(0, nodes, _PIECE), nodes]
+    return (slice(low, high) for low, high in pairwise(bounds))

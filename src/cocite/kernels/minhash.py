@@ -1,0 +1,67 @@
+"""Rows of min-hashes, one sample a lane: where they begin, and which nodes have won.
+
+    rows[v, l] = place of node v in the random order of lane l
+
+is what a scan with min starts from; after k scans it holds the smallest place in v's k-step
+in-neighbourhood, and ``winners`` turns it into the node at that place. An order is a bijection, so
+winners are equal where places are.
+
+Both go through tiles of nodes, one order at a time in a buffer of a lane a line, so that rows are
+written and read in sequence.
+
+Cost: 2 to 3 ns a node and lane each. Source: 001, section 2.3.1 (Algorithm 3, line 3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import kernel
+from cocite.kernels.random import node_at, place_of
+
+__all__ = ["places", "winners"]
+
+_TILE = 128
+_PAD = 16
+"""Between lines, or a row's places would all fall into one set of the first cache."""
+
+
+@kernel
+def places(orders: Any, first: Any, rows: Any) -> None:
+    """Fill ``rows`` (uint32[nodes of a range, lanes]) for the nodes from ``first`` on.
+
+    ``orders`` uint32[lanes, ORDER_WORDS].
+    """
+    lanes = np.uint64(orders.shape[0])
+    tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
+    for low in range(0, rows.shape[0], _TILE):
+        size = min(_TILE, rows.shape[0] - low)
+        begin = np.uint32(first + np.uint32(low))
+        for lane in range(lanes):
+            order, line = orders[lane], tile[lane]
+            for i in range(size):
+                line[i] = place_of(order, np.uint32(begin + np.uint32(i)))
+        for i in range(size):
+            for lane in range(lanes):
+                rows[low + i, lane] = tile[lane, i]
+
+
+@kernel
+def winners(orders: Any, rows: Any, first: Any, out: Any) -> None:
+    """Put the nodes at the places in ``rows`` (a range of nodes, from ``first`` on) into ``out``.
+
+    ``out`` uint32[lanes, nodes], all of it; ``orders`` as for ``places``, of its lanes.
+    """
+    lanes = np.uint64(orders.shape[0])
+    tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
+    for low in range(0, rows.shape[0], _TILE):
+        size = min(_TILE, rows.shape[0] - low)
+        for i in range(size):
+            for lane in range(lanes):
+                tile[lane, i] = rows[low + i, lane]
+        for lane in range(lanes):
+            order, line = orders[lane], tile[lane]
+            for i in range(size):
+                out[lane, np.uint64(first) + np.uint64(low + i)] = node_at(order, line[i])

@@ -1,0 +1,150 @@
+"""Min-hashes of rings: those of the sets, uniform, and meeting with the Jaccard coefficient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cocite import Graph
+from cocite.engine import Rings, Way
+from cocite.errors import UsageError
+from cocite.graph.links import in_links
+from tests.conftest import MakeGraph
+from tests.oracles import xjaccard as exact
+from tests.oracles.bounds import bernstein, chi_square, chi_square_limit
+from tests.oracles.graphs import Edges, graphs, in_neighbours
+
+N = 24
+LENGTH = 3
+SAMPLES = 16_000
+
+
+def fingerprints(graph: Graph, samples: int, seed: int = 5, **options: Any) -> NDArray[np.uint32]:
+    """uint32[ring, sample, node]"""
+    make = Rings(in_links(graph), LENGTH, seed, **options)
+    found = np.empty((LENGTH, samples, graph.nodes), np.uint32)
+    for low in range(0, samples, 16):
+        batch = range(low, min(low + 16, samples))
+        for ring in make(batch):
+            found[ring.step - 1, low : batch.stop] = ring.winners()
+    return found
+
+
+@settings(max_examples=40)
+@given(
+    graphs(), st.integers(0, 2**64 - 1), st.integers(0, 65_000), st.sampled_from([None, 1, 3, 7])
+)
+def test_winners_are_the_first_of_the_sets_themselves(
+    make_graph: MakeGraph, graph: tuple[int, Edges], seed: int, sample: int, blocks: int | None
+) -> None:
+    n, edges = graph
+    make = Rings(in_links(make_graph(edges, range(n))), 4, seed, blocks=blocks)
+    sets = exact.rings(in_neighbours(n, edges), 4)
+    steps = []
+    for ring in make([sample, sample + 17]):
+        steps.append(ring.step)
+        expected = [exact.first_nodes(sets[ring.step], seed, s) for s in (sample, sample + 17)]
+        assert ring.winners().tolist() == expected
+    assert steps == [1, 2, 3, 4]
+
+
+@pytest.fixture(scope="module")
+def edges() -> Edges:
+    """A hub, chains, a node without in-links, and rings of many sizes."""
+    rng = np.random.default_rng(3)
+    drawn = {(int(a), int(b)) for a, b in rng.integers(1, N, (40, 2)) if a != b}
+    return sorted(drawn | {(v, 5) for v in range(6, N, 2)} | {(0, 9)})
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph, edges: Edges) -> Graph:
+    return make_graph(edges, range(N))
+
+
+def test_samples_do_not_depend_on_who_is_made_with_them(graph: Graph) -> None:
+    together = fingerprints(graph, 40)
+    make = Rings(in_links(graph), LENGTH, 5, threads=2)
+    for samples in ([7], [39, 0, 7], range(24, 40)):
+        for ring in make(samples):
+            assert (ring.winners() == together[ring.step - 1, list(samples)]).all()
+    for options in ({"threads": 1}, {"threads": 2, "blocks": 3}, {"blocks": 1}):
+        assert (fingerprints(graph, 40, **options) == together).all()
+    assert (fingerprints(graph, 40, seed=6) != together).any()
+
+
+def test_blocks_are_used_where_they_are_asked_for(graph: Graph) -> None:
+    assert Rings(in_links(graph), 1, 0).plan.way is Way.MEMORY
+    assert Rings(in_links(graph), 1, 0, blocks=3).plan.way is Way.BLOCKS
+
+
+def test_places_of_a_sample_never_grow_from_ring_to_ring(graph: Graph) -> None:
+    """One order for all rings, and each contains the one before."""
+    before = None
+    for ring in Rings(in_links(graph), 6, 1)([3]):
+        assert before is None or (ring.places <= before).all()
+        before = ring.places.copy()
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory, edges: Edges) -> NDArray[np.uint32]:
+    """Many samples."""
+    import cocite
+
+    folder = tmp_path_factory.mktemp("rings")
+    (folder / "links").write_text("".join(f"{a}\t{b}\n" for a, b in edges))
+    (folder / "nodes").write_text("".join(f"{v}\n" for v in range(N)))
+    made = cocite.ingest(
+        folder / "links", folder / "g", nodes=folder / "nodes", delimiter="tab", header="no"
+    )
+    return fingerprints(made, SAMPLES)
+
+
+def test_every_node_of_a_ring_is_equally_likely_to_be_first(
+    drawn: NDArray[np.uint32], edges: Edges
+) -> None:
+    sets = exact.rings(in_neighbours(N, edges), LENGTH)
+    assert max(len(members) for members in sets[LENGTH]) > 10
+    for k in range(1, LENGTH + 1):
+        for node in range(N):
+            members = sorted(sets[k][node])
+            counts = np.bincount(drawn[k - 1, :, node], minlength=N)
+            assert counts[members].sum() == SAMPLES
+            assert chi_square(counts[members]) <= chi_square_limit(len(members))
+
+
+def test_nodes_meet_with_the_jaccard_coefficient_of_their_rings(
+    drawn: NDArray[np.uint32], edges: Edges
+) -> None:
+    sets = exact.rings(in_neighbours(N, edges), LENGTH)
+    for k in range(1, LENGTH + 1):
+        met = np.mean([row[:, None] == row[None, :] for row in drawn[k - 1]], axis=0)
+        truth = exact.jaccard(sets[k])
+        assert ((truth > 0.05) & (truth < 0.95)).sum() > 50
+        assert (np.abs(met - truth) <= bernstein(truth, SAMPLES, 1.0, LENGTH * N * N)).all()
+
+
+def test_the_weighted_meetings_estimate_xjaccard(drawn: NDArray[np.uint32], edges: Edges) -> None:
+    """A value lies between 0 and decay - decay^(length + 1), and z <= decay as the bound needs."""
+    decay = 0.6
+    truth = exact.xjaccard(in_neighbours(N, edges), decay, LENGTH)
+    weights = [decay**k * (1 - decay) for k in range(1, LENGTH + 1)]
+    estimate = sum(
+        weight * np.mean([row[:, None] == row[None, :] for row in ring], axis=0)
+        for weight, ring in zip(weights, drawn, strict=True)
+    )
+    assert np.allclose(truth.diagonal(), decay - decay ** (LENGTH + 1))
+    assert (np.abs(estimate - truth) <= bernstein(truth, SAMPLES, decay, N * N)).all()
+
+
+def test_a_batch_is_16_samples_at_most(graph: Graph) -> None:
+    make = Rings(in_links(graph), 1, 0)
+    (ring,) = make(range(16))
+    assert ring.winners().shape == (16, N)
+    for samples in (range(17), range(0)):
+        with pytest.raises(UsageError, match=f"{len(samples)} samples; .* 1 to 16 at once"):
+            next(make(samples))

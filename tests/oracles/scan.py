@@ -1,0 +1,43 @@
+"""The scan by its definition: node after node, lane after lane, one Python number at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def scan(
+    neighbours: list[list[int]], x: NDArray[Any], fold: str, start: NDArray[Any] | None
+) -> NDArray[Any]:
+    """``neighbours`` ascending; x and the result (nodes,) or (nodes, lanes)."""
+    rows = x.reshape(len(neighbours), -1).tolist()
+    begin = None if start is None else start.reshape(len(neighbours), -1).tolist()
+    found = np.empty_like(x)
+    cells = found.reshape(len(neighbours), -1)
+    for node, sources in enumerate(neighbours):
+        for lane in range(cells.shape[1]):
+            first = nothing(fold, x.dtype) if begin is None else begin[node][lane]
+            cells[node, lane] = combined(fold, first, [rows[u][lane] for u in sources], x.dtype)
+    return found
+
+
+def nothing(fold: str, dtype: np.dtype[Any]) -> int | float:
+    """What ``fold`` leaves of no values."""
+    if dtype.kind == "f":
+        return {"sum": 0.0, "min": float("inf"), "max": float("-inf")}[fold]
+    return {"sum": 0, "min": 2**32 - 1, "max": 0}[fold]
+
+
+def combined(fold: str, first: Any, values: list[Any], dtype: np.dtype[Any]) -> Any:
+    """A Python float has 64 bits, and is rounded to ``dtype`` by the caller's assignment."""
+    result = first
+    for value in values:
+        if fold == "sum":
+            result = result + value
+        elif fold == "min":
+            result = value if value < result else result
+        else:
+            result = value if value > result else result
+    return result % 2**32 if dtype.kind == "u" else result
