@@ -8,7 +8,7 @@ import numpy as np
 
 from cocite.kernels._jit import kernel
 
-__all__ = ["add_counts", "turn"]
+__all__ = ["add_counts", "collect", "turn"]
 
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 
@@ -18,6 +18,19 @@ def add_counts(nodes: Any, counts: Any) -> None:
     """Add one to ``counts[v]`` (uint32) for every occurrence of v in ``nodes`` (uint32)."""
     for i in range(nodes.size):
         counts[nodes[i]] += _ONE32
+
+
+@kernel
+def collect(offsets: Any, neighbours: Any, shares: Any, out: Any) -> None:
+    """out[i] = the sum of ``shares`` (float64[nodes]) over the neighbours of row i.
+
+    ``offsets`` uint64[rows + 1], ``out`` float64[rows].
+    """
+    for i in range(out.size):
+        gathered = 0.0
+        for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
+            gathered += shares[neighbours[link]]
+        out[i] = gathered
 
 
 @kernel
