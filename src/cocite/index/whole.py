@@ -43,7 +43,9 @@ class WholeLayout(ABC):
         """
 
 
-_LAYOUTS: dict[str, tuple[str, str]] = {}
+_LAYOUTS: dict[str, tuple[str, str]] = {
+    "features": ("cocite.index.features", "FeaturesLayout"),
+}
 
 
 def whole_layout(name: str) -> type[WholeLayout]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from cocite.errors import UsageError
 from cocite.measures.measure import Measure, Setting, Settings, Value
+from cocite.measures.pagesim import PAGESIM
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.simrank import SIMRANK
 
 __all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"]
 
-MEASURES: dict[str, Measure] = {measure.name: measure for measure in (PSIMRANK, SIMRANK)}
+MEASURES: dict[str, Measure] = {measure.name: measure for measure in (PSIMRANK, SIMRANK, PAGESIM)}
 
 
 def find_measure(name: str) -> Measure:

@@ -22,7 +22,10 @@ __all__ = ["DEFAULT_K", "Index", "build", "open_index"]
 
 DEFAULT_K = 20
 
-_READERS = {"trees": ("cocite.query.trees", "TreeReader")}
+_READERS = {
+    "trees": ("cocite.query.trees", "TreeReader"),
+    "features": ("cocite.query.features", "FeatureReader"),
+}
 """Layout -> where its reader is; imported when an index of that layout is first asked."""
 
 
