@@ -202,6 +202,8 @@ class FeaturesLayout(WholeLayout):
         each = seconds / len(sample) / room.threads
         turning = int(min(self.memory, 16 * entries + (_NODE + 16) * nodes))
         room = replace(room, memory=max(room.memory, turning))
+        if self.plan.weight < 1:  # the other direction's part comes first, with its own
+            del self.onward, self.scores
         return Estimate(
             int(16 * entries + 20 * nodes), str(room), each * nodes + entries * _TURN_SECONDS
         )
