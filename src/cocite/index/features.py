@@ -17,7 +17,7 @@ of the size of float64.
 
 Size: 16 bytes an entry and 20 a node. Entries: at most (1 + decay + ... + decay**r) / threshold a
 node on average, as every path carries the threshold and all of them what there is.
-Memory: the links twice, 40 bytes a node, and (28 + 8 r) a node and thread. With less there is one
+Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread. With less there is one
 thread, links lie in scratch files, and pages are given back as they were read.
 Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
 """
