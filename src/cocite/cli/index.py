@@ -53,6 +53,12 @@ __all__ = ["index"]
     metavar="COUNT",
     help="Cut the graph into blocks, one in memory at a time.  [default: as --memory needs]",
 )
+@click.option(
+    "--external",
+    is_flag=True,
+    help="Keep the walks' tokens on disk, too: constant memory.  [default: if --memory is below "
+    "26.5 bytes a node]",
+)
 @memory_option
 @threads_option
 @overwrite_option

@@ -7,7 +7,8 @@ with the bytes it would have had: samples depend on (graph, measure, length, see
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
 turn. The number of threads is lowered until that fits the budget; if one thread does not, the
-graph is cut into destination blocks, of which one at a time is in memory (``engine/walk.py``).
+graph is cut into destination blocks, of which one at a time is in memory (``engine/walk.py``), and
+if not even the tokens fit, they lie in files beside the shards (``engine/external.py``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,10 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from cocite.engine import MAX_LENGTH, Walker
+from cocite.engine import MAX_LENGTH, ExternalWalker, Walker
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import NAME_FILES
+from cocite.index.external_trees import ExternalTreeMaker
 from cocite.index.room import Room, plan_memory
 from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, shard_file
 from cocite.index.trees import Blob, TreeMaker, blob_words
@@ -117,6 +119,7 @@ class IndexBuild:
         memory: str | int | None = None,
         shard: int | None = None,
         blocks: int | None = None,
+        external: bool = False,
         overwrite: bool = False,
         restart: bool = False,
     ) -> None:
@@ -136,8 +139,8 @@ class IndexBuild:
                 f"an index has at most {_MOST_SHARDS} files"
             )
         wanted = min(checked_threads(threads), options.samples)
-        self._room = plan_memory(graph, wanted, budget(memory), blocks)
-        self._makers: list[TreeMaker] = []
+        self._room = plan_memory(graph, wanted, budget(memory), blocks, external)
+        self._makers: Sequence[Callable[[int], Blob]] = []
         self._notes: dict[int, dict[str, Any]] = {}
 
     def __enter__(self) -> IndexBuild:
@@ -150,6 +153,7 @@ class IndexBuild:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._makers = []  # their memory, and their scratch files
         if isinstance(error, KeyboardInterrupt):
             kept = self._options.samples - sum(len(shard) for shard in self._missing())
             error.add_note(
@@ -216,14 +220,15 @@ class IndexBuild:
     def _missing(self) -> list[range]:
         return [shard for shard in self._shards() if shard.start not in self._notes]
 
-    def _ready_makers(self) -> list[TreeMaker]:
-        o, room, nodes = self._options, self._room, self._graph.nodes
-        if not self._makers:
-            walkers = [
-                Walker(self._graph, o.measure.step, o.length, o.seed, room.cuts)
-                for _ in range(room.threads)
-            ]
-            self._makers = [TreeMaker(walker, nodes, room.keep) for walker in walkers]
+    def _ready_makers(self) -> Sequence[Callable[[int], Blob]]:
+        o, room, graph, here = self._options, self._room, self._graph, self._draft.path
+        walk = graph, o.measure.step, o.length, o.seed, room.cuts
+        if not self._makers and room.external:
+            walker = ExternalWalker(*walk, here, room.rows)
+            self._makers = [ExternalTreeMaker(walker, graph.nodes, here)]
+        elif not self._makers:
+            walkers = [Walker(*walk) for _ in range(room.threads)]
+            self._makers = [TreeMaker(walker, graph.nodes, room.keep) for walker in walkers]
         return self._makers
 
     def estimate(self) -> Estimate:

@@ -10,12 +10,12 @@ shard, which is nothing but its samples' blobs one behind the other, needs no ta
 shards of any size hold the same bytes in the same order.
 
 Size: 8.5 bytes a node and sample at most. Memory to make one: 26.5 bytes a node, and 8.5 for each
-that waits to be written.
+that waits to be written; ``index/external_trees.py`` makes the same in less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,9 +31,12 @@ _LINE = 16
 
 @dataclass(frozen=True)
 class Blob:
-    """One sample: its parts in order, how many members it has, live tokens a step, XXH3-64."""
+    """One sample: its parts in order, how many members it has, live tokens a step, XXH3-64.
 
-    parts: tuple[NDArray[np.uint32], ...]
+    ``parts`` can be gone over again and again, and may come from a file piece by piece.
+    """
+
+    parts: Iterable[NDArray[np.uint32]]
     members: int
     live: tuple[int, ...]
     digest: int

@@ -170,6 +170,7 @@ def build(
     memory: str | int | None = None,
     shard: int | None = None,
     blocks: int | None = None,
+    external: bool = False,
     overwrite: bool = False,
     restart: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -198,6 +199,9 @@ def build(
     blocks
         Cut the graph into so many blocks, one of which is in memory at a time; by default as many
         as the memory needs, mostly one.
+    external
+        Keep the walks' tokens and the trees in files, too, all but those of one block; by default
+        only if the memory does not hold them (26.5 bytes a node).
     overwrite
         Replace ``output`` if it is an index; the old one answers until the new one is whole.
     restart
@@ -222,6 +226,7 @@ def build(
         memory=memory,
         shard=shard,
         blocks=blocks,
+        external=external,
         overwrite=overwrite,
         restart=restart,
     ) as work:
