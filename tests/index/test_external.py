@@ -153,6 +153,9 @@ def test_forced_blocks_keep_tokens_in_memory_only_where_they_fit(
     assert small.cuts == fitting.cuts
     with pytest.raises(UsageError, match=r"blocks is 2,000; with tokens on disk .* 1,024 at most"):
         cocite.build(graph, tmp_path / "x", blocks=2000, external=True)
+    ample = room.plan_memory(graph, 1, 10**9, None, external=True)
+    assert ample.cuts == ()
+    assert ample.memory < 20 * 10**6  # what it takes, not what it might have
 
 
 def test_memory_is_what_it_says(make_graph: MakeGraph) -> None:

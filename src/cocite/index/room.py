@@ -121,4 +121,4 @@ def _plan_external(
         )
     block = (memory - rows * ROW_ROOM) // 2
     cuts = cut_blocks(graph, block, BLOCK_NODE)
-    return Room(memory, 1, cuts, threads, rows, tokens)
+    return Room(min(memory, rows * ROW_ROOM + whole), 1, cuts, threads, rows, tokens)
