@@ -18,9 +18,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,12 +32,22 @@ from cocite.memory import format_size
 from cocite.ranking.stopping import State, StoppingRule
 from cocite.store import Scratch, forget
 
-__all__ = ["System", "order_of"]
+__all__ = ["Sweep", "System", "order_of"]
 
 Vector = NDArray[np.float64]
 _LEAST_BLOCK = 16 << 20
 _NODE, _ROW, _LINK = 60, 40, 4
 """Bytes that stream by for each node, core row and link: the largest of all passes."""
+
+
+class Sweep(NamedTuple):
+    """One sweep made: its number, a bound on the L1 residual, and all of y when asked, which is to
+    be before the next sweep.
+    """
+
+    number: int
+    residual: float
+    solution: Callable[[], Vector]
 
 
 class System:
@@ -164,14 +174,11 @@ class System:
 
     # -- solving --------------------------------------------------------------------------
 
-    def solve(
-        self,
-        where: Vector,
-        rule: StoppingRule,
-        guess: Vector | None,
-        progress: Callable[[int, float], None],
-    ) -> tuple[Vector, int, str]:
-        """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
+    def sweeps(self, where: Vector, guess: Vector | None) -> Iterator[Sweep]:
+        """Every sweep of the iteration for teleport ``where`` (sum 1), without end.
+
+        Only a sweep of number 0, the solution, where there is nothing to iterate.
+        """
         from cocite.kernels import rank
 
         self._describe(where)
@@ -180,12 +187,11 @@ class System:
         mass, owed = self._weigh(z)
         if owed == 0:  # nobody starts in the core, and dangling nodes lead nowhere
             z[:] = 0
-            return self._whole(z, where), 0, "nothing to iterate"
+            yield Sweep(0, 0.0, lambda: self._whole(z, where))
+            return
         if mass > 0:
             np.multiply(z, owed / mass, out=z)  # ranks sum to 1, y to more
-        rule.begin()
-        sweeps, reason = 0, None
-        while reason is None:
+        for number in count(1):
             sums = np.zeros(3)
             for low, high in pairwise(self.core_cuts):
                 rank.sweep(
@@ -199,17 +205,31 @@ class System:
                 )
                 self.rest()
             change, mass, reach = sums.tolist()
-            sweeps += 1
             balance = owed / mass
             np.multiply(z, balance, out=z)
             size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
             residual = 2 * self._damping * change * balance / size
-            order = None
-            if rule.wants_order:
-                order = order_of(self._whole(z, where), rule.wants_order)
-            progress(sweeps, residual)
-            reason = rule.reached(State(sweeps, residual, order))
-        return self._whole(z, where), sweeps, reason
+            yield Sweep(number, residual, lambda: self._whole(z, where))
+
+    def solve(
+        self,
+        where: Vector,
+        rule: StoppingRule,
+        guess: Vector | None,
+        progress: Callable[[int, float], None],
+    ) -> tuple[Vector, int, str]:
+        """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
+        rule.begin()
+        sweeps = self.sweeps(where, guess)
+        while True:
+            sweep = next(sweeps)
+            reason: str | None = "nothing to iterate"
+            if sweep.number > 0:
+                order = order_of(sweep.solution(), rule.wants_order) if rule.wants_order else None
+                progress(sweep.number, sweep.residual)
+                reason = rule.reached(State(sweep.number, sweep.residual, order))
+            if reason is not None:
+                return sweep.solution(), sweep.number, reason
 
     def _contribute(self, values: Vector, factor: float, z: NDArray[Any]) -> None:
         from cocite.kernels import rank
@@ -250,6 +270,27 @@ class System:
     def dangling_sum(self, values: Vector) -> float:
         """The sum over dangling nodes."""
         return float(values[self.degrees == 0].sum())
+
+    def step(self, x: Vector, where: Vector, share: Vector) -> Vector:
+        """G x for x with sum 1, a step of power iteration: one pass over all links."""
+        from cocite.kernels import rank
+
+        d, spread = self._damping, self.dangling_sum(x)
+        z = np.zeros(self.core)
+        self._contribute(x, d, z)
+        following = np.empty(self._graph.nodes)
+        for nodes, offsets, _ in self._blocks():
+            following[nodes] = (1 - d) * where[nodes] + d * spread * share[nodes]
+            rank.step(
+                offsets,
+                self._graph.in_sources,
+                self.number,
+                z,
+                self.degrees[nodes],
+                following[nodes],
+            )
+            forget(where, share) if self.scratch.on_disk else None
+        return following
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
         """||G x - x||_1 for x with sum 1: one pass over all links."""
