@@ -234,7 +234,7 @@ def _positions_panel(found: Study, pair: list[Agreement], sweeps: int, axes: Axe
     axes.set_title(f"{sweeps} sweeps")
     axes.set_xlabel("difference, places")
     axes.set_ylabel("share of the top nodes, % a bin")
-    axes.tick_params(axis="x", labelrotation=60)
+    axes.tick_params(axis="x", labelrotation=90, labelsize=7)
 
 
 def _widening(histogram: Histogram, bucket: int) -> tuple[NDArray[Any], NDArray[Any]]:
