@@ -64,7 +64,7 @@ def test_any_blocks_and_any_buffers_make_the_same_blob(
     n, edges = graph
     stored = make_graph(edges, range(n))
     inside = tuple(sorted(cut for cut in cuts if cut < n))
-    whole = TreeMaker(Walker(stored, step, length, 5), n, True)
+    whole = TreeMaker(Walker(in_links(stored), step, length, 5), n, True)
     maker = external_maker(stored, step, length, inside, rows)
     for sample in (0, 3, 0):
         expected, found = whole(sample), maker(sample)
