@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from cocite.cli.output import print_csv, print_json, print_table, say
 from cocite.cli.progress import Stages
+from cocite.errors import UsageError
 
 __all__ = ["check_alone", "run_study", "study_options"]
 
