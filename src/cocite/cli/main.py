@@ -26,6 +26,7 @@ _VERBS = {
     "index": ("cocite.cli.index", "Build the index that answers queries."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
     "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
+    "exact": ("cocite.cli.exact", "Compute the exact similarity of all pairs of nodes."),
     "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
 }
