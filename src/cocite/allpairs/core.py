@@ -70,7 +70,8 @@ class Core:
 
     ``number`` int64[nodes] is each node's class or -1; ``firsts`` has a node of each class and
     ``sizes`` how many there are; ``links`` is W; ``shared`` lists the loose nodes of
-    each class's row and ``spread`` the classes of each loose node's column; ``owners`` int64[loose] is their class or -1.
+    each class's row and ``spread`` the classes of each loose node's column; ``owners``
+    int64[loose] is their class or -1.
     ``bandwidth`` is W's, before and after ordering.
     """
 

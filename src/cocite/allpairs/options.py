@@ -11,6 +11,7 @@ __all__ = ["MEASURES", "METHODS", "Options"]
 MEASURES = ("simrank", "psimrank")
 METHODS = ("gauss-seidel", "plain", "sor", "psum", "svd")
 _PRECISIONS = ("auto", "single", "double")
+_ORDERS = ("stored", "rcm")
 _PRODUCTS = ("auto", "sparse", "dense")
 _OMEGA, _RANK = 1.3, 100
 
@@ -27,7 +28,7 @@ class Options:
     sweeps: int
     prune: float | None
     teleport: float | None
-    order: bool
+    order: str
     precision: str
     products: str
     rank: int
@@ -44,7 +45,7 @@ class Options:
         sweeps: int = 1000,
         prune: float | None = None,
         teleport: float | None = None,
-        order: bool = True,
+        order: str = "stored",
         precision: str = "auto",
         products: str = "auto",
         rank: int | None = None,
@@ -54,6 +55,7 @@ class Options:
         if method is None:
             method = "gauss-seidel" if measure == "simrank" else "plain"
         _choice("method", method, METHODS)
+        _choice("order", order, _ORDERS)
         _choice("precision", precision, _PRECISIONS)
         _choice("products", products, _PRODUCTS)
         _within("decay", decay, 0, 1)

@@ -92,7 +92,8 @@ def exact_simrank(
         without in-links get a row of (1 - lambda) / nodes. It changes what is computed: off by
         default.
     order
-        Number rows by reverse Cuthill-McKee first; results are in the stored order either way.
+        ``stored``, or ``rcm``: number the rows by reverse Cuthill-McKee meanwhile. Results are in
+        the stored order either way. What it does to the time is in ``docs/exact.md``.
     precision
         ``single`` or ``double``; ``auto`` takes single where its rounding is bounded by a quarter
         of ``epsilon``.
@@ -134,7 +135,7 @@ class AllPairs:
             graph,
             weights=self._weights,
             teleport=options.teleport,
-            order=options.order,
+            order=options.order == "rcm",
             all_loose=options.measure == "psimrank",
         )
         size = self.core.size

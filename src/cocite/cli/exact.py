@@ -74,10 +74,11 @@ __all__ = ["exact"]
     "measure.",
 )
 @click.option(
-    "--order/--no-order",
-    default=True,
+    "--order",
+    type=click.Choice(["stored", "rcm"]),
+    default="stored",
     show_default=True,
-    help="Number rows by reverse Cuthill-McKee meanwhile.",
+    help="rcm: number rows by reverse Cuthill-McKee meanwhile.",
 )
 @click.option(
     "--precision",
