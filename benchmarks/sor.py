@@ -5,8 +5,8 @@
 Each experiment writes a CSV file, and a picture where Matplotlib is installed; what they show is in
 docs/exact.md. Stored graphs that are named are added to ``omega`` and ``bandwidth``.
 
-    omega       sweeps until the true largest error is below 1e-1 ... 1e-6, omega from 0.8 to 1.6, in
-                columns one by one (as the paper has it) and in blocks (as it is fast)
+    omega       sweeps until the true largest error is below 1e-1 ... 1e-6, omega from 0.8 to 1.6,
+                by columns one by one (as the paper has it) and by blocks (as it is fast)
     sparse      seconds for n pages with 8 links each, all methods, c = 0.8, epsilon = 0.05
     dense       the same where half of all links exist
     bandwidth   before and after reverse Cuthill-McKee, and seconds a sweep
@@ -22,6 +22,7 @@ import csv
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,9 @@ class Shop:
 
     def web(self, nodes: int) -> Graph:
         """Our generated web: communities, copied links, URL order."""
-        return cocite.generate_web(self.folder / f"web{nodes}.graph", nodes=nodes, seed=1)
+        return cocite.generate_web(
+            self.folder / f"web{nodes}.graph", nodes=nodes, links=10 * nodes, seed=1
+        )
 
     def grid(self, side: int) -> Graph:
         """A torn grid with shuffled numbers, which an order can mend."""
@@ -202,7 +205,7 @@ def bandwidth(shop: Shop) -> Iterator[Row]:
     graphs |= {"shuffled grid, n = 4,900": shop.grid(70), "web, n = 5,000": shop.web(5000)}
     for name, graph in (graphs | shop.named).items():
         row: Row = {"graph": name}
-        runs = {}
+        runs: dict[str, Any] = {}
         with Team(cores()) as team:
             for title, ordered in (("stored", False), ("rcm", True)):
                 core = reduce(graph, order=ordered)
@@ -226,7 +229,7 @@ def average(shop: Shop) -> Iterator[Row]:
         core = reduce(shop.authors(authors), order=False)
         with Team(cores()) as team:
             products = SparseProducts(core, np.float64, team, min(64, core.size // 64))
-            runs = {
+            runs: dict[str, Any] = {
                 "plain": PlainSweeps(products, DECAY),
                 "omega 1.0": RelaxedSweeps(products, DECAY, 1.0),
                 "omega 1.3": RelaxedSweeps(products, DECAY, 1.3),
@@ -269,8 +272,8 @@ def strassen(shop: Shop) -> Iterator[Row]:
         a, b = rng.random((size, size)), rng.random((size, size))
         yield {
             "n": size,
-            "BLAS": round(_best(lambda a=a, b=b: a @ b, 3), 4),
-            "one level": round(_best(lambda a=a, b=b, s=size: multiply(a, b, s // 2), 3), 4),
+            "BLAS": round(_best(partial(multiply, a, b, size), 3), 4),
+            "one level": round(_best(partial(multiply, a, b, size // 2), 3), 4),
         }
 
 

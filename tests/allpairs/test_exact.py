@@ -122,7 +122,7 @@ def test_the_plain_iteration_after_k_sweeps_is_the_oracles_after_k_rounds(
     right = exact.simrank(exact.dense(*graph), 0.8, count + 1)
     ways: list[dict[str, Any]] = [{}, {"products": "dense"}]
     for way in ways:
-        options = {"method": "plain", "decay": 0.8, "sweeps": count + 1} | way
+        options: dict[str, Any] = {"method": "plain", "decay": 0.8, "sweeps": count + 1} | way
         found = exact_simrank(web, epsilon=1e-12, **options)
         if found.convergence.sweeps == count + 1:
             assert np.allclose(found.array(), right, rtol=0, atol=1e-13)
