@@ -312,6 +312,7 @@ def picture(name: str, rows: list[Row], path: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import MaxNLocator
 
     lines = {"omega": _omega_lines, "sparse": _time_lines, "dense": _time_lines}
     if name == "average":
@@ -323,16 +324,25 @@ def picture(name: str, rows: list[Row], path: Path) -> None:
         shown, labels = lines[name](rows)
     else:
         return
+    across = min(3, len(shown))
+    down = -(-len(shown) // across)
+    size = (4.4 * across + 2.2 * (across == 1), 3.4 * down)
     figure, axes = pyplot.subplots(
-        1, len(shown), figsize=(5.2 * len(shown), 4), squeeze=False, constrained_layout=True
+        down, across, figsize=size, squeeze=False, constrained_layout=True
     )
-    for axis, (title, family) in zip(axes[0], shown.items(), strict=True):
+    for axis in axes.flat[len(shown) :]:
+        axis.remove()
+    for axis, (title, family) in zip(axes.flat, shown.items(), strict=False):
         for label, points in family.items():
             axis.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
         axis.set(title=title, xlabel=labels[0], ylabel=labels[1])
         if name != "omega":
             axis.set_yscale("log")
-        axis.legend(fontsize=8)
+        if across == 1:
+            axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        else:
+            axis.legend(fontsize=8)
         axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

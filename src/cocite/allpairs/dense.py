@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 __all__ = ["CUTOFF", "multiply", "strassen_factor"]
 
-CUTOFF = 2048
-"""Below this size BLAS is faster (``python -m benchmarks.sor --only strassen``)."""
+CUTOFF = 4096
+"""Up to this size BLAS alone is as fast (``python -m benchmarks.sor --full --only strassen``)."""
 
 Matrix = NDArray[Any]
 

@@ -12,7 +12,8 @@ step where I + diag-to-diag operator has eigenvalues within [1, 1 / (1 - c)].
 Nothing bounds the error in the largest entry by the singular values left out, as Q's norm may be
 far above 1. It is measured instead: one plain step G from X gives |X - S*| <= |G(X) - X| / (1 - c).
 
-The factors come from NumPy for up to 2,000 nodes, else from subspace iteration with a fixed start.
+The factors come from subspace iteration with a fixed start, or, for ranks from a quarter of n, from
+NumPy.
 Cost: O(n r^2) a step for D, O(n^2 r) for X. Memory: the matrix, and 8 n r bytes a few times.
 Source: Li et al. 2010, as Yu et al. 2011 describe it in 5.1.4 and 6; doubling: Smith 1968;
 subspace iteration: Halko, Martinsson, Tropp 2011.
@@ -28,7 +29,7 @@ from cocite.allpairs.core import Core, Links
 __all__ = ["low_rank_scores"]
 
 Floats = NDArray[np.float64]
-_EXACT, _OVERSAMPLED, _POWERS, _STEPS = 2000, 10, 6, 400
+_OVERSAMPLED, _POWERS, _STEPS = 10, 6, 400
 
 
 def low_rank_scores(rows: Links, core: Core, rank: int, decay: float, accuracy: float) -> Floats:
@@ -65,7 +66,7 @@ def _lyapunov(start: Floats, b: Floats, decay: float) -> Floats:
 def _factors(rows: Links, rank: int) -> tuple[Floats, Floats, Floats]:
     """(U, E, V) of Q to ``rank``, or to as many singular values as are not 0."""
     n = rows.rows
-    if n <= _EXACT or rank + _OVERSAMPLED >= n:
+    if rank + _OVERSAMPLED >= n / 4:
         full = np.zeros((n, n))
         full[np.repeat(np.arange(n), np.diff(rows.offsets)), rows.columns] = rows.weights
         u, e, vt = np.linalg.svd(full)
