@@ -35,16 +35,18 @@ CUTOFF = 4096
 Matrix = NDArray[Any]
 
 
-def strassen_factor(size: int, largest: float, cutoff: int = CUTOFF) -> float:
+def strassen_factor(size: int, largest: float, cutoff: int | None = None) -> float:
     """f * max|A| of the error bound of a product of matrices of this size."""
+    cutoff = CUTOFF if cutoff is None else cutoff
     levels = max(0, math.ceil(math.log2(size / cutoff))) if size > cutoff else 0
     base = size / 2**levels
     factor = 18.0**levels * (base * base + 6 * base) - 6 * size if levels else float(size)
     return factor * (largest if levels else 1.0)
 
 
-def multiply(a: Matrix, b: Matrix, cutoff: int = CUTOFF) -> Matrix:
+def multiply(a: Matrix, b: Matrix, cutoff: int | None = None) -> Matrix:
     """a @ b by the recursion above ``cutoff`` (the smallest of the three dimensions)."""
+    cutoff = CUTOFF if cutoff is None else cutoff
     m, k, n = a.shape[0], a.shape[1], b.shape[1]
     if min(m, k, n) <= cutoff:
         return np.asarray(a @ b)

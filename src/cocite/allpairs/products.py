@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.allpairs.core import Core
-from cocite.allpairs.dense import CUTOFF, multiply, strassen_factor
+from cocite.allpairs.dense import multiply, strassen_factor
 from cocite.runner import Team
 
 __all__ = ["DENSE_FROM", "DenseProducts", "Products", "SparseProducts", "depth_of"]
@@ -30,8 +30,6 @@ DENSE_FROM = 0.25
 
 class Products(ABC):
     """Panels of T / c of one core; ``width`` columns at a time at most."""
-
-    name: str
 
     def __init__(self, core: Core, dtype: DTypeLike, team: Team, width: int) -> None:
         self.core, self.team, self.width = core, team, width
@@ -71,8 +69,6 @@ class Products(ABC):
 
 class SparseProducts(Products):
     """By the links; memory beside the matrix: a block of rows, and two panels."""
-
-    name = "sparse"
 
     def __init__(self, core: Core, dtype: DTypeLike, team: Team, width: int) -> None:
         super().__init__(core, dtype, team, width)
@@ -131,14 +127,11 @@ class SparseProducts(Products):
 class DenseProducts(Products):
     """Through BLAS; with ``fast``, Strassen-Winograd above its cutoff."""
 
-    name = "dense"
-
     def __init__(
         self, core: Core, dtype: DTypeLike, team: Team, width: int, fast: bool = False
     ) -> None:
         super().__init__(core, dtype, team, width)
         self._fast = fast
-        self.name = f"dense, Strassen-Winograd above {CUTOFF:,}" if fast else "dense"
         links = core.links
         self._links = np.zeros((core.size, core.size), dtype)
         row = np.repeat(np.arange(core.size), np.diff(links.offsets))

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.allpairs import dense
 from cocite.allpairs.core import link_weights, node_rows, reduce
-from cocite.allpairs.dense import CUTOFF
 from cocite.allpairs.options import Options
 from cocite.allpairs.panels import PanelSweeps, panel_width
 from cocite.allpairs.products import (
@@ -159,7 +159,7 @@ class AllPairs:
                 raise UsageError(f"{options.method} computes in double precision")
             return np.dtype(np.float64), False
         types = {"single": ["float32"], "double": ["float64"]}.get(asked, ["float32", "float64"])
-        large = self._dense and options.method == "plain" and self.core.size > CUTOFF
+        large = self._dense and options.method == "plain" and self.core.size > dense.CUTOFF
         share = 0.25 if asked == "auto" else 1.0
         for name in types:
             for fast in [True, False] if large else [False]:
@@ -224,7 +224,7 @@ class AllPairs:
     def products(self) -> str:
         """The kind of products, in words."""
         if self._dense:
-            return f"dense, Strassen-Winograd above {CUTOFF:,}" if self.fast else "dense"
+            return f"dense, Strassen-Winograd above {dense.CUTOFF:,}" if self.fast else "dense"
         return "sparse"
 
     @property
