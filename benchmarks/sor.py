@@ -3,7 +3,7 @@
     python -m benchmarks.sor [--only NAME] [--full] [-o FOLDER] [GRAPH...]
 
 Each experiment writes a CSV file, and a picture where Matplotlib is installed; what they show is in
-docs/exact.md. Stored graphs that are named are added to ``omega`` and ``bandwidth``.
+docs/exact.md. Stored graphs that are named are added to ``omega``, ``bandwidth`` and ``average``.
 
     omega       sweeps until the true largest error is below 1e-1 ... 1e-6, omega from 0.8 to 1.6,
                 by columns one by one (as the paper has it) and by blocks (as it is fast)
@@ -224,31 +224,33 @@ def bandwidth(shop: Shop) -> Iterator[Row]:
 
 
 def average(shop: Shop) -> Iterator[Row]:
+    """One method after another; large graphs in single precision, to k = 8."""
     sizes = {"98-99": 1525, "98-01": 3208} if shop.full else {"98-99": 1525}
-    for period, authors in sizes.items():
-        core = reduce(shop.authors(authors), order=False)
-        with Team(cores()) as team:
-            products = SparseProducts(core, np.float64, team, min(64, core.size // 64))
-            runs: dict[str, Any] = {
-                "plain": PlainSweeps(products, DECAY),
-                "omega 1.0": RelaxedSweeps(products, DECAY, 1.0),
-                "omega 1.3": RelaxedSweeps(products, DECAY, 1.3),
-            }
-            last = {title: sweeps.matrix.copy() for title, sweeps in runs.items()}
-            for k in range(1, 21):
-                row: Row = {"period": period, "authors": authors, "k": k}
-                for title, sweeps in runs.items():
+    graphs = {f"authors as DBLP {k}": shop.authors(n) for k, n in sizes.items()} | shop.named
+    for name, graph in graphs.items():
+        core = reduce(graph, order=False)
+        steps, dtype = (20, np.float64) if core.size < 10_000 else (8, np.float32)
+        for title, value in (("plain", None), ("omega 1.0", 1.0), ("omega 1.3", 1.3)):
+            with Team(cores()) as team:
+                products = SparseProducts(core, dtype, team, max(1, min(64, core.size // 64)))
+                sweeps: Any = (
+                    RelaxedSweeps(products, DECAY, value) if value else PlainSweeps(products, DECAY)
+                )
+                for k in range(1, steps + 1):
+                    last = sweeps.matrix.copy() if value else sweeps.matrix
                     sweeps()
-                    row[title] = f"{_mean_change(core, sweeps.matrix, last[title]):.2e}"
-                    last[title] = sweeps.matrix.copy()
-                yield row
+                    change = f"{_mean_change(core, sweeps.matrix, last):.2e}"
+                    yield {"graph": name, "method": title, "k": k, "mean change": change}
 
 
 def _mean_change(core: Any, now: NDArray[Any], before: NDArray[Any]) -> float:
-    """Over all n^2 pairs of nodes: each class counts for its nodes."""
-    sizes = core.sizes.astype(float)
-    total = sizes @ np.abs(now - before) @ sizes
-    return float((total - sizes @ np.abs(np.diagonal(now - before))) / core.nodes**2)
+    """Over all n^2 pairs of nodes: each class counts for its nodes, by rows to save memory."""
+    sizes = core.sizes.astype(np.float64)
+    total = 0.0
+    for row, count in enumerate(sizes):
+        change = np.abs(now[row] - before[row])
+        total += count * float(change @ sizes) - count * float(change[row])
+    return total / float(core.nodes) ** 2
 
 
 def density(shop: Shop) -> Iterator[Row]:
@@ -314,12 +316,13 @@ def picture(name: str, rows: list[Row], path: Path) -> None:
     from matplotlib import pyplot
     from matplotlib.ticker import MaxNLocator
 
+    shown: Families
     lines = {"omega": _omega_lines, "sparse": _time_lines, "dense": _time_lines}
     if name == "average":
-        titles = [t for t in rows[0] if t not in ("period", "authors", "k")]
-        first = [row for row in rows if row["period"] == rows[0]["period"]]
-        shown = {"author-paper": {t: [(r["k"], float(r[t])) for r in first] for t in titles}}
-        labels = "iteration k", "mean |S_k - S_(k-1)|"
+        shown, labels = {}, ("iteration k", "mean |S_k - S_(k-1)|")
+        for row in rows:
+            points = shown.setdefault(row["graph"], {}).setdefault(row["method"], [])
+            points.append((row["k"], float(row["mean change"])))
     elif name in lines:
         shown, labels = lines[name](rows)
     else:
@@ -348,11 +351,12 @@ def picture(name: str, rows: list[Row], path: Path) -> None:
     pyplot.close(figure)
 
 
-Shown = tuple[dict[str, dict[str, list[tuple[float, float]]]], tuple[str, str]]
+Families = dict[str, dict[str, list[tuple[float, float]]]]
+Shown = tuple[Families, tuple[str, str]]
 
 
 def _omega_lines(rows: list[Row]) -> Shown:
-    shown: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    shown: Families = {}
     for row in rows:
         if row["by"] in ("columns", "blocks"):
             panel = shown.setdefault(f"{row['graph']}, {row['by']}", {})

@@ -149,8 +149,8 @@ def exact(
             "output": output,
             "method": f"{options['measure']}, {found.method}, {found.products} products, "
             f"{found.precision} precision",
-            "rows": f"{found.rows:,} for {found.nodes:,} nodes, bandwidth {found.bandwidth[0]:,} "
-            f"before ordering and {found.bandwidth[1]:,} after",
+            "rows": f"{found.rows:,} for {found.nodes:,} nodes, bandwidth {found.bandwidth[0]:,}"
+            + (f", ordered {found.bandwidth[1]:,}" if options["order"] == "rcm" else ""),
             "ended": f"{ended.sweeps} sweeps, {ended.reason}",
             "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} of iterating, "
             f"{ended.rounding_error:.1e} of rounding, {ended.pruning_error:.1e} of pruning",
