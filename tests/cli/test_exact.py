@@ -11,6 +11,7 @@ import pytest
 
 import cocite
 from cocite import Graph
+from cocite.cli import progress
 from cocite.cli.main import main
 from tests.conftest import MakeGraph
 
@@ -82,6 +83,16 @@ def test_the_table_fits_eighty_columns(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["output", "method", "rows", "ended", "error"]
     assert all(len(line) <= 100 for line in lines)
+
+
+def test_a_log_gets_the_error_with_the_sweeps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_LOG_SECONDS", 0)
+    with progress.Stages({"sweeping": "sweeps"}) as stages:
+        stages("sweeping", 3, 0, "error 2e-02")
+        stages("sweeping", 4, 9)
+    assert capsys.readouterr().err == "sweeping: 3 sweeps, error 2e-02\nsweeping: 4 of 9 sweeps\n"
 
 
 def test_an_output_is_refused_before_any_work(

@@ -47,11 +47,22 @@ _WIDEST, _DENSE_WIDTH, _BLOCKS = 64, 256, 64
 def exact_simrank(
     graph: Graph,
     *,
+    decay: float = 0.6,
+    measure: str = "simrank",
+    method: str | None = None,
+    omega: float | None = None,
+    rank: int | None = None,
+    epsilon: float = 1e-3,
+    sweeps: int = 1000,
+    prune: float | None = None,
+    teleport: float | None = None,
+    weights: NDArray[np.float32] | None = None,
+    order: str = "stored",
+    precision: str = "auto",
+    products: str = "auto",
     threads: int | None = None,
     memory: str | int | None = None,
-    weights: NDArray[np.float32] | None = None,
     progress: Progress = lambda sweeps, error: None,
-    **options: Any,
 ) -> Scores:
     """Compute the SimRank (or PSimRank) of all pairs of nodes, to a stated accuracy.
 
@@ -59,27 +70,19 @@ def exact_simrank(
     ----------
     graph
         The stored graph.
-    threads
-        How many cores to use, by default all. The scores do not depend on it.
-    memory
-        For the data, beside some 150 MB for Python: bytes, or text such as ``"8GB"``; by default
-        half of what is available. With ``method="plain"`` a matrix that does not fit lies on disk.
-    weights
-        float32[edges], positive: how much each link counts, aligned with ``graph.in_sources``. By
-        default all the same. For SimRank only.
-    progress
-        Called after every sweep with (sweeps, bound on the error still to be iterated away).
-    **options
-        All that follow.
     decay
         What a meeting is worth for every step it takes, in (0, 1); by default 0.6.
     measure
         ``simrank`` or ``psimrank``.
     method
-        ``gauss-seidel`` (the default: one matrix, fewest sweeps on web graphs), ``plain`` (two
-        matrices; the paper's eq. 6), ``sor`` with ``omega`` (by default 1.3, the paper's choice;
-        above 2 / (1 + decay) it diverges on some graphs, which is said), ``psum`` (the
-        partial-sums baseline) or ``svd`` with ``rank`` (by default 100).
+        ``gauss-seidel`` (the default for SimRank: one matrix), ``plain`` (two matrices; the paper's
+        eq. 6), ``sor`` (over-relaxation), ``psum`` (the partial-sums baseline) or ``svd`` (a
+        low-rank closed form, checked by one plain step).
+    omega
+        Of ``sor``, in (0, 2); by default 1.3, the paper's choice. Above 2 / (1 + decay) it diverges
+        on some graphs, which the result says.
+    rank
+        Of ``svd``; by default 100.
     epsilon
         The largest error that any score may have; by default 1e-3.
     sweeps
@@ -91,6 +94,9 @@ def exact_simrank(
         The lambda of the paper's eq. 7, in (0, 1]: rows of Q are multiplied by it, and nodes
         without in-links get a row of (1 - lambda) / nodes. It changes what is computed: off by
         default.
+    weights
+        float32[edges], positive: how much each link counts, aligned with ``graph.in_sources``. By
+        default all the same. For SimRank only.
     order
         ``stored``, or ``rcm``: number the rows by reverse Cuthill-McKee meanwhile. Results are in
         the stored order either way. What it does to the time is in ``docs/exact.md``.
@@ -99,6 +105,14 @@ def exact_simrank(
         of ``epsilon``.
     products
         ``sparse``, ``dense``, or ``auto``: dense from a quarter of all possible links.
+    threads
+        How many cores to use, by default all. The scores do not depend on it, but for the last
+        bits of dense products.
+    memory
+        For the data, beside some 150 MB for Python: bytes, or text such as ``"8GB"``; by default
+        half of what is available. With ``method="plain"`` a matrix that does not fit lies on disk.
+    progress
+        Called after every sweep with (sweeps, bound on the error still to be iterated away).
 
     Returns
     -------
@@ -109,9 +123,21 @@ def exact_simrank(
     ------
     UsageError, ResourceError
     """
-    run = AllPairs(
-        graph, Options.checked(**options), threads=threads, memory=memory, weights=weights
+    options = Options.checked(
+        decay=decay,
+        measure=measure,
+        method=method,
+        omega=omega,
+        epsilon=epsilon,
+        sweeps=sweeps,
+        prune=prune,
+        teleport=teleport,
+        order=order,
+        precision=precision,
+        products=products,
+        rank=rank,
     )
+    run = AllPairs(graph, options, threads=threads, memory=memory, weights=weights)
     return run.run(progress)
 
 
