@@ -21,9 +21,10 @@ from cocite.allpairs.core import Core
 from cocite.allpairs.dense import multiply, strassen_factor
 from cocite.runner import Team
 
-__all__ = ["DENSE_FROM", "DenseProducts", "Products", "SparseProducts", "depth_of"]
+__all__ = ["DENSE_FROM", "DenseProducts", "Products", "SparseProducts", "block_width", "depth_of"]
 
 Matrix = NDArray[Any]
+_WIDEST, _BLOCKS = 64, 64
 DENSE_FROM = 0.25
 """Share of n^2 links from which BLAS is faster (``python -m benchmarks.sor --only density``)."""
 
@@ -152,6 +153,14 @@ class DenseProducts(Products):
             panel = self._links[:end] @ rows.T
         self.add_shared(first, end, matrix.diagonal(), panel)
         return panel
+
+
+def block_width(size: int) -> int:
+    """Columns of a block: 64, or fewer so that there are 64 blocks.
+
+    Columns of one block do not see each other's new values; with 64 blocks that costs no sweep.
+    """
+    return max(1, min(_WIDEST, size // _BLOCKS))
 
 
 def depth_of(core: Core, dense: bool, fast: bool) -> float:

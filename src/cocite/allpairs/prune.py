@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.allpairs.core import Core
+from cocite.allpairs.products import block_width
 from cocite.allpairs.stopping import Sweep
 from cocite.errors import ResourceError
 from cocite.memory import format_size
@@ -34,7 +35,6 @@ from cocite.runner import Team
 __all__ = ["PrunedSweeps", "SparseMatrix"]
 
 Matrix = NDArray[Any]
-_WIDTH = 64
 
 
 class SparseMatrix:
@@ -100,8 +100,9 @@ class PrunedSweeps:
         self._turned_weights = self._turned.weights.astype(dtype)
         self._shared = core.shared.weights.astype(dtype)
         self._spread = core.spread.weights.astype(dtype)
-        self._sums = np.empty((_WIDTH, core.size), dtype)
-        self._rows = np.empty((_WIDTH, core.size), dtype)
+        self._width = block_width(core.size)
+        self._sums = np.empty((self._width, core.size), dtype)
+        self._rows = np.empty((self._width, core.size), dtype)
         self.matrix = self._identity()
 
     def _identity(self) -> SparseMatrix:
@@ -118,8 +119,8 @@ class PrunedSweeps:
         new = old if self._fresh else SparseMatrix(size, self.dtype)
         excess = self.core.excess(old.diagonal()).astype(self.dtype)
         change = dropped = 0.0
-        for first in range(0, size, _WIDTH):
-            end = min(first + _WIDTH, size)
+        for first in range(0, size, self._width):
+            end = min(first + self._width, size)
             made = self._block(first, end, old, excess)
             new.reserve(sum(part[2] for part in made))
             self._check_room(old, new)

@@ -24,6 +24,7 @@ from cocite.allpairs.products import (
     DenseProducts,
     Products,
     SparseProducts,
+    block_width,
     depth_of,
 )
 from cocite.allpairs.prune import PrunedSweeps
@@ -41,7 +42,7 @@ from cocite.store import Scratch
 
 __all__ = ["AllPairs", "exact_simrank"]
 
-_WIDEST, _DENSE_WIDTH, _BLOCKS = 64, 256, 64
+_DENSE_WIDTH = 256
 
 
 def exact_simrank(
@@ -215,15 +216,14 @@ class AllPairs:
         size = self.core.size
         if self._dense:
             return max(1, size if self.options.method == "plain" else min(_DENSE_WIDTH, size))
-        # Columns of a block do not see each other: with 64 blocks that costs no sweep.
-        return max(1, min(_WIDEST, size // _BLOCKS))
+        return block_width(size)
 
     def _plan_memory(self) -> int:
         """The bytes that the run takes; decides whether the matrix lies on disk."""
         options, size, item = self.options, self.core.size, self.dtype.itemsize
         fixed = self.core.nbytes
         if options.prune is not None:
-            return fixed + 2 * _WIDEST * size * item
+            return fixed + 2 * self.width * size * item
         if options.method == "psum":
             needed = 2 * self.graph.nodes**2 * 8
         elif options.method == "svd":
