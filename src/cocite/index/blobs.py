@@ -61,6 +61,9 @@ Maker = Callable[[int], Blob]
 class SampledLayout(ABC):
     """How samples are made, and how they lie on disk."""
 
+    together: int = 1
+    """Samples that a maker makes at the price of one."""
+
     @abstractmethod
     def place(
         self, nodes: int, members: Sequence[int], settings: Settings
@@ -86,7 +89,9 @@ class SampledLayout(ABC):
 
 _LAYOUTS = {
     "compact": ("cocite.index.compact", "CompactLayout"),
+    "minhash": ("cocite.index.minhash", "MinhashLayout"),
     "paths": ("cocite.index.paths", "PathsLayout"),
+    "sketch": ("cocite.index.sketch", "SketchLayout"),
     "trees": ("cocite.index.trees", "TreesLayout"),
 }
 

@@ -10,12 +10,13 @@ from cocite.measures.measure import Measure, Setting, Settings, Value
 from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.simrank import SIMRANK
+from cocite.measures.xjaccard import XJACCARD
 
 __all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"]
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
-    for measure in (PSIMRANK, SIMRANK, COMPACT_SIMRANK, COCITATION, COUPLING, PPR)
+    for measure in (PSIMRANK, SIMRANK, COMPACT_SIMRANK, XJACCARD, COCITATION, COUPLING, PPR)
 }
 
 
