@@ -1,4 +1,4 @@
-"""The layouts of paths and compacted walks: the same bytes whoever makes them, and their size."""
+"""The layouts of paths, compacted walks and min-hashes: the same bytes by all, and their size."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ KINDS = [
     ("psimrank", "paths"),
     ("compact-simrank", "compact"),
     ("compact-simrank", "paths"),
+    ("xjaccard", "minhash"),
+    ("xjaccard", "sketch"),
 ]
 kinds = pytest.mark.parametrize("kind", KINDS, ids="-".join)
 SETTINGS: dict[str, Any] = {"samples": 20, "length": 6, "seed": 5}

@@ -34,7 +34,7 @@ def xjaccard(neighbours: list[list[int]], decay: float, length: int) -> NDArray[
     return total
 
 
-def first_nodes(sets: list[set[int]], seed: int, sample: int) -> list[int]:
+def first_nodes(sets: list[set[int]], seed: int, sample: int, turn: int = 0) -> list[int]:
     """Of each set the node with the smallest place in the sample's one order."""
-    key = walks.key_of(seed, sample, 0)
+    key = walks.key_of(seed, sample, turn)
     return [min(members, key=lambda u: walks.place(key, u, len(sets))) for members in sets]

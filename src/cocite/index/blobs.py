@@ -67,6 +67,8 @@ class SampledLayout(ABC):
 
     has_external = False
     """Whether it can be made with everything but a block in files."""
+    together: int = 1
+    """Samples that a maker makes at the price of one."""
 
     @abstractmethod
     def place(
@@ -91,7 +93,9 @@ class SampledLayout(ABC):
 
 _LAYOUTS = {
     "compact": ("cocite.index.compact", "CompactLayout"),
+    "minhash": ("cocite.index.minhash", "MinhashLayout"),
     "paths": ("cocite.index.paths", "PathsLayout"),
+    "sketch": ("cocite.index.sketch", "SketchLayout"),
     "trees": ("cocite.index.trees", "TreesLayout"),
 }
 

@@ -75,13 +75,7 @@ class BuildOptions:
         direction = found.direction if direction is None else direction
         if direction not in DIRECTIONS:
             raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
-        if layout is not None and layout not in found.layouts:
-            raise UsageError(
-                f"layout is {layout!r}; for {measure} it is " + " or ".join(found.layouts)
-            )
-        filled = found.build_settings(settings or {})
+        layout, filled = found.choose(layout, settings or {})
         ways = ("in", "out") if direction == "both" else (direction,)
-        parts = tuple(
-            PartPlan(found, way, layout or found.layouts[0], filled, 1 / len(ways)) for way in ways
-        )
+        parts = tuple(PartPlan(found, way, layout, filled, 1 / len(ways)) for way in ways)
         return cls(found, direction, filled, parts)

@@ -119,18 +119,18 @@ class ShardedPart(PartBuild):
         return self._makers
 
     def estimate(self) -> Estimate:
-        """Size, memory and time, from a pilot sample a thread on this graph (made twice: the first
-        compiles the kernels and brings the graph into memory).
+        """Size, memory and time, from pilot samples on this graph: as many as the makers make at
+        once, after another one each, which compiles the kernels and brings the graph into memory.
         """
         makers = self._ready_makers()
-        pilots = range(len(makers))
-        size = sum(blob.nbytes for blob in in_order(makers, pilots)) / len(makers)
-        begin = time.perf_counter()
-        for _ in in_order(makers, pilots):
+        count = len(makers) * sampled_layout(self.plan.layout).together
+        for _ in in_order(makers, range(count, count + len(makers))):
             pass
-        each = (time.perf_counter() - begin) / len(makers)
-        todo = self.units - self.done
-        return Estimate(int(self.units * (size + 12)), str(self._planned), each * todo)
+        begin = time.perf_counter()
+        size = sum(blob.nbytes for blob in in_order(makers, range(count))) / count
+        seconds = time.perf_counter() - begin
+        rounds = -(-(self.units - self.done) // count)
+        return Estimate(int(self.units * (size + 12)), str(self._planned), seconds * rounds)
 
     # -- the work ----------------------------------------------------------------------
 

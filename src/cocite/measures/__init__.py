@@ -11,12 +11,22 @@ from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.simrank import SIMRANK
+from cocite.measures.xjaccard import XJACCARD
 
 __all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"]
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
-    for measure in (PSIMRANK, SIMRANK, COMPACT_SIMRANK, PAGESIM, COCITATION, COUPLING, PPR)
+    for measure in (
+        PSIMRANK,
+        SIMRANK,
+        COMPACT_SIMRANK,
+        XJACCARD,
+        PAGESIM,
+        COCITATION,
+        COUPLING,
+        PPR,
+    )
 }
 
 

@@ -8,7 +8,7 @@ asking. How scores come about is the business of the layout that holds a measure
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cocite.engine import MAX_LENGTH, Step
@@ -28,6 +28,8 @@ __all__ = [
 
 Value = bool | int | float | str
 Settings = dict[str, Value]
+Choice = Callable[[str | None, Mapping[str, object], Settings], tuple[str, Settings]]
+"""Which layout, with which settings: from the layout and the settings given, and all settings."""
 MAX_SAMPLES = 65_535
 
 
@@ -98,7 +100,9 @@ class Measure:
     by default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u),
     whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
     (``monotone``), whether it follows the weights of links, the ``direction`` it takes unless told
-    otherwise, and whether it is ``turned``: whether its direction ``in`` looks at out-links.
+    otherwise, whether it is ``turned``: whether its direction ``in`` looks at out-links; the
+    layouts whose scores of unlike nodes scatter about 0 (``noisy``), and how layout and settings go
+    together, if they do not stand apart (``chooses``).
     """
 
     name: str
@@ -113,6 +117,8 @@ class Measure:
     weighted: bool = False
     direction: str = "in"
     turned: bool = False
+    noisy: tuple[str, ...] = ()
+    chooses: Choice | None = None
 
     def looks_at(self, direction: str) -> str:
         """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
@@ -121,6 +127,17 @@ class Measure:
     def build_settings(self, given: Mapping[str, object]) -> Settings:
         """All settings of an index, with defaults; raises :class:`UsageError`."""
         return self._filled(self.build, given)
+
+    def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, Settings]:
+        """The layout of an index and all its settings; raises :class:`UsageError`."""
+        if layout is not None and layout not in self.layouts:
+            raise UsageError(
+                f"layout is {layout!r}; for {self.name} it is " + " or ".join(self.layouts)
+            )
+        settings = self.build_settings(given)
+        if self.chooses is not None:
+            return self.chooses(layout, given, settings)
+        return layout or self.layouts[0], settings
 
     def ask_settings(self, given: Mapping[str, object]) -> Settings:
         """All settings of a question, with defaults; raises :class:`UsageError`."""

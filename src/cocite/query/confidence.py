@@ -4,7 +4,7 @@ A score is the mean of N independent samples in a range of width R, with V their
 probability ``confidence`` = 1 - failure the truth is within the half-width of it:
 
     bernstein    sqrt(2 V log(4 / failure) / N) + 7 R log(4 / failure) / (3 (N - 1))
-    theorem5     sqrt(7 log(2 / failure) / (6 N))            the papers' bound, for R <= 1
+    theorem5     max(1, R) sqrt(7 log(2 / failure) / (6 N))  the papers' bound, for R <= 1
 
 The first is the empirical Bernstein inequality, both sides at once; it needs no knowledge of the
 truth and is narrow where samples agree. The second is uniform over all pairs, graphs and measures,
@@ -49,7 +49,8 @@ def half_width(
     errors = np.asarray(stderr, np.float64)
     failure = 1 - confidence
     if bound == "theorem5":
-        half = np.full(errors.shape, math.sqrt(7 * math.log(2 / failure) / (6 * samples)))
+        scale = max(1.0, width)
+        half = np.full(errors.shape, scale * math.sqrt(7 * math.log(2 / failure) / (6 * samples)))
     elif samples == 1:
         half = np.full(errors.shape, width)
     else:
@@ -74,6 +75,7 @@ def leading_certain(
     level = 1 - (1 - confidence) / (hits - 1)
     steps = values[:-1] - values[1:]
     errors = steps.std(axis=1, ddof=1) / math.sqrt(samples)
-    # A difference lies in [-R, R].
-    sure = steps.mean(axis=1) > half_width(errors, samples, 2 * width, level, bound)
+    # A difference lies in [-R, R]; the papers bound it as they bound a value.
+    span = 2 * width if bound == "bernstein" else width
+    sure = steps.mean(axis=1) > half_width(errors, samples, span, level, bound)
     return int(sure.argmin()) if not sure.all() else hits - 1

@@ -29,7 +29,9 @@ DEFAULT_CONFIDENCE = 0.95
 _READERS = {
     ("compact", "*"): ("cocite.query.compact", "CompactReader"),
     ("features", "*"): ("cocite.query.features", "FeatureReader"),
+    ("minhash", "*"): ("cocite.query.minhash", "MinhashReader"),
     ("paths", "*"): ("cocite.query.paths", "PathReader"),
+    ("sketch", "*"): ("cocite.query.sketch", "SketchReader"),
     ("trees", "*"): ("cocite.query.trees", "TreeReader"),
     ("links", "cocitation"): ("cocite.query.common", "CommonReader"),
     ("links", "coupling"): ("cocite.query.common", "CommonReader"),
@@ -241,7 +243,10 @@ class Index:
             room = min(k, scratch.have)
             ids, best = np.empty(room, np.uint32), np.empty((room, 2))
             found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
-        return ids[:found], best[:found]
+        ids, best = ids[:found], best[:found]
+        for reader in self.readers:
+            best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, settings)
+        return ids, best
 
     def certain(
         self,
@@ -312,6 +317,7 @@ class Index:
             high = np.minimum(high, np.maximum(scores, 1.0))
         if len(self._sampled) == len(self.readers):
             high = np.where(others == node, high, np.minimum(self._width(asked), high))
+        high = np.maximum(low, high)  # an estimate may be below 0, what it estimates is not
         return low.round(12).tolist(), high.round(12).tolist()
 
     def _asked(self, settings: dict[str, Value]) -> Settings:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.index import Shard
 from cocite.measures import Settings
-from cocite.query.reader import ONE, Estimate, SampledReader, weights_of
+from cocite.query.reader import ONE, Estimate, SummingReader, weights_of
 from cocite.query.scratch import Scratch
 
 __all__ = ["NEVER", "MeetingReader", "Times", "WalkReader"]
@@ -30,7 +30,7 @@ _DAMAGED = -1
 Times = NDArray[np.uint8]
 
 
-class MeetingReader(SampledReader):
+class MeetingReader(SummingReader):
     """A layout that knows when any two walks meet."""
 
     @abstractmethod

@@ -18,7 +18,7 @@ from cocite.index import StoredPart
 from cocite.measures import Settings
 from cocite.query.scratch import Scratch
 
-__all__ = ["Estimate", "Reader", "SampledReader", "weights_of"]
+__all__ = ["Estimate", "Reader", "SampledReader", "SummingReader", "weights_of"]
 
 ONE = 1 << 48
 
@@ -44,6 +44,15 @@ class Reader(ABC):
     def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
         """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
 
+    def variances(
+        self, node: int, others: NDArray[np.uint32], settings: Settings
+    ) -> NDArray[np.float64]:
+        """float64[h]: what ``gather`` left out of the variances of the best hits.
+
+        For readers that learn a variance from more than they need for a score. By default nothing.
+        """
+        return np.zeros(others.size)
+
     def certified(
         self, node: int, others: NDArray[np.uint32], settings: Settings
     ) -> NDArray[np.float64]:
@@ -55,7 +64,7 @@ class Reader(ABC):
 
 
 class SampledReader(Reader):
-    """A part whose scores are means over samples, added up as fixed-point sums."""
+    """A part whose scores are means over samples."""
 
     @abstractmethod
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
@@ -63,7 +72,11 @@ class SampledReader(Reader):
 
     @abstractmethod
     def width(self, settings: Settings) -> float:
-        """How far apart the values of two different nodes can be: they lie in [0, width]."""
+        """How far apart the values of two different nodes can be; none is larger than this."""
+
+
+class SummingReader(SampledReader):
+    """A part whose samples are added up as fixed-point sums, for each node that has any."""
 
     def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
         """Gather the sums, then settle them."""

@@ -20,15 +20,15 @@ __all__ = ["Scratch", "borrowed"]
 _MOST_MEMORY = 1 << 28
 """Bytes of scratch that a thread may keep between two queries."""
 _PAGE = 4096
-_NODE = 40
+_NODE = 44
 
 
 class Scratch:
     """Sums of one thread. ``nodes`` is the most nodes of an index that it serves.
 
     ``totals`` float64[nodes, 2] (grains, variance) with the nodes that have one in
-    ``touched[:have]``; ``sums`` uint64[nodes, 2] and ``used`` for a part's own samples, zero again
-    when the part is done.
+    ``touched[:have]``; ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's
+    own samples, zero again when the part is done.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -38,6 +38,7 @@ class Scratch:
         self.totals = _mapped(16 * nodes).view(np.float64).reshape(-1, 2)
         self.touched = _mapped(4 * (nodes + 1)).view(np.uint32)
         self.sums = _mapped(16 * nodes).view(np.uint64).reshape(-1, 2)
+        self.marks = _mapped(4 * nodes).view(np.uint32)
         self.used = _mapped(4 * (nodes + 1)).view(np.uint32)
 
     @property

@@ -1,0 +1,77 @@
+"""XJaccard: two pages are similar if they are reached from the same pages, near ones above all.
+
+    xjac(u, v) = sum over k = 1, ..., length of decay**k (1 - decay) J_k(u, v)
+    J_k(u, v)  = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|
+
+with I_k(v) the nodes from which v is reached in at most k links, v itself among them: Jaccard
+coefficients of growing neighbourhoods. A sample is one random order of all nodes. The first nodes
+of I_k(u) and I_k(v) in it, their winners, are the same with the probability of the Jaccard
+coefficient, so its value is the sum of decay**k (1 - decay) over the rings k whose winners are the
+same (Lemma 4).
+
+Convention: in-links. The weights of the rings add up to decay - decay**(length + 1), which is what
+a node and itself score: 0.52 for the defaults. ``normalised`` divides by that, so that they
+score 1. A larger decay moves weight to the outer rings, and may lower a score.
+
+With ``bits`` the index holds b bits of a hash of each winner in the place of the winner. Different
+winners then match with the probability 2**-b, which is taken off the estimates, so that they are
+still right on average but vary more, and scatter about 0 where nothing is shared: a score may be
+below 0, and hits are nodes that came out above it.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3, Lemma 4); b-bit
+min-hashes: Li, Koenig 2010, *b-bit minwise hashing*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cocite.errors import UsageError
+from cocite.measures.measure import DECAY, LENGTH, SAMPLES, SEED, Measure, Setting, Settings
+
+__all__ = ["XJACCARD", "ring_weights"]
+
+_BITS = 8
+BITS = Setting(
+    "bits", 0, "bits held of each min-hash, layout sketch; 0 holds all, layout minhash", 0, 16
+)
+RINGS = replace(LENGTH, default=4)
+NORMALISED = Setting("normalised", False, "divide scores by what a node and itself score")
+
+
+def ring_weights(settings: Settings, length: int) -> list[float]:
+    """What rings 1, ..., length are worth."""
+    decay = float(settings["decay"])
+    weights = [decay**k * (1 - decay) for k in range(1, length + 1)]
+    whole = decay - decay ** (length + 1)
+    return [weight / whole for weight in weights] if settings["normalised"] else weights
+
+
+def _choose(
+    layout: str | None, given: Mapping[str, object], settings: Settings
+) -> tuple[str, Settings]:
+    """``bits`` makes the layout sketch, and sketch has bits."""
+    bits = int(settings["bits"])
+    found = layout or ("sketch" if bits else "minhash")
+    if found == "minhash" and bits:
+        raise UsageError(
+            f"bits is {bits}, and layout minhash holds whole min-hashes; leave one of the two out"
+        )
+    if found == "sketch" and not bits:
+        if "bits" in given:
+            raise UsageError("bits is 0; layout sketch holds 1 to 16 bits of each min-hash")
+        return found, settings | {"bits": _BITS}
+    return found, settings
+
+
+XJACCARD = Measure(
+    name="xjaccard",
+    summary="Jaccard coefficients of neighbourhoods of 1, 2, ... steps, added up (Fogaras, Racz)",
+    layouts=("minhash", "sketch"),
+    build=(SAMPLES, RINGS, SEED, BITS),
+    ask=(DECAY, NORMALISED),
+    monotone=False,
+    noisy=("sketch",),
+    chooses=_choose,
+)

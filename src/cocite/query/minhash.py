@@ -1,0 +1,86 @@
+"""Asking groups of nodes that share a min-hash: a pair compares cells, relatives read their groups.
+
+Cost: a pair reads a line or two a node and sample; relatives the node's groups, one a ring and
+sample, at some 4 ns a member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.index import Shard
+from cocite.measures import Settings
+from cocite.query.matches import Masks, MatchReader
+from cocite.query.reader import ONE, Estimate, SummingReader
+from cocite.query.scratch import Scratch
+
+__all__ = ["MinhashReader"]
+
+_DAMAGED = -1
+
+
+class MinhashReader(MatchReader, SummingReader):
+    """The layout ``minhash``."""
+
+    def _read_masks(self, shard: Shard, first: int, second: int, out: Masks) -> bool:
+        from cocite.kernels import groups
+
+        nodes = np.uint64(first), np.uint64(second)
+        return bool(groups.masks(shard.words, shard.blobs, *nodes, out))
+
+    def common(self, first: int, second: int) -> NDArray[np.uint32]:
+        """Which node made two different nodes match.
+
+        Returns
+        -------
+        uint32[samples, length]
+            The winner of both in each ring: a node from which both are reached in so many links;
+            2**32 - 1 where they have different ones.
+        """
+        from cocite.kernels import groups
+
+        found = np.empty((self.part.samples, self.length), np.uint32)
+        nodes = np.uint32(self.part.nodes), np.uint64(first), np.uint64(second)
+        for shard in self.part.shards:
+            out = found[shard.first : shard.first + shard.samples]
+            if not groups.common(shard.words, shard.blobs, *nodes, out):
+                raise self.part.damaged(shard.first)
+        return found
+
+    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+        """The weights of the rings that match, added up, in every sample."""
+        return np.asarray(self.table(settings)[self.masks(first, second), 0] / float(ONE))
+
+    def width(self, settings: Settings) -> float:
+        """All rings match at best."""
+        return sum(self.weights(settings))
+
+    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+        """The score of two nodes; that of a node and itself has no error."""
+        table = self.table(settings)
+        return self.estimated(table[self.masks(first, second)].sum(axis=0, dtype=np.uint64))
+
+    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
+        """Add up over all groups that hold the node."""
+        from cocite.kernels import groups
+
+        table, count = self.table(settings), 0
+        for shard in self.part.shards:
+            asked = np.array([node, shard.first + 1], np.uint32)
+            count = int(
+                groups.gather(
+                    shard.words,
+                    shard.blobs,
+                    asked,
+                    table,
+                    scratch.sums,
+                    scratch.marks,
+                    scratch.used,
+                    count,
+                )
+            )
+            if count == _DAMAGED:
+                raise self.part.damaged(shard.first)
+        groups.unmark(scratch.marks, scratch.used, count)
+        return count

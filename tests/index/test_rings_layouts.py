@@ -1,0 +1,178 @@
+"""Layouts of min-hashes in the making: memory, pilots, what goes with what."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.engine import Way
+from cocite.errors import ResourceError, UsageError
+from cocite.graph.links import in_links
+from cocite.index import StoredIndex
+from cocite.index.blobs import sampled_layout
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.rings import RingMaker, RingRoom
+from cocite.index.room import Means
+from tests.conftest import MakeGraph
+
+LAYOUTS = ("minhash", "sketch")
+layouts = pytest.mark.parametrize("layout", LAYOUTS)
+NODES = 40_000
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(3)
+    near = rng.integers(0, NODES, (80_000, 1)) + rng.integers(0, 30, (80_000, 2))
+    return make_graph((near % NODES).tolist())
+
+
+def stream(path: Path) -> bytes:
+    names = sorted(n for n in StoredIndex.open(path).store.manifest.files if "samples-" in n)
+    return b"".join((path / name).read_bytes() for name in names)
+
+
+def build(graph: Graph, output: Path, layout: str, **options: Any) -> bytes:
+    cocite.build(graph, output, measure="xjaccard", layout=layout, samples=18, **options)
+    return stream(output)
+
+
+def room_of(
+    graph: Graph, layout: str, memory: int, blocks: int | None = None, threads: int = 2
+) -> RingRoom:
+    part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
+    found = sampled_layout(layout).plan_room(
+        in_links(graph), part, Means(threads, memory, layout, graph.path, blocks)
+    )
+    assert isinstance(found, RingRoom)
+    return found
+
+
+@layouts
+def test_memory_does_not_change_a_byte(graph: Graph, tmp_path: Path, layout: str) -> None:
+    """All in memory; the winners on disk; the scan too."""
+    words = sampled_layout(layout).most_words(graph.nodes, {"length": 4, "bits": 8})
+    blobs = 2 * 4 * (words + graph.nodes)
+    links = in_links(graph).nbytes + 2 * 64 * graph.nodes
+    made = []
+    for memory, way, on_disk in (
+        (1 << 30, Way.MEMORY, False),
+        (blobs + links, Way.MEMORY, True),
+        (blobs + (4 << 20), Way.BLOCKS, True),
+    ):
+        found = room_of(graph, layout, memory)
+        assert found.plan is not None
+        assert (found.plan.way, found.on_disk) == (way, on_disk)
+        assert found.memory <= memory
+        made.append(build(graph, tmp_path / str(memory), layout, memory=memory, threads=2))
+    assert made[0] == made[1] == made[2]
+
+
+@layouts
+def test_the_room_says_what_is_taken(graph: Graph, layout: str) -> None:
+    assert str(room_of(graph, layout, 1 << 30)).endswith("on 2 threads, 16 samples at once")
+    blocks = str(room_of(graph, layout, 1 << 30, 3))
+    assert re.search(r"16 samples at once, \S+ MB of scratch on disk, the links read from", blocks)
+    assert blocks.endswith("there in 3 blocks")
+    assert "holds no more" not in blocks
+    with pytest.raises(ResourceError, match=r"needs .* of memory to index, in blocks and with one"):
+        room_of(graph, layout, 4 << 20)
+
+
+@layouts
+def test_a_maker_takes_the_memory_that_is_planned(graph: Graph, layout: str) -> None:
+    """In memory, with one thread: the peak is within what was said, and near it."""
+    part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
+    found = room_of(graph, layout, 1 << 30, threads=1)
+    links = in_links(graph)
+    sampled_layout(layout).makers(links, part, found, graph.path)[0](0)  # compiles
+    tracemalloc.start()
+    maker = sampled_layout(layout).makers(links, part, found, graph.path)[0]
+    blob = maker(0)
+    blob = maker(1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert blob.nbytes > 0
+    planned = found.memory - links.nbytes
+    assert 0.6 * planned < peak < 1.02 * planned
+
+
+@layouts
+def test_a_pilot_makes_as_many_samples_as_come_at_once(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    """Two passes: one to warm up, one that is timed, and kept for the build."""
+    passes = []
+    real = RingMaker._make
+
+    def counted(self: RingMaker, first: int, sample: int) -> None:
+        passes.append(first)
+        real(self, first, sample)
+
+    monkeypatch.setattr(RingMaker, "_make", counted)
+    options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 40})
+    with IndexBuild(graph, tmp_path / "x", options) as work:
+        estimate = work.estimate()
+        assert passes == [16, 0]
+        report = work.run()
+    assert passes == [16, 0, 16, 32]
+    assert abs(estimate.bytes / report.bytes - 1) < 0.05
+
+
+def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:
+    part = BuildOptions.checked("xjaccard", "in", None, {"samples": 40}).parts[0]
+    layout, links = sampled_layout("minhash"), in_links(graph)
+    (maker,) = layout.makers(links, part, room_of(graph, "minhash", 1 << 30), graph.path)
+    inorder = [maker(sample).digest for sample in range(34)]
+    for sample in (33, 5, 6, 3, 31, 16, 17, 0):
+        assert maker(sample).digest == inorder[sample]
+
+
+@pytest.mark.parametrize(
+    ("layout", "given", "expected"),
+    [
+        (None, {}, ("minhash", 0)),
+        ("minhash", {"bits": 0}, ("minhash", 0)),
+        (None, {"bits": 3}, ("sketch", 3)),
+        ("sketch", {}, ("sketch", 8)),
+        ("sketch", {"bits": 16}, ("sketch", 16)),
+    ],
+)
+def test_bits_and_layout_go_together(
+    layout: str | None, given: dict[str, object], expected: tuple[str, int]
+) -> None:
+    (part,) = BuildOptions.checked("xjaccard", "in", layout, given).parts
+    assert (part.layout, part.settings["bits"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("layout", "given", "message"),
+    [
+        ("minhash", {"bits": 4}, "bits is 4, and layout minhash holds whole min-hashes; leave one"),
+        ("sketch", {"bits": 0}, "bits is 0; layout sketch holds 1 to 16 bits of each min-hash"),
+        (None, {"bits": 17}, "bits is 17; it is a whole number from 0 to 16"),
+        ("trees", {}, "layout is 'trees'; for xjaccard it is minhash or sketch"),
+    ],
+)
+def test_contradictions_are_refused(
+    layout: str | None, given: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        BuildOptions.checked("xjaccard", "in", layout, given)
+
+
+def test_sizes(graph: Graph, tmp_path: Path) -> None:
+    """A sketch takes bits / 8 bytes a node, ring and sample, up to whole blocks of 512 nodes."""
+    for bits in (1, 3):
+        made = cocite.build(graph, tmp_path / f"{bits}", measure="xjaccard", samples=2, bits=bits)
+        blocks = -(-graph.nodes // 512)
+        assert len(stream(tmp_path / f"{bits}")) == 2 * blocks * 512 * 4 * bits // 8
+        assert made.settings["bits"] == bits
