@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -166,6 +167,20 @@ def test_a_batch_is_its_single_questions(
 ) -> None:
     index = built(measure, layout, direction)
     assert index.related_many(SOME, 9) == [index.related(node, 9) for node in SOME]
+
+
+@every
+def test_a_file_of_all_is_the_single_questions(
+    built: Built, tmp_path: Path, measure: Measure, layout: str, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    index.related_all(tmp_path / "all.parquet", 9, threads=2)
+    rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
+    assert rows == [
+        (node, rank, hit.node, hit.score, hit.stderr)
+        for node in index.nodes
+        for rank, hit in enumerate(index.related(node, 9), 1)
+    ]
 
 
 @every

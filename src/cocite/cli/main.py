@@ -26,6 +26,10 @@ _VERBS = {
     "index": ("cocite.cli.index", "Build the index that answers queries."),
     "measures": ("cocite.cli.index", "List the measures and what they take."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
+    "related-all": (
+        "cocite.cli.related_all",
+        "Write the most related nodes of every node to a file.",
+    ),
     "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
     "exact": ("cocite.cli.exact", "Compute the exact similarity of all pairs of nodes."),
     "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
@@ -42,7 +46,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _VERBS:
             return None
-        return cast(click.Command, getattr(import_module(_VERBS[cmd_name][0]), cmd_name))
+        module = import_module(_VERBS[cmd_name][0])
+        return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

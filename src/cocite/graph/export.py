@@ -7,16 +7,18 @@ be larger than memory; it appears under its name when it is whole.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import OutputExists, UsageError
+from cocite.errors import OutputExists, ResourceError, UsageError
 from cocite.graph.names import Names
+from cocite.memory import format_size
 from cocite.store import disk
 
 __all__ = ["FORMATS", "check_output", "named_pieces", "write_columns"]
@@ -39,11 +41,16 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 Columns = Mapping[str, Any]
 
 
-def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """The path, if its ending is known and it may be written; before any work is done."""
+def check_output(
+    output: str | os.PathLike[str], overwrite: bool, formats: Iterable[str] = FORMATS
+) -> Path:
+    """The path, if its ending is among ``formats`` and it may be written; before any work is done.
+
+    Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+    """
     path = Path(output)
-    if path.suffix not in FORMATS:
-        raise UsageError(f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(FORMATS)}")
+    if path.suffix not in formats:
+        raise UsageError(f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(formats)}")
     if path.exists() and not overwrite:
         raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
     return path
@@ -71,13 +78,32 @@ def write_columns(path: Path, pieces: Iterator[Columns], types: Mapping[str, str
             with beside.open("wb") as file:
                 np.save(file, np.concatenate([piece[last] for piece in pieces]))
         else:
-            _through_duckdb(beside, _COPY[path.suffix], pieces, types)
+            _explained(beside, _COPY[path.suffix], pieces, types)
         with beside.open("rb+") as file:
             disk.sync_file(file)
         disk.rename(beside, path)
         disk.sync_directory(path.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _explained(target: Path, how: str, pieces: Iterator[Columns], types: Mapping[str, str]) -> None:
+    """Through DuckDB, whose errors here are those of the disk."""
+    import duckdb
+
+    try:
+        _through_duckdb(target, how, pieces, types)
+    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.FatalException) as error:
+        free = shutil.disk_usage(target.parent).free
+        raise ResourceError(
+            f"could not write {target}, with its temporary files beside it: {error} "
+            f"({format_size(free)} free there). Free some room or choose another output, and run "
+            "the same command again"
+        ) from error
+    except RuntimeError as error:
+        if "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _through_duckdb(

@@ -1,4 +1,4 @@
-"""How kernels are compiled: one decorator, and the prefetch hint.
+"""How kernels are compiled: one decorator, the prefetch hint, and words by their address.
 
 Numba's own cache looks at the file of a kernel only, and these inline helpers from other files;
 the compiled code lies in a folder named after a digest of the kernels' source, in the user's cache
@@ -22,7 +22,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-__all__ = ["helper", "kernel", "prefetch"]
+__all__ = ["helper", "kernel", "prefetch", "word_at"]
 
 
 def _cache_folder() -> str:
@@ -88,3 +88,25 @@ def prefetch(array: Any, index: Any) -> None:
 
 
 prefetch = cast(Any, prefetch)
+
+
+@intrinsic
+def _word_at(typing_context: Any, address: Any, index: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
+        return builder.load(builder.gep(words, [args[1]]))
+
+    return types.uint32(types.uint64, types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def word_at(address: Any, index: Any) -> Any:
+    """The uint32 number ``index`` from ``address`` on, both uint64.
+
+    For kernels that read a number of mapped files, which is not known when they are compiled: files
+    of different numbers would be different types. Who calls them keeps the files mapped.
+    """
+    return _word_at(address, index)
+
+
+word_at = cast(Any, word_at)

@@ -1,7 +1,8 @@
 """Asking an index: how similar, what is related."""
 
+from cocite.query.batch import related_all
 from cocite.query.building import build, open_index
 from cocite.query.index import Index
 from cocite.query.scores import Hit, Score
 
-__all__ = ["Hit", "Index", "Score", "build", "open_index"]
+__all__ = ["Hit", "Index", "Score", "build", "open_index", "related_all"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from cocite.query.filters import Filter
 from cocite.query.reader import Reader, SampledReader
 from cocite.query.scores import GRAINS, Hit, Score, scores_of
 from cocite.query.scratch import borrowed
+
+if TYPE_CHECKING:
+    from cocite.query.batch import Report
 
 __all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
 
@@ -284,6 +288,14 @@ class Index:
     ) -> list[list[Hit]]:
         """``related`` for each of ``nodes``, in their order."""
         return [self.related(node, k, **options) for node in nodes]
+
+    def related_all(
+        self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
+    ) -> Report:
+        """Write ``related`` of every node to a file: see :func:`cocite.query.related_all`."""
+        from cocite.query.batch import related_all
+
+        return related_all(self, output, k, **options)
 
     @cached_property
     def _sampled(self) -> list[SampledReader]:

@@ -10,12 +10,17 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.index import Shard
+from cocite.measures import Settings
 from cocite.query.meetings import MeetingReader, Times
+from cocite.query.reader import weights_of
+from cocite.query.scratch import borrowed
 
 __all__ = ["NEVER", "TreeReader"]
 
@@ -36,3 +41,48 @@ class TreeReader(MeetingReader):
         from cocite.kernels import lookup
 
         return lookup.gather
+
+    def places(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: where each node stands in the first sample, 2**32 - 1 for nowhere.
+
+        Nodes next to each other there are mostly near each other in other samples, too.
+        """
+        shard = self.part.shards[0]
+        begin = int(shard.blobs[0, 0])
+        return shard.words[begin : begin + self.part.nodes]
+
+    def related_many(
+        self,
+        nodes: NDArray[np.uint32],
+        floor: float,
+        allowed: NDArray[np.bool_],
+        settings: Settings,
+        out: tuple[NDArray[np.uint32], NDArray[np.float64]],
+    ) -> None:
+        """The best k of each of ``nodes``, all different, as ``gather`` finds them one by one.
+
+        ``floor`` is the least score in grains; ``allowed`` bool[nodes of the graph] says who may be
+        a hit, all if it is empty. ``out`` is uint32[len(nodes), k], filled with 2**32 - 1 behind
+        the last hit, and float64[len(nodes), k, 2]: grains and variances. The part's weight is not
+        heeded. Fastest for nodes in the order of ``places``.
+        """
+        from cocite.kernels import batch
+
+        weights = weights_of(float(settings["decay"]))
+        weights = np.concatenate((weights, np.zeros((1, 2), np.uint64)))  # for those never met
+        with borrowed(self.part.nodes) as scratch:
+            arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched
+            bad = int(batch.related_many(self._table, weights, nodes, floor, allowed, arrays, *out))
+            if bad != batch.SOUND:
+                raise self.part.damaged(max(s.first for s in self.part.shards if s.first <= bad))
+            scratch.wear += self.part.nodes
+
+    @cached_property
+    def _table(self) -> NDArray[np.uint64]:
+        """uint64[samples, 4]: addresses of positions, members, labels; the number of members."""
+        rows = []
+        for shard in self.part.shards:
+            row = shard.blobs[:, :4].astype(np.uint64)
+            row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
+            rows.append(row)
+        return np.concatenate(rows)

@@ -1,0 +1,80 @@
+"""``cocite related-all``: the most related nodes of every node, as a file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cocite.cli.options import format_option, threads_option
+from cocite.cli.output import print_facts, say
+from cocite.cli.progress import Stages
+from cocite.cli.settings import ask_options, given
+from cocite.memory import format_size
+
+__all__ = ["related_all"]
+
+_OPTIONS = ("min_score", "prefix", "exclude_prefix", "ids", "threads", "overwrite", "restart")
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="The file to make: .parquet, .csv or .tsv (node, rank, related, score, stderr).",
+)
+@click.option(
+    "-k", type=click.IntRange(1), default=20, show_default=True, help="Hits a node at most."
+)
+@click.option(
+    "--nodes",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Ask only for the nodes that this file names, one a line.  [default: all]",
+)
+@click.option(
+    "--min-score", type=float, default=0.0, show_default=True, help="The least score of a hit."
+)
+@click.option("--prefix", metavar="TEXT", help="Only hits whose name begins so.")
+@click.option("--exclude-prefix", metavar="TEXT", help="No hits whose name begins so.")
+@click.option("--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, not their names.")
+@ask_options
+@threads_option
+@click.option("--overwrite", is_flag=True, help="Replace the file when the new one is whole.")
+@click.option("--restart", is_flag=True, help="Throw away an unfinished batch with other options.")
+@format_option
+def related_all(
+    index: str, output: str, k: int, nodes: Path | None, form: str, **options: Any
+) -> None:
+    """Write the nodes most related to every node to a file, best first.
+
+    A row says what "cocite related" says. A batch that was interrupted goes on when the same
+    command is given again. The threads change no byte of the file.
+    """
+    from cocite.query import open_index
+    from cocite.query.batch import Batch
+
+    chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
+    if nodes is not None:
+        chosen["nodes"] = [name for name in nodes.read_text("utf-8").split("\n") if name]
+    begin = time.perf_counter()
+    with Batch(open_index(index), output, k, **chosen, **given(options)) as work:
+        kept = f"; goes on after {work.done:,} that an earlier run finished" if work.done else ""
+        say(f"{output}: up to {k} hits for each of {work.nodes:,} nodes{kept}")
+        with Stages({"relating": "nodes", "writing": "rows"}) as stages:
+            report = work.run(stages)
+    seconds = time.perf_counter() - begin
+    size = Path(output).stat().st_size
+    facts = {"output": output, "nodes": report.nodes, "rows": report.rows}
+    facts |= {"seconds": seconds, "bytes": size}
+    shown = {
+        "output": f"{output}, {format_size(size)}",
+        "nodes": f"{report.nodes:,} of {work.nodes:,} in {seconds:.1f} s",
+        "rows": f"{report.rows:,}",
+    }
+    print_facts(facts, form, shown)

@@ -1,0 +1,239 @@
+"""The nodes related to many, on fingerprint trees: from one node to the next, only what changes.
+
+Let tau(u, u') = t in a sample. Meeting times are an ultrametric, so whoever meets u after step t
+meets u' at the same step, and whoever meets u at t does not meet u' later. Only the nodes met
+*before* t, by u or by u', change their value, and the two themselves:
+
+    v in the ball of u'  (tau(u', v) < t)    value(v)  w(t) -> w(tau(u', v))
+    v in the ball of u   (tau(u, v) < t)     value(v)  w(tau(u, v)) -> w(t)
+    u, u'                                    none -> w(t), w(t) -> none
+
+with w(never) = 0. Values are whole numbers (``kernels/lookup.py``), so that what is added and taken
+away again leaves no trace: the sums are those of ``lookup.gather``, to the bit. The balls of two
+nodes next to each other in a tree are small where their trees are large.
+
+The best of node u' are picked by the code that picks them for a single node, among those whose sum
+reaches what the k best of u before it have now: at least k nodes do.
+
+Samples are rows of ``table``, uint64[samples, 4]: the addresses of a sample's positions, members
+and labels, and how many members it has.
+
+Cost: two balls a sample, at some 2 ns a member; a lookup of one position and the labels between
+the two; and one look at every node that has a sum.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 (fingerprint graphs); the
+difference between two queries is our own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel, word_at
+from cocite.kernels.totals import GRAINS, ONE, estimate, top
+from cocite.kernels.walk import NOWHERE
+
+__all__ = ["NEVER", "SOUND", "related_many"]
+
+NEVER = 16
+"""The meeting time of walks that do not meet: above all labels, and its weight is 0."""
+
+SOUND = _DAMAGED = -1
+_ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
+_TWO32, _THREE32, _NEVER32 = np.uint32(2), np.uint32(3), np.uint32(NEVER)
+_ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+_SLACK = 2 * ONE / GRAINS
+"""Two grains a sample: sums that differ by more have scores that differ."""
+
+
+@helper
+def _label(labels: Any, place: Any) -> Any:
+    word = word_at(labels, np.uint64(place >> _THREE32))
+    return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
+
+
+@helper
+def _meet(sample: Any, first: Any, second: Any) -> Any:
+    """tau(first, second) in a sample, NEVER if none, 255 if the sample is damaged."""
+    low = word_at(sample[0], np.uint64(first))
+    high = word_at(sample[0], np.uint64(second))
+    if low == NOWHERE or high == NOWHERE:
+        return np.uint8(NEVER)
+    if low > high:
+        low, high = high, low
+    if high >= np.uint32(sample[3]):
+        return np.uint8(255)
+    largest = _ZERO32
+    place = np.uint32(low + _ONE32)
+    while place <= high:
+        label = _label(sample[2], place)
+        if label == _ZERO32:
+            return np.uint8(NEVER)
+        largest = max(largest, label)
+        place = np.uint32(place + _ONE32)
+    return np.uint8(largest)
+
+
+@helper
+def _add(node: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -> Any:
+    """Change one node's sums; returns how many are listed. No branch: none could be foreseen."""
+    before = sums[node, 0]
+    used[count] = node
+    sums[node, 0] = before + value
+    sums[node, 1] += square
+    return count + (1 if before == _ZERO64 else 0)
+
+
+@helper
+def _change(
+    sample: Any, node: Any, limit: Any, sign: Any, weights: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """Add ``sign`` * (w(tau) - w(limit)) to all whom ``node`` meets before step ``limit``."""
+    place = word_at(sample[0], np.uint64(node))
+    end = np.uint32(sample[3])
+    if limit == _ONE32 or place == NOWHERE:
+        return count
+    if place >= end:
+        return _DAMAGED
+    nodes = np.uint32(sums.shape[0])
+    value, square = weights[limit, 0], weights[limit, 1]
+    largest, at = _ZERO32, place
+    while True:
+        label = _label(sample[2], at)
+        if label == _ZERO32 or label >= limit:
+            break
+        if at == _ZERO32:
+            return _DAMAGED
+        largest = max(largest, label)
+        at = np.uint32(at - _ONE32)
+        member = word_at(sample[1], np.uint64(at))
+        if member >= nodes:
+            return _DAMAGED
+        more, squares = weights[largest, 0] - value, weights[largest, 1] - square
+        count = _add(member, sign * more, sign * squares, sums, used, count)
+    largest, at = _ZERO32, np.uint32(place + _ONE32)
+    while at < end:
+        label = _label(sample[2], at)
+        if label == _ZERO32 or label >= limit:
+            break
+        largest = max(largest, label)
+        member = word_at(sample[1], np.uint64(at))
+        if member >= nodes:
+            return _DAMAGED
+        more, squares = weights[largest, 0] - value, weights[largest, 1] - square
+        count = _add(member, sign * more, sign * squares, sums, used, count)
+        at = np.uint32(at + _ONE32)
+    return count
+
+
+@helper
+def _move(
+    table: Any, old: Any, new: Any, weights: Any, times: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """Make the sums those of ``new`` where they were those of ``old``, NOWHERE for none.
+
+    All that is added comes before all that is taken away: no sum is 0 in between, so that no node
+    is listed twice. Returns how many are listed, or -1 - the number of a damaged sample.
+    """
+    value = square = _ZERO64
+    for sample in range(table.shape[0]):
+        time = np.uint8(NEVER)
+        if old != NOWHERE:
+            time = _meet(table[sample], old, new)
+            if time > NEVER:
+                return -1 - sample
+        times[sample] = time
+        value += weights[time, 0]
+        square += weights[time, 1]
+        limit = np.uint32(time)
+        count = _change(table[sample], new, limit, _ONE64, weights, sums, used, count)
+        if count == _DAMAGED:
+            return -1 - sample
+    if old == NOWHERE:
+        return count
+    if value != _ZERO64:
+        count = _add(old, value, square, sums, used, count)
+    for sample in range(table.shape[0]):
+        limit = np.uint32(times[sample])
+        if _change(table[sample], old, limit, _MINUS64, weights, sums, used, count) == _DAMAGED:
+            return -1 - sample
+    sums[new, 0] -= value
+    sums[new, 1] -= square
+    return count
+
+
+@helper
+def _reached(ids: Any, sums: Any, allowed: Any, old: Any, new: Any) -> Any:
+    """The least sum that k nodes have now: the best ``ids`` of ``old``, itself for ``new``."""
+    least = _MINUS64
+    for i in range(ids.size):
+        node = ids[i]
+        if node == NOWHERE:
+            return _ZERO64
+        if node == new:
+            node = old
+            if allowed.size and not allowed[node]:
+                return _ZERO64
+        least = min(least, sums[node, 0])
+    return least
+
+
+@kernel
+def related_many(
+    table: Any,
+    weights: Any,
+    nodes: Any,
+    floor: Any,
+    allowed: Any,
+    scratch: Any,
+    ids: Any,
+    best: Any,
+) -> Any:
+    """The best k of each of ``nodes``, as ``totals.top`` has them for one.
+
+    ``weights`` uint64[17, 2] are those of ``lookup.gather``, and 0 for NEVER; ``nodes`` are
+    different uint32, fastest where neighbours in the list are neighbours in trees; ``floor`` is the
+    least score in grains. ``allowed`` bool[nodes of the graph] says who may be a hit; empty, all
+    may. ``scratch`` is (sums, used, totals, touched) of ``query/scratch.py``, all zero before and
+    after. ``ids`` uint32[len(nodes), k] and ``best`` float64[len(nodes), k, 2] (grains, variance)
+    receive the hits; ``ids`` is NOWHERE behind the last. Returns SOUND, or the number of a sample
+    that points outside of itself.
+    """
+    sums, used, totals, touched = scratch
+    samples = float(table.shape[0])
+    slack = np.uint64(np.ceil(_SLACK * samples))
+    lowest = np.uint64(floor * (samples * ONE / GRAINS))
+    times = np.empty(table.shape[0], np.uint8)
+    count, old = 0, NOWHERE
+    for i in range(nodes.size):
+        new = nodes[i]
+        count = _move(table, old, new, weights, times, sums, used, count)
+        if count < 0:
+            return -1 - count
+        least = lowest
+        if i > 0:
+            least = max(least, _reached(ids[i - 1], sums, allowed, old, new))
+        least = least - slack if least > slack else _ZERO64
+        live = have = 0
+        for j in range(count):
+            node = used[j]
+            total = sums[node, 0]
+            if total == _ZERO64:
+                continue
+            used[live] = node
+            live += 1
+            if total < least or (allowed.size and not allowed[node]):
+                continue
+            grains, variance = estimate(total, sums[node, 1], samples)
+            if grains != 0.0:
+                totals[node, 0], totals[node, 1] = grains, variance
+                touched[have] = node
+                have += 1
+        count = live
+        found = top(totals, touched, have, floor, ids[i], best[i])
+        ids[i, found:] = NOWHERE
+        old = new
+    for j in range(count):
+        sums[used[j], 0] = sums[used[j], 1] = _ZERO64
+    return SOUND

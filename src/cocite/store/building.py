@@ -1,0 +1,130 @@
+"""The directory in which an output grows: ``<output>.building``, locked, and whose it is.
+
+A lock on it keeps a second builder out. A process that is killed leaves it behind, and
+the next run takes it over: it continues in it if the builder knows how to resume, and else
+empties it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from cocite.errors import Busy, StoreError, UsageError
+from cocite.store import disk
+from cocite.store.manifest import kind_of
+
+__all__ = ["Building", "lock"]
+
+_MARK = ".cocite-draft"
+"""A file in every one of them: a directory of that name without it is somebody else's."""
+_TRIES = 5
+
+
+class Building:
+    """``with Building(output) as building: ... building.path ... building.done()``.
+
+    On an error the directory is kept if ``resumable`` and removed if not. Raises :class:`Busy` if
+    another process is building it, and :class:`StoreError` if the directory cannot be made.
+    """
+
+    def __init__(self, output: str | Path, *, resumable: bool = False) -> None:
+        self.output = Path(output)
+        if not self.output.name:
+            raise UsageError(f"{str(output)!r} names no directory that could be made")
+        self.path = self.output.with_name(self.output.name + ".building")
+        self._resumable = resumable
+        self._published = False
+        self._lock = -1
+
+    def __enter__(self) -> Self:
+        for _ in range(_TRIES):
+            try:
+                self.output.parent.mkdir(parents=True, exist_ok=True)
+                self.path.mkdir(exist_ok=True)
+                self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            except OSError as error:
+                raise StoreError(
+                    f"{self.path} cannot be made: {error.strerror}. Choose another output"
+                ) from error
+            if not lock(self._lock):
+                os.close(self._lock)
+                raise Busy(f"another process is building {self.output}; wait for it")
+            if _is_still(self.path, self._lock):
+                break
+            os.close(self._lock)  # it was published or removed before we had the lock
+        else:
+            raise Busy(f"other processes keep building {self.output}")
+        try:
+            self._take_over()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def _take_over(self) -> None:
+        """Make the directory ours: what an earlier run left in it may go, other files may not."""
+        found = {entry.name for entry in self.path.iterdir()}
+        if found and _MARK not in found and kind_of(self.path) is None:
+            raise StoreError(
+                f"{self.path} is in the way: it holds files that no unfinished build has left "
+                f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
+            )
+        (self.path / _MARK).touch()
+        if not self._resumable:
+            self.clear()
+
+    def clear(self) -> None:
+        """Remove what an earlier, unfinished run left."""
+        self._remove_all_but(self.path, {_MARK})
+
+    def done(self) -> None:
+        """The output has its place: the directory goes."""
+        disk.remove_tree(self.path)
+        self._published = True
+
+    def _remove_all_but(self, directory: Path, kept: set[str]) -> None:
+        for entry in directory.iterdir():
+            if entry.name not in kept:
+                if entry.is_dir() and not entry.is_symlink():
+                    disk.remove_tree(entry)
+                else:
+                    entry.unlink()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if not self._published and _is_still(self.path, self._lock):
+                bare = {entry.name for entry in self.path.iterdir()} <= {_MARK}
+                if bare or not self._resumable:
+                    disk.remove_tree(self.path)
+        finally:
+            os.close(self._lock)
+
+
+def lock(descriptor: int) -> bool:
+    """Lock an open directory; False if another process has it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        return False
+    return True
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    """Whether the open directory still has the name ``path``."""
+    try:
+        named, opened = path.stat(), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
