@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from cocite.graph.ingest import ingest as ingest
     from cocite.query import Hit as Hit
     from cocite.query import Index as Index
+    from cocite.query import Reason as Reason
     from cocite.query import Score as Score
+    from cocite.query import Why as Why
     from cocite.query import build as build
     from cocite.query import open_index as open
     from cocite.ranking import pagerank as pagerank
@@ -33,8 +35,10 @@ _HOMES = {
     "Graph": ("cocite.graph", "Graph"),
     "Hit": ("cocite.query", "Hit"),
     "Index": ("cocite.query", "Index"),
+    "Reason": ("cocite.query", "Reason"),
     "Score": ("cocite.query", "Score"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
+    "Why": ("cocite.query", "Why"),
     "build": ("cocite.query", "build"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
     "ingest": ("cocite.graph.ingest", "ingest"),
@@ -47,8 +51,10 @@ __all__ = [
     "Graph",
     "Hit",
     "Index",
+    "Reason",
     "Score",
     "UnknownNode",
+    "Why",
     "__version__",
     "build",
     "generate_web",

@@ -3,5 +3,6 @@
 from cocite.query.building import build, open_index
 from cocite.query.index import Index
 from cocite.query.scores import Hit, Score
+from cocite.query.why import Reason, Why
 
-__all__ = ["Hit", "Index", "Score", "build", "open_index"]
+__all__ = ["Hit", "Index", "Reason", "Score", "Why", "build", "open_index"]

@@ -10,12 +10,16 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cocite.index import Shard
-from cocite.query.meetings import MeetingReader, Times
+from cocite.graph import Graph
+from cocite.index import Shard, StoredPart
+from cocite.query.meetings import MeetingReader, Points, Times
+from cocite.query.replay import Replay
 
 __all__ = ["NEVER", "TreeReader"]
 
@@ -25,6 +29,10 @@ NEVER = 255
 
 class TreeReader(MeetingReader):
     """The layout ``trees``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._replay: Replay | None = None
 
     def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
         from cocite.kernels import lookup
@@ -36,3 +44,16 @@ class TreeReader(MeetingReader):
         from cocite.kernels import lookup
 
         return lookup.gather
+
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graph: Callable[[], Graph],
+    ) -> tuple[Points, Points]:
+        """Made again: the trees tell when walks meet, and not where."""
+        replay = self._replay or Replay(self.part, graph())
+        self._replay = replay
+        return replay(first, second, samples, steps)
