@@ -20,7 +20,7 @@ __all__ = ["why"]
 
 _GAP = 3
 """Columns between two of a table."""
-_LEAST = 12
+_LEAST = 10
 """Columns that a page or a path gets, however narrow the terminal."""
 
 

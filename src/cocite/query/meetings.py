@@ -182,11 +182,9 @@ class WalkReader(MeetingReader):
     ) -> tuple[Points, Points]:
         """As they are stored."""
         one, other = self.walks(first)[samples], self.walks(second)[samples]
-        last = np.minimum(steps, one.shape[1]) - 1
-        rows = np.arange(samples.size)
-        there = one[rows, last]
-        wrong = (there == _NOWHERE) | (there != other[rows, last]) | (last + 1 != steps)
-        self._refuse(samples[wrong])
+        walked = np.arange(one.shape[1]) < steps[:, None]
+        ended = walked & ((one == _NOWHERE) | (other == _NOWHERE))
+        self._refuse(samples[ended.any(axis=1) | (steps > one.shape[1])])
         return one, other
 
     def _refuse(self, samples: NDArray[np.int64]) -> None:
