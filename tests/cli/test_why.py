@@ -177,6 +177,20 @@ def test_a_score_of_0_is_said_so(
     assert (json.loads(out)["score"], json.loads(out)["reasons"]) == (0, [])
 
 
+def test_small_scores_have_decimals_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"a\t{i}\n{i}\tb\n" + "".join(f"{i}\t{i}-{j}\n" for j in range(199)) for i in "xy"]
+    (tmp_path / "l.tsv").write_text("".join(rows))
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
+    cocite.build(graph, tmp_path / "i", measure="ppr")
+    _, out, _ = ask(capsys, tmp_path / "i", "a", "b")
+    score = cocite.open(tmp_path / "i").similarity("a", "b").score
+    assert 0.001 < score < 0.01
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == [f"{score / 2:.5f}"] * 2
+    assert out.endswith(f"is {score:.5f} by ppr\n")
+
+
 def test_a_node_is_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = ask(capsys, folder / "trees", "one", "one")
     assert out.splitlines()[2].split() == ["1.0000", "100.0%", "40", "0", "one", "one"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,12 @@ def why(index: str, a: str, b: str, k: int, graph: str | None, form: str, **opti
         print(f"the score of {a} and {b} is 0: {_nothing(asked)}")
     else:
         _print_table(asked, found, a, b)
-        print(f"the score of {a} and {b} is {found.score:.4f} by {asked.measure}")
+        print(f"the score of {a} and {b} is {_number(found.score, found.score)} by {asked.measure}")
+
+
+def _number(share: float, score: float) -> str:
+    """A share with as many decimals as its score needs: scores of ``ppr`` are small."""
+    return f"{share:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
 def _nothing(asked: Index) -> str:
@@ -100,7 +106,7 @@ def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
     reasons = found.reasons
     shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
     columns = {
-        "share": [f"{share:.4f}" for share in shares],
+        "share": [_number(share, found.score) for share in shares],
         "percent": [f"{share / found.score:.1%}" for share in shares],
         "links": [reason.links for reason in reasons] if asked.direction == "both" else [],
         "samples": [f"{reason.samples:,}" for reason in reasons if reason.samples is not None],

@@ -7,7 +7,7 @@ trees keeps when walks meet and not where; with the graph at hand, this says whe
 The walks must meet at the very steps that the index holds, or graph or index are damaged. Rows of
 links are looked at before a kernel gets them, as nobody has read the graph to check it.
 
-Cost: some 10 microseconds a step of a sample, and the rows of links at hubs; for the direction
+Cost: some 30 microseconds a step of a sample, and the rows of links at hubs; for the direction
 ``out`` the links are turned round first, once for an open index.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
 """
