@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from cocite.graph.ingest import ingest as ingest
     from cocite.query import Hit as Hit
     from cocite.query import Index as Index
+    from cocite.query import Reason as Reason
     from cocite.query import Score as Score
+    from cocite.query import Why as Why
     from cocite.query import build as build
     from cocite.query import open_index as open
     from cocite.ranking import pagerank as pagerank
@@ -35,9 +37,11 @@ _HOMES = {
     "Graph": ("cocite.graph", "Graph"),
     "Hit": ("cocite.query", "Hit"),
     "Index": ("cocite.query", "Index"),
+    "Reason": ("cocite.query", "Reason"),
     "Score": ("cocite.query", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
+    "Why": ("cocite.query", "Why"),
     "build": ("cocite.query", "build"),
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
@@ -51,9 +55,11 @@ __all__ = [
     "Graph",
     "Hit",
     "Index",
+    "Reason",
     "Score",
     "Scores",
     "UnknownNode",
+    "Why",
     "__version__",
     "build",
     "exact_simrank",

@@ -32,6 +32,7 @@ _VERBS = {
     ),
     "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
     "exact": ("cocite.cli.exact", "Compute the exact similarity of all pairs of nodes."),
+    "why": ("cocite.cli.why", "Show which pages make two nodes similar."),
     "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
 }

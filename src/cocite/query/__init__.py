@@ -4,5 +4,15 @@ from cocite.query.batch import related_all
 from cocite.query.building import build, open_index
 from cocite.query.index import Index
 from cocite.query.scores import Hit, Score
+from cocite.query.why import Reason, Why
 
-__all__ = ["Hit", "Index", "Score", "build", "open_index", "related_all"]
+__all__ = [
+    "Hit",
+    "Index",
+    "Reason",
+    "Score",
+    "Why",
+    "build",
+    "open_index",
+    "related_all",
+]

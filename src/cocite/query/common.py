@@ -11,12 +11,16 @@ Source: Small 1973; Kessler 1963 (``measures/cocitation.py``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.index.links import NORMS, stored_links
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
+from cocite.query.reasons import Reasons, apportioned
 from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch
 
@@ -55,6 +59,20 @@ class CommonReader(Reader):
         if grains == neighbours.DAMAGED:
             raise self.part.damaged_file(f"{self._way}_neighbours")
         return Estimate(grains, 0.0)
+
+    def reasons(
+        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
+    ) -> Reasons:
+        """The common neighbours, by what each is worth."""
+        score = self.pair(first, second, settings).grains / GRAINS
+        rows, members = self._rows, self._columns.offsets
+        cuts = (rows.offsets[node : node + 2].tolist() for node in (first, second))
+        mine, theirs = (rows.neighbours[begin:end] for begin, end in cuts)
+        common = np.intersect1d(mine, theirs, assume_unique=True)
+        power, _ = _chosen(settings)
+        sizes = members[common + np.int64(1)] - members[common]
+        worths = np.log(self.part.nodes / sizes) ** power
+        return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
     def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
         """Add up the common neighbours with everybody, divide, settle."""

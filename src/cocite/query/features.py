@@ -11,15 +11,18 @@ Source: Lin, King, Lyu, *PageSim*, 4.2 (Definition 6) and 5.2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
+from cocite.query.reasons import Paths, Reasons, apportioned
 from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch
 
@@ -73,6 +76,22 @@ class FeatureReader(Reader):
         else:
             score = features.pair(*self.features(first), *self.features(second))
         return Estimate(float(np.rint(score * GRAINS)), 0.0)
+
+    def reasons(
+        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
+    ) -> Reasons:
+        """The features that both hold. How one came is held only where it is the node's own."""
+        (mine, values), (theirs, others) = self.features(first), self.features(second)
+        common, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        pairs = np.sort(np.column_stack((values[here], others[there])).astype(np.float64), axis=1)
+        with np.errstate(invalid="ignore"):  # both 0: values too small for float32
+            terms = pairs[:, 0] ** 2 / pairs[:, 1]
+        score = self.pair(first, second, settings).grains / GRAINS
+
+        def path(node: int) -> Paths:
+            return [first] * (node == first), [second] * (node == second)
+
+        return apportioned(score, common, terms, path)
 
     def error(self, first: int, second: int) -> float:
         """How far the score of two nodes is from the definition's at most, by what was cut.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
+from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.index import StoredIndex, StoredPart
 from cocite.measures import Settings, Value
@@ -21,6 +22,7 @@ from cocite.query.filters import Filter
 from cocite.query.reader import Reader, SampledReader
 from cocite.query.scores import GRAINS, Hit, Score, scores_of
 from cocite.query.scratch import borrowed
+from cocite.query.why import Why, explained, graph_of
 
 if TYPE_CHECKING:
     from cocite.query.batch import Report
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
 
 DEFAULT_K = 20
+DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
 
 _READERS = {
@@ -55,6 +58,11 @@ def _reader(part: StoredPart) -> Reader:
     module, name = _READERS[kind]
     found: Reader = getattr(import_module(module), name)(part)
     return found
+
+
+def _check_number(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
 
 
 class Index:
@@ -143,12 +151,7 @@ class Index:
         asked = self._asked(settings)
         checked_confidence(confidence, bound)
         first, second = self.nodes.id(a), self.nodes.id(b)
-        grains = variance = 0.0
-        for reader in self.readers:
-            found, weight = reader.pair(first, second, asked), reader.part.weight
-            grains += weight * found.grains
-            variance += weight * weight * found.variance
-        scores, errors = scores_of(np.array([[np.rint(grains), variance]]))
+        scores, errors = self._estimate(first, second, asked)
         others = np.array([second], np.uint32)
         low, high = self._intervals(first, others, scores, errors, asked, confidence, bound)
         return Score(scores[0], errors[0], low[0], high[0])
@@ -208,9 +211,8 @@ class Index:
         UsageError
             For a value that is not allowed.
         """
-        for name, value, least in (("k", k, 1), ("offset", offset, 0)):
-            if not isinstance(value, int | np.integer) or value < least:
-                raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
+        _check_number("k", k, 1)
+        _check_number("offset", offset, 0)
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
         checked_confidence(confidence, bound)
@@ -297,9 +299,73 @@ class Index:
 
         return related_all(self, output, k, **options)
 
+    def why(
+        self,
+        a: object,
+        b: object,
+        k: int = DEFAULT_REASONS,
+        *,
+        graph: Graph | str | os.PathLike[str] | None = None,
+        **settings: Value,
+    ) -> Why:
+        """Why two nodes are similar: the pages that their score comes from.
+
+        Parameters
+        ----------
+        a, b
+            Names of nodes.
+        k
+            How many reasons at most, 1 or more; the others are summed up.
+        graph
+            The graph that the index was built from, opened or as a path: needed for the layout
+            ``trees``, which holds when walks meet and not where.
+        settings
+            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
+
+        Returns
+        -------
+        Why
+            The ``score``, as :meth:`similarity` has it; its ``reasons``, by share descending, then
+            by node id ascending; how many ``others`` there are, and the ``rest``, which is theirs.
+
+        Raises
+        ------
+        UnknownNode
+            If no node has the name.
+        UsageError
+            For a value that is not allowed, a graph that is not the index's, or one that is needed.
+        Damaged
+            If graph and index do not fit together after all.
+        """
+        _check_number("k", k, 1)
+        asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
+        if graph is not None:
+            graph = graph_of(self._stored, graph)
+        (score,), _ = self._estimate(*pair, asked)
+        return explained(
+            self._stored,
+            self.readers,
+            pair,
+            score,
+            int(k),
+            asked,
+            lambda: graph_of(self._stored, graph),
+        )
+
     @cached_property
     def _sampled(self) -> list[SampledReader]:
         return [reader for reader in self.readers if isinstance(reader, SampledReader)]
+
+    def _estimate(
+        self, first: int, second: int, asked: Settings
+    ) -> tuple[list[float], list[float]]:
+        """The score of a pair and its standard error."""
+        grains = variance = 0.0
+        for reader in self.readers:
+            found, weight = reader.pair(first, second, asked), reader.part.weight
+            grains += weight * found.grains
+            variance += weight * weight * found.variance
+        return scores_of(np.array([[np.rint(grains), variance]]))
 
     def _width(self, asked: Settings) -> float:
         return sum(reader.part.weight * reader.width(asked) for reader in self._sampled)

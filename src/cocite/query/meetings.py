@@ -9,17 +9,20 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-m
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.graph import Graph
 from cocite.index import Shard
 from cocite.measures import Settings
 from cocite.query.reader import ONE, Estimate, SummingReader, weights_of
+from cocite.query.reasons import NOTHING, Paths, Reasons
 from cocite.query.scratch import Scratch
 
-__all__ = ["NEVER", "MeetingReader", "Times", "WalkReader"]
+__all__ = ["NEVER", "MeetingReader", "Points", "Times", "WalkReader"]
 
 NEVER = 255
 """The meeting time of walks that do not meet."""
@@ -28,6 +31,7 @@ _DAMAGED = -1
 """What kernels return for a shard that points outside of itself."""
 
 Times = NDArray[np.uint8]
+Points = NDArray[np.uint32]
 
 
 class MeetingReader(SummingReader):
@@ -36,6 +40,19 @@ class MeetingReader(SummingReader):
     @abstractmethod
     def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
         """Fill ``out`` with the meeting times of a shard; whether it is sound."""
+
+    @abstractmethod
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graph: Callable[[], Graph],
+    ) -> tuple[Points, Points]:
+        """Two walks in the ``samples`` in which they meet, at ``steps``: uint32[samples.size,
+        length] both, the same there.
+        """
 
     @abstractmethod
     def _gather(self) -> Any:
@@ -67,6 +84,31 @@ class MeetingReader(SummingReader):
         times = self.meeting_times(first, second)
         counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
         return self.estimated(counts @ weights_of(float(settings["decay"])))
+
+    def reasons(
+        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
+    ) -> Reasons:
+        """The nodes at which two walks first meet, each meeting worth decay**tau / samples."""
+        times = self.meeting_times(first, second)
+        met = np.flatnonzero(times != NEVER)
+        if met.size == 0:
+            return NOTHING
+        steps = times[met]
+        ways = self._ways(first, second, met, steps, graph)
+        nodes, rows = np.unique(ways[0][np.arange(met.size), steps - 1], return_inverse=True)
+        values = float(settings["decay"]) ** steps.astype(np.float64) / self.part.samples
+
+        def path(row: int) -> Paths:
+            """The two ways to a node that carry most of its share, of equal ones the first."""
+            carried: dict[tuple[tuple[int, ...], ...], float] = {}
+            for i in np.flatnonzero(rows == row).tolist():
+                pair = tuple(tuple(way[i, : steps[i]].tolist()) for way in ways)
+                carried[pair] = carried.get(pair, 0.0) + values[i]
+            one, other = max(carried, key=lambda pair: carried[pair])
+            return [first, *one], [second, *other]
+
+        shares = np.bincount(rows, values).astype(np.float64)
+        return Reasons(nodes, shares, path, np.bincount(rows))
 
     def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
         """Add up over all walks that meet the node's."""
@@ -127,8 +169,26 @@ class WalkReader(MeetingReader):
         steps = np.minimum(times[met], walks.shape[1])
         nodes = np.full(times.size, _NOWHERE, np.uint32)
         nodes[met] = points[met, steps]
-        wrong = met[(nodes[met] == _NOWHERE) | (steps != times[met])]
-        if wrong.size:
-            shards = self.part.shards
-            raise self.part.damaged(max(s.first for s in shards if s.first <= wrong[0]))
+        self._refuse(met[(nodes[met] == _NOWHERE) | (steps != times[met])])
         return times, nodes
+
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graph: Callable[[], Graph],
+    ) -> tuple[Points, Points]:
+        """As they are stored."""
+        one, other = self.walks(first)[samples], self.walks(second)[samples]
+        walked = np.arange(one.shape[1]) < steps[:, None]
+        ended = walked & ((one == _NOWHERE) | (other == _NOWHERE))
+        self._refuse(samples[ended.any(axis=1) | (steps > one.shape[1])])
+        return one, other
+
+    def _refuse(self, samples: NDArray[np.int64]) -> None:
+        """Raise what is to be said of the first sample that is not sound, if there is any."""
+        if samples.size:
+            shards = self.part.shards
+            raise self.part.damaged(max(s.first for s in shards if s.first <= samples[0]))

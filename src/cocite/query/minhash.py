@@ -6,18 +6,23 @@ sample, at some 4 ns a member. Source: Fogaras, Racz, *Scaling link-based simila
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.graph import Graph
 from cocite.index import Shard
 from cocite.measures import Settings
 from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate, SummingReader
+from cocite.query.reasons import NOTHING, Reasons
 from cocite.query.scratch import Scratch
 
 __all__ = ["MinhashReader"]
 
 _DAMAGED = -1
+_NONE = 2**32 - 1
 
 
 class MinhashReader(MatchReader, SummingReader):
@@ -47,6 +52,24 @@ class MinhashReader(MatchReader, SummingReader):
             if not groups.common(shard.words, shard.blobs, *nodes, out):
                 raise self.part.damaged(shard.first)
         return found
+
+    def reasons(
+        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
+    ) -> Reasons:
+        """The winners that both share, ring by ring: pages that lead to both in so many links."""
+        found = self.common(first, second)
+        samples, rings = np.nonzero(found != _NONE)
+        if not samples.size:
+            return NOTHING
+        worths = np.array(self.weights(settings))[rings] / self.part.samples
+        nodes, place = np.unique(found[samples, rings], return_inverse=True)
+        seen = np.unique(np.column_stack((place, samples)), axis=0)
+        return Reasons(
+            nodes,
+            np.asarray(np.bincount(place, worths), np.float64),
+            lambda row: ([], []),
+            np.bincount(seen[:, 0], minlength=nodes.size),
+        )
 
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
         """The weights of the rings that match, added up, in every sample."""

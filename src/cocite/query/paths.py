@@ -19,7 +19,7 @@ from cocite.query.trees import TreeReader
 __all__ = ["PathReader"]
 
 
-class PathReader(TreeReader, WalkReader):
+class PathReader(WalkReader, TreeReader):
     """The layout ``paths``."""
 
     def _read_walks(self, shard: Shard, node: int, out: NDArray[np.uint32]) -> bool:

@@ -9,13 +9,18 @@ Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.index.links import stored_links
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
+from cocite.query.reasons import Paths, Reasons, apportioned
+from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch, borrowed
 
 __all__ = ["PushReader"]
@@ -31,6 +36,7 @@ class PushReader(Reader):
         super().__init__(part)
         self._way = part.measure.looks_at(part.direction)
         self._links = stored_links(part, self._way)
+        self._before = stored_links(part, "in" if self._way == "out" else "out")
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:
         """The share of ``second`` in a walk from ``first``."""
@@ -41,6 +47,33 @@ class PushReader(Reader):
             values[scratch.used[:count]] = 0.0
             scratch.wear += count
         return Estimate(grains, 0.0)
+
+    def reasons(
+        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
+    ) -> Reasons:
+        """The last steps: what each node before ``second`` was found to hand on to it.
+
+        The push leaves some of what came to ``second`` out of its score, without saying whose, so
+        the score is shared out in proportion to what came from each.
+        """
+        begin, end = self._before.offsets[second : second + 2].tolist()
+        before = self._before.neighbours[begin:end]
+        if begin > end or (before.size and int(before.max()) >= self.part.nodes):
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            state = self._pushed(first, settings, values, scratch)
+            worths = values[before, 0] / degrees
+            count, _ = self._finished(values, scratch, state)
+            score = float(values[second, 0]) / GRAINS
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+
+        def path(node: int) -> Paths:
+            return [first] * (node == first), [second, node]
+
+        return apportioned(score, before, worths, path)
 
     def error(self, node: int, settings: Settings) -> float:
         """How far any score of ``node`` may be below the truth: what the push left over."""
@@ -85,6 +118,12 @@ class PushReader(Reader):
 
         Returns (count, bound of the error).
         """
+        return self._finished(values, scratch, self._pushed(node, settings, values, scratch))
+
+    def _pushed(
+        self, node: int, settings: Settings, values: NDArray[np.float64], scratch: Scratch
+    ) -> NDArray[np.float64]:
+        """Push until the error is within the tolerance: estimates in ``values[:, 0]``."""
         from cocite.kernels import push
 
         links, used, state = self._links, scratch.used, np.zeros(push.STATE)
@@ -95,5 +134,14 @@ class PushReader(Reader):
             result = push.push(links.offsets, links.neighbours, _SLICE, values, used, state)
         if result == push.DAMAGED:
             raise self.part.damaged_file(f"{self._way}_neighbours")
-        bound = float(push.finish(values, used, state))
+        return state
+
+    @staticmethod
+    def _finished(
+        values: NDArray[np.float64], scratch: Scratch, state: NDArray[np.float64]
+    ) -> tuple[int, float]:
+        """Turn estimates into grains; returns (count, bound of the error)."""
+        from cocite.kernels import push
+
+        bound = float(push.finish(values, scratch.used, state))
         return int(state[push.REACHED]), bound

@@ -14,13 +14,18 @@ Source: Li, Koenig 2010, *b-bit minwise hashing*, theorem 1 for large neighbourh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import UsageError
+from cocite.graph import Graph
 from cocite.index import Shard
 from cocite.measures import Settings
 from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate
+from cocite.query.reasons import Reasons
 from cocite.query.scratch import Scratch
 
 __all__ = ["SketchReader"]
@@ -40,6 +45,15 @@ class SketchReader(MatchReader):
         nodes = np.uint64(first), np.uint64(second)
         sketch.masks(shard.words, shard.blobs, *nodes, out)
         return True  # any bits are sketches
+
+    def reasons(
+        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
+    ) -> Reasons:
+        """Bits of hashes do not tell whose they are."""
+        raise UsageError(
+            "the layout sketch keeps bits of hashes and not the pages that they stand for: build "
+            "the index without --bits to ask why"
+        )
 
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
         """x in every sample."""

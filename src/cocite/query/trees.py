@@ -10,16 +10,19 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.index import Shard
+from cocite.graph import Graph
+from cocite.index import Shard, StoredPart
 from cocite.measures import Settings
-from cocite.query.meetings import MeetingReader, Times
+from cocite.query.meetings import MeetingReader, Points, Times
 from cocite.query.reader import weights_of
+from cocite.query.replay import Replay
 from cocite.query.scratch import borrowed
 
 __all__ = ["NEVER", "TreeReader"]
@@ -30,6 +33,10 @@ NEVER = 255
 
 class TreeReader(MeetingReader):
     """The layout ``trees``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._replay: Replay | None = None
 
     def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
         from cocite.kernels import lookup
@@ -86,3 +93,16 @@ class TreeReader(MeetingReader):
             row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
             rows.append(row)
         return np.concatenate(rows)
+
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graph: Callable[[], Graph],
+    ) -> tuple[Points, Points]:
+        """Made again: the trees tell when walks meet, and not where."""
+        replay = self._replay or Replay(self.part, graph())
+        self._replay = replay
+        return replay(first, second, samples, steps)

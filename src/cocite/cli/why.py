@@ -1,0 +1,184 @@
+"""``cocite why``: which pages make two nodes similar."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cocite.cli.options import format_option
+from cocite.cli.output import print_csv, print_json, print_table
+from cocite.cli.settings import ask_options, given
+
+if TYPE_CHECKING:
+    from cocite.query import Index, Reason, Why
+
+__all__ = ["why"]
+
+_GAP = 3
+"""Columns between two of a table."""
+_LEAST = 10
+"""Columns that a page or a path gets, however narrow the terminal."""
+
+
+@click.command()
+@click.argument("index", metavar="INDEX")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Pages at most.")
+@click.option(
+    "--graph",
+    metavar="GRAPH",
+    help="The graph that the index was built from: needed where the index holds when walks meet, "
+    "and not where.",
+)
+@ask_options
+@format_option
+def why(index: str, a: str, b: str, k: int, graph: str | None, form: str, **options: Any) -> None:
+    """Show which pages make the nodes A and B similar, and by which links.
+
+    Each page has its share of the score; the shares add up to it. The arrows are links: the ways
+    from A and from B to the page. Long names are shortened to fit the terminal, but in JSON and
+    CSV they are whole. In CSV the last row, without a rank, sums up the pages that are not shown.
+    Put -- before names that begin with -.
+    """
+    from cocite.query import open_index
+
+    asked, settings = open_index(index), given(options)
+    found = asked.why(a, b, k, graph=graph, **settings)
+    if form == "json":
+        print_json(
+            {
+                "a": a,
+                "b": b,
+                "measure": asked.measure,
+                "direction": asked.direction,
+                "settings": asked.settings | asked.stored.measure.ask_settings(settings),
+                "score": found.score,
+                "reasons": [reason._asdict() for reason in found.reasons],
+                "others": found.others,
+                "rest": found.rest,
+            }
+        )
+    elif form == "csv":
+        _print_rows(found)
+    elif not found.reasons:
+        print(f"the score of {a} and {b} is 0: {_nothing(asked)}")
+    else:
+        _print_table(asked, found, a, b)
+        print(f"the score of {a} and {b} is {_number(found.score, found.score)} by {asked.measure}")
+
+
+def _number(share: float, score: float) -> str:
+    """A share with as many decimals as its score needs: scores of ``ppr`` are small."""
+    return f"{share:.{max(4, 2 - math.floor(math.log10(score)))}f}"
+
+
+def _nothing(asked: Index) -> str:
+    """What a score of 0 means."""
+    if asked.stored.parts[0].measure.step is not None:
+        return f"their walks do not meet in any of {asked.samples:,} samples of {asked.measure}"
+    if not asked.stored.measure.symmetric:
+        return "no walk was found to come from one to the other"
+    return f"they have nothing in common by {asked.measure}"
+
+
+def _print_rows(found: Why) -> None:
+    titles = ["rank", "node", "share", "links", "samples", "steps", "path_a", "path_b"]
+    rows: list[tuple[Any, ...]] = [
+        (rank, *reason[:5], *(json.dumps(path, ensure_ascii=False) for path in reason[5:]))
+        for rank, reason in enumerate(found.reasons, 1)
+    ]
+    if found.others:
+        rows.append((None, None, found.rest, None, None, None, None, None))
+    print_csv(titles, rows)
+
+
+# -- the table -------------------------------------------------------------------------
+
+
+def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
+    """The columns that there is something for; pages and paths share what is left of the line."""
+    reasons = found.reasons
+    shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
+    columns = {
+        "share": [_number(share, found.score) for share in shares],
+        "percent": [f"{share / found.score:.1%}" for share in shares],
+        "links": [reason.links for reason in reasons] if asked.direction == "both" else [],
+        "samples": [f"{reason.samples:,}" for reason in reasons if reason.samples is not None],
+        "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
+    }
+    columns = {title: cells for title, cells in columns.items() if any(cells)}
+    used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
+    room = shutil.get_terminal_size().columns - used - _GAP
+    names = [reason.node for reason in reasons]
+    names += [f"{found.others:,} other" + "s" * (found.others > 1)] * (found.others > 0)
+    widest = max(_LEAST, min(max(map(len, ("page", *names))), room // 3))
+    columns["page"] = [_cut(name, widest).ljust(widest) for name in names]
+    signs = _signs()
+    onward = not asked.stored.measure.symmetric
+    columns["path"] = [
+        _fitted(*_way(reason, a, b, onward), max(_LEAST, room - widest), signs)
+        for reason in reasons
+    ] + [signs["gap"]] * (found.others > 0)
+    titles = [title.ljust(widest) if title == "page" else title for title in columns]
+    cells = [(column + [""] * len(names))[: len(names)] for column in columns.values()]
+    print_table(titles, list(zip(*cells, strict=True)))
+
+
+def _signs() -> dict[str, str]:
+    """Arrows and dots, for terminals that have them and for those that do not."""
+    if (sys.stdout.encoding or "").lower().startswith("utf"):
+        return {"to": " → ", "from": " ← ", "gap": "…"}
+    return {"to": " -> ", "from": " <- ", "gap": "..."}
+
+
+_Way = list[tuple[str, str | None]]
+"""Names, None for nodes between, each behind the arrow that leads to it."""
+
+
+def _way(reason: Reason, a: str, b: str, onward: bool) -> tuple[_Way, int]:
+    """From a to the page and on to b, and where in it the page is. ``onward``: the same links lead
+    on from there.
+    """
+    there, back = ("from", "to") if reason.links == "in" else ("to", "from")
+    back = there if onward else back
+    one = reason.path_a or (a, None, reason.node)
+    other = reason.path_b or (b, None, reason.node)
+    ahead = [(there, name) for name in one]
+    return ahead + [(back, name) for name in reversed(other[:-1])], len(one) - 1
+
+
+def _fitted(way: _Way, page: int, width: int, signs: dict[str, str]) -> str:
+    """The way in ``width`` columns if that can be: first without what is between, then cut."""
+    text = _joined(way, signs)
+    if len(text) > width:
+        kept = {0, page, len(way) - 1}
+        bare = [(arrow, name if i in kept else None) for i, (arrow, name) in enumerate(way)]
+        way = [step for i, step in enumerate(bare) if i == 0 or step[1] or step != bare[i - 1]]
+        text = _joined(way, signs)
+    if len(text) > width:
+        fixed = len(_joined([(arrow, name and "") for arrow, name in way], signs))
+        each = max(4, (width - fixed) // max(1, sum(name is not None for _, name in way)))
+        text = _joined([(arrow, name and _cut(name, each)) for arrow, name in way], signs)
+    return _cut(text, width)
+
+
+def _joined(way: _Way, signs: dict[str, str]) -> str:
+    names = [signs["gap"] if name is None else name for _, name in way]
+    return names[0] + "".join(
+        signs[arrow] + name for (arrow, _), name in zip(way[1:], names[1:], strict=True)
+    )
+
+
+def _cut(name: str, width: int) -> str:
+    """A name in ``width`` columns, its middle left out if need be: ends tell URLs apart."""
+    gap = _signs()["gap"]
+    if len(name) <= width:
+        return name
+    tail = (width - len(gap)) // 2
+    return name[: width - len(gap) - tail] + gap + name[len(name) - tail :]

@@ -1,0 +1,61 @@
+"""What a score is made of: the pages that make two nodes similar, each with its share of it.
+
+Every measure is a sum over pages, and the terms are its reasons:
+
+    walks           the nodes at which the two walks first meet: decay**tau / samples a meeting
+    common neighbours    the neighbours that both have, by what each is worth
+    PageSim         the features that both hold, min**2 / max of each
+    PPR             the last steps into the second node, by what each neighbour hands on
+
+A layout gives them as arrays (:class:`Reasons`); paths are made for those alone that are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NOTHING", "Paths", "Reasons", "apportioned"]
+
+Paths = tuple[list[int], list[int]]
+"""From the first node, and from the second, to the page: ids, the page last; empty if not known."""
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The reasons of one part for two different nodes, each page once, in no special order.
+
+    ``nodes`` uint32[r] are the pages and ``shares`` float64[r] what each adds to the part's score;
+    ``path`` gives the paths to the page of a row; ``samples`` int64[r] is in how many samples it
+    was the reason, None where there are no samples.
+    """
+
+    nodes: NDArray[np.uint32]
+    shares: NDArray[np.float64]
+    path: Callable[[int], Paths]
+    samples: NDArray[np.int64] | None = None
+
+
+NOTHING = Reasons(np.empty(0, np.uint32), np.empty(0), lambda row: ([], []))
+"""The reasons of a score of 0."""
+
+
+def apportioned(
+    score: float,
+    nodes: NDArray[np.uint32],
+    worths: NDArray[np.float64],
+    path: Callable[[int], Paths],
+) -> Reasons:
+    """A score shared out among ``nodes`` in proportion to their ``worths``, those of 0 left out.
+
+    Measures that divide a sum by what does not depend on its terms share out their score so.
+    ``path`` gets a node's id.
+    """
+    found = worths > 0
+    if score <= 0 or not found.any():
+        return NOTHING
+    nodes, worths = nodes[found], worths[found]
+    return Reasons(nodes, score * (worths / worths.sum()), lambda row: path(int(nodes[row])))

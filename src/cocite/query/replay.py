@@ -1,0 +1,91 @@
+"""Walks made again: those of two nodes, in the samples in which they are known to meet.
+
+A step is a function of (seed, sample, step, node) and of the links, so two walks out of millions
+can be made again without the others, by the steps that made them (``engine/walk.py``). The layout
+trees keeps when walks meet and not where; with the graph at hand, this says where.
+
+The walks must meet at the very steps that the index holds, or graph or index are damaged. Rows of
+links are looked at before a kernel gets them, as nobody has read the graph to check it.
+
+Cost: some 30 microseconds a step of a sample, and the rows of links at hubs; for the direction
+``out`` the links are turned round first, once for an open index.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine import Mover
+from cocite.errors import Damaged
+from cocite.graph import Graph
+from cocite.graph.links import Links, in_links, out_links
+from cocite.index import StoredPart
+from cocite.index.plan import TURNS
+
+__all__ = ["Replay"]
+
+Points = NDArray[np.uint32]
+
+
+class Replay:
+    """Makes walks of one part again, along the links of its graph."""
+
+    def __init__(self, part: StoredPart, graph: Graph) -> None:
+        """``graph`` is the one that the index was built from (``query/why.py`` sees to it)."""
+        step = part.measure.step
+        assert step is not None
+        self._part, self._graph = part, graph
+        links = out_links if part.direction == "out" else in_links
+        self._links: Links = links(graph, weighted=step.weighted)
+        turn = TURNS[part.direction]
+        self._move = Mover(self._links, step, int(part.settings["seed"]), turn=turn)
+        self._sound: set[int] = set()
+
+    def __call__(
+        self, first: int, second: int, samples: NDArray[np.int64], steps: NDArray[np.uint8]
+    ) -> tuple[Points, Points]:
+        """Two walks in ``samples``, each up to the step of ``steps`` at which they meet.
+
+        Returns
+        -------
+        two uint32[samples.size, length]
+            The nodes after each step; what is behind the meeting is not filled in.
+
+        Raises
+        ------
+        Damaged
+            They do not first meet then.
+        """
+        length = int(self._part.settings["length"])
+        points = np.zeros((samples.size, length, 2), np.uint32)
+        for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
+            at = np.array([first, second], np.uint32)
+            for step in range(1, last + 1):
+                self._check(at)
+                self._move(sample, step, at, points[row, step - 1])
+                at = points[row, step - 1]
+                together = at[0] == at[1]
+                if int(at.max()) >= self._links.nodes or together != (step == last):
+                    raise self._damaged()
+        return points[:, :, 0], points[:, :, 1]
+
+    def _check(self, at: Points) -> None:
+        """See that the rows of two nodes are rows of nodes, ascending."""
+        for node in at.tolist():
+            if node in self._sound:
+                continue
+            begin, end = self._links.offsets[node : node + 2].tolist()
+            row = self._links.neighbours[begin:end]
+            fine = begin <= end <= self._links.edges and bool((row[1:] > row[:-1]).all())
+            if not fine or (row.size and int(row[-1]) >= self._links.nodes):
+                raise self._damaged()
+            self._sound.add(node)
+
+    def _damaged(self) -> Damaged:
+        index, graph = self._part.store.path, self._graph.path
+        return Damaged(
+            f"the walks of {graph} are not those of {index}, which was built from it: one of them "
+            f"is damaged. See: cocite verify {graph}; cocite verify {index}"
+        )

@@ -1,0 +1,138 @@
+"""Why two nodes are similar: the score taken apart into the pages that it comes from.
+
+    score = sum over reasons of share,    share = weight of the part * share in the part's score
+
+Of walks the pages are those at which the two meet. The index holds when they do; where they went is
+in it (layouts ``paths`` and ``compact``) or comes of making the two walks again (``trees``, which
+needs the graph). For the other measures see ``query/reasons.py``. All of it is exact: the reasons
+add up to the estimate that the index gives, not to the score that it estimates.
+
+Cost: a question for the pair, and paths for the reasons shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cocite.errors import UsageError
+from cocite.graph import Graph
+from cocite.index import StoredIndex
+from cocite.measures import Settings
+from cocite.query.reader import Reader
+
+__all__ = ["Reason", "Why", "explained", "graph_of"]
+
+
+class Reason(NamedTuple):
+    """A page that makes two nodes a and b similar, and how.
+
+    ``share`` is what it adds to their score. ``links`` says which links were looked at, ``in`` or
+    ``out`` (``both`` for a node and itself): each node of a path is a neighbour, by these, of the
+    one before it. The paths are names, from a and from b to the page, both ends included, each of
+    ``steps`` steps. For walks they are the ones that carry most of the share, of the ``samples``
+    in which the walks meet there.
+
+    A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
+    reaches whom and not how, and for ``ppr``, where the page is the one before b, and ``path_b``
+    goes back to it.
+    """
+
+    node: str
+    share: float
+    links: str
+    samples: int | None
+    steps: int | None
+    path_a: tuple[str, ...]
+    path_b: tuple[str, ...]
+
+
+class Why(NamedTuple):
+    """A score taken apart: the shares of ``reasons``, and ``rest``, which is that of ``others``
+    further ones, add up to ``score``.
+    """
+
+    score: float
+    reasons: list[Reason]
+    others: int
+    rest: float
+
+
+def graph_of(stored: StoredIndex, given: Graph | str | os.PathLike[str] | None) -> Graph:
+    """The graph that an index was built from: ``given``, if it is that one.
+
+    Raises :class:`UsageError` if it is not, or if none is given.
+    """
+    name = stored.graph.get("name")
+    if given is None:
+        raise UsageError(
+            f"{stored.store.path} holds when walks meet and not where: to see where, they are made "
+            f"again along the links of its graph. Say where {name} is with --graph (graph=...)"
+        )
+    graph = given if isinstance(given, Graph) else Graph.open(given)
+    if graph.digest != stored.graph.get("digest"):
+        raise UsageError(
+            f"{graph.path} is not the graph that {stored.store.path} was built from, which was "
+            f"called {name}: their checksums differ. Give that one"
+        )
+    return graph
+
+
+def explained(
+    stored: StoredIndex,
+    readers: Sequence[Reader],
+    pair: tuple[int, int],
+    score: float,
+    k: int,
+    settings: Settings,
+    graph: Callable[[], Graph],
+) -> Why:
+    """The best ``k`` reasons of a pair, by share descending, then by id ascending, then ``in``
+    before ``out``; ``graph`` is called by layouts that need it.
+    """
+    first, second = pair
+    if first == second:
+        return _itself(stored, first, score)
+    found = [reader.reasons(first, second, settings, graph) for reader in readers]
+    shares = np.concatenate(
+        [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
+    )
+    nodes = np.concatenate([f.nodes for f in found])
+    parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
+    begins = np.cumsum([0, *(f.nodes.size for f in found)])
+    order = np.lexsort((parts, nodes, -shares))
+    reasons = []
+    for at in order[:k].tolist():
+        part, names = int(parts[at]), stored.names.names
+        row, there = at - int(begins[part]), found[part]
+        one, other = there.path(row)
+        reasons.append(
+            Reason(
+                stored.names.name(int(nodes[at])),
+                round(float(shares[at]), 12),
+                _links(stored, readers[part].part.direction),
+                None if there.samples is None else int(there.samples[row]),
+                len(one) - 1 if len(one) == len(other) > 0 else None,
+                tuple(names(np.array(one, np.uint32))),
+                tuple(names(np.array(other, np.uint32))),
+            )
+        )
+    others = order[k:]
+    return Why(score, reasons, others.size, round(float(shares[others].sum()), 12))
+
+
+def _links(stored: StoredIndex, direction: str) -> str:
+    return stored.measure.looks_at(direction)
+
+
+def _itself(stored: StoredIndex, node: int, score: float) -> Why:
+    """A node and itself are similar because of nothing else."""
+    if score <= 0:
+        return Why(score, [], 0, 0.0)
+    name, samples = stored.names.name(node), stored.settings.get("samples")
+    made = None if samples is None else int(samples)
+    reason = Reason(name, score, _links(stored, stored.direction), made, 0, (name,), (name,))
+    return Why(score, [reason], 0, 0.0)

@@ -1,0 +1,225 @@
+"""The command line of why: formats, tables that fit, exit codes, messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+
+LINKS = [
+    ("hub", "one"),
+    ("hub", "two"),
+    ("hub", "[red]three[/]"),
+    ("other", "one"),
+    ("other", "two"),
+    ("top", "hub"),
+    ("top", "left"),
+    ("left", "alpha"),
+    ("hub", "beta"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph ``g`` with an index of each of ``trees``, ``paths``, ``both`` and some measures."""
+    folder = tmp_path_factory.mktemp("why")
+    links = folder / "links.tsv"
+    links.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
+    graph = cocite.ingest(links, folder / "g", header="no")
+    for name, options in {
+        "trees": {"samples": 40},
+        "paths": {"samples": 40, "layout": "paths"},
+        "both": {"samples": 40, "layout": "paths", "direction": "both"},
+        "cocitation": {"measure": "cocitation"},
+        "coupling": {"measure": "coupling"},
+        "ppr": {"measure": "ppr"},
+        "pagesim": {"measure": "pagesim"},
+    }.items():
+        cocite.build(graph, folder / name, **options)  # type: ignore[arg-type]
+    return folder
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(["why", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_json_is_what_python_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("one", "two", "--graph", folder / "g", "-k", 1, "--decay", 0.5, "--format", "json")
+    code, out, _ = ask(capsys, folder / "trees", *asked)
+    index = cocite.open(folder / "trees")
+    found = index.why("one", "two", 1, graph=str(folder / "g"), decay=0.5)
+    assert code == 0
+    assert found.others == 1
+    assert json.loads(out) == {
+        "a": "one",
+        "b": "two",
+        "measure": "psimrank",
+        "direction": "in",
+        "settings": index.settings | {"decay": 0.5},
+        "score": found.score,
+        "reasons": [json.loads(json.dumps(reason._asdict())) for reason in found.reasons],
+        "others": found.others,
+        "rest": found.rest,
+    }
+
+
+def test_csv_adds_up_to_the_score(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = ask(capsys, folder / "paths", "one", "two", "-k", "1", "--format", "csv")
+    titles, first, rest = csv.reader(io.StringIO(out))
+    assert titles == ["rank", "node", "share", "links", "samples", "steps", "path_a", "path_b"]
+    assert (first[0], first[3], first[5]) == ("1", "in", "1")
+    assert json.loads(first[6]) == ["one", first[1]]
+    assert rest[:2] == ["", ""]
+    score = cocite.open(folder / "paths").similarity("one", "two").score
+    assert abs(float(first[2]) + float(rest[2]) - score) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("index", "a", "b", "way"),
+    [
+        ("paths", "one", "[red]three[/]", "one ← hub → [red]three[/]"),
+        ("paths", "alpha", "beta", "alpha ← left ← top → hub → beta"),
+        ("cocitation", "one", "two", "one ← other → two"),
+        ("coupling", "hub", "other", "hub → two ← other"),
+        ("ppr", "hub", "two", "hub → two"),
+        ("ppr", "top", "two", "top → … → hub → two"),
+        ("pagesim", "hub", "two", "hub → … → two"),
+        ("pagesim", "one", "two", "one ← … ← top → … → two"),
+    ],
+)
+def test_arrows_are_links(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    index: str,
+    a: str,
+    b: str,
+    way: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out, _ = ask(capsys, folder / index, a, b)
+    assert code == 0
+    assert [line for line in out.splitlines() if line.endswith("   " + way)], out
+    score = cocite.open(folder / index).similarity(a, b).score
+    assert out.splitlines()[-1].startswith(f"the score of {a} and {b} is {score:.4f} by ")
+
+
+def test_shares_of_both_directions_say_which(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = ask(capsys, folder / "both", "hub", "other")
+    assert out.split("\n")[0].split() == [
+        *("share", "percent", "links", "samples", "steps", "page", "path")
+    ]
+    assert " hub → one ← other" in out
+    assert "   out   " in out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_a_table_fits_the_terminal(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    site = "https://www.example.org/a/rather/long/path/to"
+    links = [
+        (f"{site}/the/page/number/{i}.html", f"{site}/{leaf}") for i in range(30) for leaf in "ab"
+    ]
+    links += [(f"{site}/{x}", f"{site}/{y}") for x, y in ("rp", "rq", "pc", "qd")]
+    (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in links))
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
+    cocite.build(graph, tmp_path / "i", samples=50)
+    for a, b in (f"{site}/a", f"{site}/b"), (f"{site}/c", f"{site}/d"):
+        code, out, _ = ask(capsys, tmp_path / "i", a, b, "--graph", tmp_path / "g", "-k", 5)
+        assert code == 0
+        table = out.splitlines()[:-1]
+        assert len(table) in (8, 3)
+        assert max(map(len, table)) <= columns
+        assert "html" in out or "/r" in out  # both ends of a name are left
+        assert "…" in out
+
+
+def test_a_terminal_without_arrows_gets_plain_ones(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(screen, encoding="ascii"))
+    assert main(["why", str(folder / "cocitation"), "one", "two", "-k", "1"]) == 0
+    printed = screen.getvalue().decode("ascii")
+    assert "one <- hub -> two" in printed
+    assert "1 other" in printed
+
+
+@pytest.mark.parametrize(
+    ("index", "a", "b", "said"),
+    [
+        ("trees", "one", "top", "their walks do not meet in any of 40 samples of psimrank"),
+        ("cocitation", "one", "top", "they have nothing in common by cocitation"),
+        ("ppr", "one", "top", "no walk was found to come from one to the other"),
+    ],
+)
+def test_a_score_of_0_is_said_so(
+    folder: Path, capsys: pytest.CaptureFixture[str], index: str, a: str, b: str, said: str
+) -> None:
+    assert ask(capsys, folder / index, a, b)[:2] == (0, f"the score of {a} and {b} is 0: {said}\n")
+    out = ask(capsys, folder / index, a, b, "--format", "json")[1]
+    assert (json.loads(out)["score"], json.loads(out)["reasons"]) == (0, [])
+
+
+def test_small_scores_have_decimals_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"a\t{i}\n{i}\tb\n" + "".join(f"{i}\t{i}-{j}\n" for j in range(199)) for i in "xy"]
+    (tmp_path / "l.tsv").write_text("".join(rows))
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
+    cocite.build(graph, tmp_path / "i", measure="ppr")
+    _, out, _ = ask(capsys, tmp_path / "i", "a", "b")
+    score = cocite.open(tmp_path / "i").similarity("a", "b").score
+    assert 0.001 < score < 0.01
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == [f"{score / 2:.5f}"] * 2
+    assert out.endswith(f"is {score:.5f} by ppr\n")
+
+
+def test_a_node_is_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = ask(capsys, folder / "trees", "one", "one")
+    assert out.splitlines()[2].split() == ["1.0000", "100.0%", "40", "0", "one", "one"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (
+            ["{f}/trees", "one", "tow"],
+            2,
+            "no node is named 'tow'; the nearest names are 'top', 'two'",
+        ),
+        (["{f}/trees", "one", "two"], 2, "Say where g is with --graph"),
+        (["{f}/trees", "one", "two", "--graph", "{f}/not"], 1, "does not exist"),
+        (["{f}/trees", "one", "two", "--graph", "{f}/paths"], 1, "a stored graph is needed here"),
+        (["{f}/trees", "one", "two", "-k", "0"], 2, "-k"),
+        (["{f}/trees", "one", "two", "--idf"], 2, "psimrank has no setting 'idf' when asking"),
+        (["{f}/g", "one", "two"], 1, "is a stored graph; a stored index is needed here"),
+    ],
+)
+def test_errors_say_what_to_do(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    found, out, err = ask(capsys, *(argument.format(f=folder) for argument in arguments))
+    assert (found, out) == (code, "")
+    assert message in err
+    assert "Traceback" not in err
