@@ -303,6 +303,7 @@ from pathlib import Path
 import numpy as np
 from cocite import Graph
 from cocite.engine import Fold, Scan
+from cocite.graph.links import in_links
 from cocite.store import forget
 
 path, memory = sys.argv[1], int(sys.argv[2])

@@ -51,6 +51,12 @@ __all__ = ["index", "measures"]
     metavar="COUNT",
     help="Cut the graph into blocks, one in memory at a time.  [default: as --memory needs]",
 )
+@click.option(
+    "--external",
+    is_flag=True,
+    help="Keep the walks' tokens on disk, too: constant memory.  [default: if --memory is below "
+    "26.5 bytes a node]",
+)
 @memory_option
 @threads_option
 @overwrite_option
@@ -67,6 +73,7 @@ def index(
     threads: int | None,
     shard: int | None,
     blocks: int | None,
+    external: bool,
     overwrite: bool,
     restart: bool,
     **settings: object,
@@ -91,6 +98,7 @@ def index(
         memory=memory,
         shard=shard,
         blocks=blocks,
+        external=external,
         overwrite=overwrite,
         restart=restart,
     ) as work:

@@ -1,5 +1,6 @@
 """The two passes over the stored graph: the walk with its steps, and the scan."""
 
+from cocite.engine.external import BLOCK_NODE, ROW_ROOM, Dealer, ExternalWalker, Meetings
 from cocite.engine.rings import Ring, Rings
 from cocite.engine.scan import Fold, Scan
 from cocite.engine.scan_plan import ScanPlan, Way
@@ -8,9 +9,14 @@ from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Mover, Walker, walk
 from cocite.engine.weights import StepWeights, inverse_degrees, step_weights
 
 __all__ = [
+    "BLOCK_NODE",
     "MAX_LENGTH",
+    "ROW_ROOM",
+    "Dealer",
+    "ExternalWalker",
     "FingerprintGraph",
     "Fold",
+    "Meetings",
     "Mover",
     "Ring",
     "Rings",

@@ -34,7 +34,7 @@ from cocite.errors import UsageError
 from cocite.graph.links import Links
 from cocite.store import forget
 
-__all__ = ["MAX_LENGTH", "FingerprintGraph", "Mover", "Walker", "walker_bytes"]
+__all__ = ["MAX_LENGTH", "FingerprintGraph", "Move", "Mover", "Walker", "walker_bytes"]
 
 Move = Callable[[NDArray[np.uint32], NDArray[np.uint32], np.uint32, np.uint32], None]
 
@@ -88,11 +88,7 @@ class Mover:
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
     ) -> None:
         """Step number ``step`` of a sample: from the nodes ``at`` to ``out``, as long."""
-        from cocite.kernels import random
-
-        turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
-        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
-        move = self._kernel(key)
+        move = self.kernel(sample, step)
         for block in self._blocks:
             move(at, out, *block)
             if len(self._blocks) > 1:
@@ -100,10 +96,12 @@ class Mover:
                 if self._weights is not None:
                     forget(self._weights.values)
 
-    def _kernel(self, key: np.uint64) -> Move:
+    def kernel(self, sample: int, step: int) -> Move:
         """The step as a function of (at, out, first node of a block, end of it)."""
         from cocite.kernels import random, walk, weighted_walk
 
+        turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
+        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
         offsets, sources = self._links.offsets, self._links.neighbours
         if self._weights is not None:
             values, by_node = self._weights.values, self._weights.by_node

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cocite.store import forget
+
 if TYPE_CHECKING:
     from cocite.graph.links import Links
 
 __all__ = ["cut_blocks", "cut_evenly"]
 
+_OFFSET = 8
 
-def cut_blocks(links: Links, block: int) -> tuple[int, ...]:
-    """The first node of every block but the first, for blocks of at most ``block`` bytes."""
+
+def cut_blocks(links: Links, block: int, beside: int = 0) -> tuple[int, ...]:
+    """The first node of every block but the first, for blocks of at most ``block`` bytes, with
+    ``beside`` bytes that a run keeps beside the rows for each node of the block.
+    """
     cuts: list[int] = []
     first = 0
     while True:
-        fitting = _first_beyond(links, _bytes_before(links, first) + block) - 1
+        fitting = _first_beyond(links, _bytes_before(links, first, beside) + block, beside) - 1
         first = max(fitting, first + 1)  # a node alone may be larger than a block
         if first >= links.nodes:
             return tuple(cuts)
@@ -33,18 +39,19 @@ def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
     return tuple(sorted(cuts - {0, links.nodes, links.nodes + 1}))
 
 
-def _bytes_before(links: Links, node: int) -> int:
+def _bytes_before(links: Links, node: int, beside: int = 0) -> int:
     """What the rows of all smaller nodes take."""
-    return 8 * node + links.link_bytes * int(links.offsets[node])
+    return (_OFFSET + beside) * node + links.link_bytes * int(links.offsets[node])
 
 
-def _first_beyond(links: Links, size: int) -> int:
+def _first_beyond(links: Links, size: int, beside: int = 0) -> int:
     """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
     low, high = 0, links.nodes + 1
     while low < high:
         middle = (low + high) // 2
-        if _bytes_before(links, middle) > size:
+        if _bytes_before(links, middle, beside) > size:
             high = middle
         else:
             low = middle + 1
+    forget(links.offsets)  # every probe brought its neighbourhood along
     return low

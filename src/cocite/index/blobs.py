@@ -9,9 +9,10 @@ hold the same bytes in the same order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import xxhash
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged
 from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
-from cocite.index.room import Room
+from cocite.index.room import Means, Room
 from cocite.measures import Settings
 
 __all__ = ["LINE", "Blob", "Maker", "SampledLayout", "padded", "sampled_layout"]
@@ -31,9 +32,12 @@ LINE = 16
 
 @dataclass(frozen=True)
 class Blob:
-    """One sample: its words in parts, in order; its members; live tokens a step; XXH3-64."""
+    """One sample: its words in parts, in order; its members; live tokens a step; XXH3-64.
 
-    parts: tuple[NDArray[np.uint32], ...]
+    ``parts`` can be gone over again and again, and may come from a file piece by piece.
+    """
+
+    parts: Iterable[NDArray[np.uint32]]
     members: int
     live: tuple[int, ...]
     digest: int
@@ -61,6 +65,9 @@ Maker = Callable[[int], Blob]
 class SampledLayout(ABC):
     """How samples are made, and how they lie on disk."""
 
+    has_external = False
+    """Whether it can be made with everything but a block in files."""
+
     @abstractmethod
     def place(
         self, nodes: int, members: Sequence[int], settings: Settings
@@ -74,14 +81,12 @@ class SampledLayout(ABC):
         """The words of a blob at most."""
 
     @abstractmethod
-    def plan_room(
-        self, links: Links, part: PartPlan, threads: int, memory: int, blocks: int | None
-    ) -> Room:
-        """How a build fits ``memory`` bytes; raises :class:`ResourceError` if it cannot."""
+    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+        """How a build fits its memory; raises :class:`ResourceError` if it cannot."""
 
     @abstractmethod
-    def makers(self, links: Links, part: PartPlan, room: Room) -> list[Maker]:
-        """One maker a thread."""
+    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+        """One maker a thread; scratch files, if there are any, lie in ``folder``."""
 
 
 _LAYOUTS = {

@@ -24,7 +24,7 @@ from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import is_sampled, sampled_layout
 from cocite.index.part import PartBuild, Progress
 from cocite.index.plan import BuildOptions, PartPlan
-from cocite.index.room import Room
+from cocite.index.room import Means, Room
 from cocite.index.sharded import ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
@@ -85,6 +85,7 @@ class IndexBuild:
         memory: str | int | None = None,
         shard: int | None = None,
         blocks: int | None = None,
+        external: bool = False,
         overwrite: bool = False,
         restart: bool = False,
     ) -> None:
@@ -92,24 +93,34 @@ class IndexBuild:
         self._graph, self._options, self._restart = graph, options, restart
         self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
         self._threads, self._memory = checked_threads(threads), budget(memory)
-        self._blocks = blocks
+        self._blocks, self._external = blocks, external
         self._shard = 0
         self.parts = [self._part(plan, shard) for plan in options.parts]
 
     def _part(self, plan: PartPlan, shard: int | None) -> PartBuild:
         links, directory = self._links(plan.direction), self._draft.path
         if not is_sampled(plan.layout):
-            if shard is not None or self._blocks is not None:
+            if shard is not None or self._blocks is not None or self._external:
                 raise UsageError(
-                    f"{plan.measure.name} is built in one go: it takes no shard and no blocks"
+                    f"{plan.measure.name} is built in one go: it takes no shard, no blocks, and is "
+                    "not external"
                 )
             return WholePart(plan, self._graph, links, directory, self._memory, self._threads)
         self._shard = shard_samples(plan, self._graph.nodes, shard)
 
+        layout = sampled_layout(plan.layout)
+        means = Means(
+            min(self._threads, int(plan.settings["samples"])),
+            self._memory,
+            plan.layout,
+            directory,
+            self._blocks,
+            self._external,
+            layout.has_external,
+        )
+
         def room(links: Links) -> Room:
-            layout, samples = sampled_layout(plan.layout), int(plan.settings["samples"])
-            wanted = min(self._threads, samples)
-            return layout.plan_room(links, plan, wanted, self._memory, self._blocks)
+            return layout.plan_room(links, plan, means)
 
         room(in_links(self._graph))  # what does not fit is said now; both directions take the same
         return ShardedPart(plan, links, directory, self._shard, room)
@@ -130,6 +141,8 @@ class IndexBuild:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        for part in self.parts:
+            part.close()
         if isinstance(error, KeyboardInterrupt):
             error.add_note(
                 f"{self.done:,} of {self.units:,} {self.unit} are kept in {self._draft.path}: "

@@ -16,6 +16,7 @@ Source: 000, section 3 (IndexIn, IndexOut).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from cocite.engine import Mover
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
 from cocite.index.plan import TURNS, PartPlan
-from cocite.index.room import Room, plan_memory
+from cocite.index.room import Means, Room, plan_memory
 from cocite.measures import Settings
 
 __all__ = ["CompactLayout", "CompactMaker", "blob_words", "maker_bytes"]
@@ -53,13 +54,11 @@ class CompactLayout(SampledLayout):
         """Of a graph in which every node has an in-link."""
         return blob_words(nodes, nodes)
 
-    def plan_room(
-        self, links: Links, part: PartPlan, threads: int, memory: int, blocks: int | None
-    ) -> Room:
+    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """Threads as long as they fit beside the whole graph, else blocks."""
-        return plan_memory(links, threads, memory, blocks, maker_bytes)
+        return plan_memory(links, means, maker_bytes)
 
-    def makers(self, links: Links, part: PartPlan, room: Room) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One a thread."""
         settings, step = part.settings, part.measure.step
         assert step is not None

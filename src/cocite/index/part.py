@@ -53,6 +53,10 @@ class PartBuild(ABC):
     def run(self, progress: Progress) -> None:
         """Make what is missing; ``progress`` gets units (done, total)."""
 
+    def close(self) -> None:
+        """Let go of memory and scratch files."""
+        return
+
     @abstractmethod
     def publish(self) -> dict[str, Entry]:
         """Write what summarises the part; returns the entries of all its files by name."""

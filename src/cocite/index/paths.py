@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from cocite.errors import ResourceError
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
 from cocite.index.plan import TURNS, PartPlan
-from cocite.index.room import Room, plan_memory
+from cocite.index.room import Means, Room, plan_memory
 from cocite.measures import Settings
 
 __all__ = ["PathMaker", "PathsLayout", "blob_words", "maker_bytes"]
@@ -72,14 +73,12 @@ class PathsLayout(SampledLayout):
         """Of a sample in which no walks meet."""
         return blob_words(nodes, nodes * int(settings["length"]))
 
-    def plan_room(
-        self, links: Links, part: PartPlan, threads: int, memory: int, blocks: int | None
-    ) -> Room:
+    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """Threads as long as they fit beside the whole graph, else blocks."""
         need = partial(maker_bytes, int(part.settings["length"]))
-        return plan_memory(links, threads, memory, blocks, need)
+        return plan_memory(links, means, need)
 
-    def makers(self, links: Links, part: PartPlan, room: Room) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings, step = part.settings, part.measure.step
         assert step is not None

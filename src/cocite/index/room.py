@@ -1,7 +1,13 @@
-"""How a build fits its memory budget: how many threads, how many blocks.
+"""How a build fits its memory budget: how many threads, how many blocks, where tokens lie.
 
-    one block      graph + threads * maker <= budget       the graph stays in memory
-    many blocks    maker + largest block <= budget         one thread, block after block
+    in memory        graph + threads * maker <= budget         the graph stays in memory
+    semi-external    maker + largest block <= budget           one thread, block after block
+    external         buffers + largest block <= budget         tokens and trees in files, too
+
+A maker takes 26.5 bytes a node. Below that the external form takes over: a block is 21 bytes a node
+and 4 a link of its own there, buffers are a quarter of the budget, 16 MiB at most. Its
+memory does not grow with the graph; only, a graph is cut into some hundred blocks at most, so that
+the budget is no less than a 256th of all blocks (and 4 MiB).
 
 The budget is for the data; Python, its libraries and the kernels take some 150 MB beside it.
 """
@@ -10,27 +16,60 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+from cocite.engine import BLOCK_NODE, ROW_ROOM
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.links import Links
 from cocite.memory import OWN_MEMORY, available, format_size
 
-__all__ = ["Room", "plan_memory"]
+__all__ = ["Means", "Room", "plan_memory"]
 
 _LEAST_BLOCK = 16 << 20
+_LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
+_MOST_ROWS = (16 << 20) // ROW_ROOM
+_MOST_BLOCKS = 1024
+"""A table of four bytes for each pair of blocks is in memory, twice."""
+
+
+MakerBytes = Callable[[int, bool], int]
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a build of one part is given: ``threads`` at most, ``memory`` bytes, so many ``blocks``
+    if that is forced, tokens in files if ``external`` is forced; its ``layout``, and whether that
+    has an external form; ``folder``, where scratch files lie.
+    """
+
+    threads: int
+    memory: int
+    layout: str
+    folder: Path
+    blocks: int | None = None
+    external: bool = False
+    has_external: bool = False
 
 
 @dataclass(frozen=True)
 class Room:
     """What a build may use: ``cuts`` is the first node of every block but the first; ``asked`` how
-    many threads were wanted.
+    many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
+    the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
     """
 
     memory: int
     threads: int
     cuts: tuple[int, ...]
     asked: int = 0
+    rows: int = 0
+    tokens: int = 0
+
+    @property
+    def external(self) -> bool:
+        """Whether tokens and trees lie in files, too."""
+        return self.rows > 0
 
     @property
     def keep(self) -> bool:
@@ -42,40 +81,69 @@ class Room:
         text += "s" * (self.threads > 1)
         if self.threads < self.asked:
             text += f" (of {self.asked}: the memory given holds no more)"
-        if self.cuts:
-            text += f", {len(self.cuts) + 1} blocks of the graph one after another"
+        blocks = len(self.cuts) + 1
+        if self.external:
+            text += f", {blocks} block{'s' * (blocks > 1)} from disk, tokens too"
+            if self.tokens:
+                text += f": in memory they take {format_size(self.tokens)}"
+        elif self.cuts:
+            text += f", {blocks} blocks of the graph one after another"
         return text
 
 
-def plan_memory(
-    links: Links,
-    threads: int,
-    memory: int,
-    blocks: int | None,
-    maker_bytes: Callable[[int, bool], int],
-) -> Room:
-    """The most threads that fit beside the whole graph; else blocks. ``blocks`` forces a number.
+def plan_memory(links: Links, means: Means, maker_bytes: MakerBytes) -> Room:
+    """The most threads that fit beside all links; else blocks; else the external form.
 
     ``maker_bytes(nodes, keep)`` is what a maker takes, whose blobs live on if ``keep``.
-
-    Raises :class:`ResourceError` if not even one thread with small blocks fits.
+    Raises :class:`ResourceError` if not even the external form fits, or the layout has none.
     """
+    blocks, memory = means.blocks, means.memory
+    if blocks is not None and blocks < 1:
+        raise UsageError(f"blocks is {blocks}; it is 1 or more")
+    if means.external and not means.has_external:
+        raise UsageError(f"external: the layout {means.layout} keeps its tokens in memory")
     nodes, size = links.nodes, links.nbytes
-    if blocks is not None:
-        if blocks < 1:
-            raise UsageError(f"blocks is {blocks}; it is 1 or more")
-        need = maker_bytes(nodes, False) + -(-size // blocks)
-        return Room(need, 1, cut_evenly(links, blocks))
-    for count in range(threads, 0, -1):
-        need = size + count * maker_bytes(nodes, count > 1)
-        if need <= memory:
-            return Room(need, count, (), threads)
     least = maker_bytes(nodes, False)
-    if memory < least + min(_LEAST_BLOCK, size):
-        raise ResourceError(
-            f"a graph of {nodes:,} nodes needs {format_size(least + min(_LEAST_BLOCK, size))} of "
-            f"memory to index, in blocks and with one thread; {format_size(memory)} may be used "
-            f"and {format_size(available())} are free. Give more with --memory"
-        )
-    # Half of what is left: the pages of a block come along with some of their neighbours.
-    return Room(memory, 1, cut_blocks(links, (memory - least) // 2), threads)
+    if not means.external and blocks is not None:
+        need = least + -(-size // blocks)
+        if need <= memory or not means.has_external:
+            return Room(need, 1, cut_evenly(links, blocks))
+    if not means.external and blocks is None:
+        for count in range(means.threads, 0, -1):
+            need = size + count * maker_bytes(nodes, count > 1)
+            if need <= memory:
+                return Room(need, count, (), means.threads)
+        if memory >= least + min(_LEAST_BLOCK, size):
+            # Half of what is left: the pages of a block come along with some of their neighbours.
+            return Room(memory, 1, cut_blocks(links, (memory - least) // 2), means.threads)
+        if not means.has_external:
+            raise _too_little(nodes, least + min(_LEAST_BLOCK, size), memory, "with one thread")
+    return _plan_external(links, means, 0 if means.external else least)
+
+
+def _plan_external(links: Links, means: Means, tokens: int) -> Room:
+    """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
+    nodes, memory, blocks = links.nodes, means.memory, means.blocks
+    whole = links.nbytes + BLOCK_NODE * nodes
+    rows = max(1, min(_MOST_ROWS, memory // 4 // ROW_ROOM))
+    if blocks is not None:
+        if blocks > _MOST_BLOCKS:
+            raise UsageError(
+                f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
+            )
+        need = rows * ROW_ROOM + -(-whole // blocks)
+        return Room(need, 1, cut_evenly(links, blocks), 0, rows, tokens)
+    needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
+    if memory < needed:
+        raise _too_little(nodes, needed, memory, "with all tokens on disk")
+    block = (memory - rows * ROW_ROOM) // 2
+    cuts = cut_blocks(links, block, BLOCK_NODE)
+    return Room(min(memory, rows * ROW_ROOM + whole), 1, cuts, means.threads, rows, tokens)
+
+
+def _too_little(nodes: int, needed: int, memory: int, how: str) -> ResourceError:
+    return ResourceError(
+        f"a graph of {nodes:,} nodes needs {format_size(needed)} of memory to index, in blocks and "
+        f"{how}; {format_size(memory)} may be used and {format_size(available())} are free. Give "
+        "more with --memory"
+    )

@@ -113,7 +113,9 @@ class ShardedPart(PartBuild):
         if not self._makers:
             links = self._links()
             self._planned = self._room(links)
-            self._makers = sampled_layout(self.plan.layout).makers(links, self.plan, self._planned)
+            self._makers = sampled_layout(self.plan.layout).makers(
+                links, self.plan, self._planned, self._directory
+            )
         return self._makers
 
     def estimate(self) -> Estimate:
@@ -148,7 +150,7 @@ class ShardedPart(PartBuild):
                     progress(done, self.units)
         finally:
             blobs.close()  # type: ignore[attr-defined]
-            self._makers = []  # their scratch goes before the next part takes its own
+            self.close()  # before the next part takes memory of its own
 
     def _write_shard(self, shard: range, blobs: Iterator[Blob]) -> Iterator[Blob]:
         """Write one shard and its note; yields each blob as it is written."""
@@ -170,6 +172,10 @@ class ShardedPart(PartBuild):
         disk.rename(beside.with_name(name + _NOTE + ".new"), self._directory / (name + _NOTE))
         disk.sync_directory(self._directory)
         self._notes[shard.start] = note
+
+    def close(self) -> None:
+        """The makers go, and their scratch with them."""
+        self._makers = []
 
     def publish(self) -> dict[str, Entry]:
         """Gather the notes into two arrays."""

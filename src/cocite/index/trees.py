@@ -8,21 +8,22 @@
 p, the members, is the number of nodes that met another one.
 
 Size: 8.5 bytes a node and sample at most. Memory to make one: 26.5 bytes a node, and 8.5 for each
-that waits to be written.
+that waits to be written; ``index/external_trees.py`` makes the same in less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine import Walker, walker_bytes
+from cocite.engine import ExternalWalker, Walker, walker_bytes
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
 from cocite.index.plan import TURNS, PartPlan
-from cocite.index.room import Room, plan_memory
+from cocite.index.room import Means, Room, plan_memory
 from cocite.measures import Settings
 
 __all__ = ["TreeMaker", "TreesLayout", "blob_words", "maker_bytes"]
@@ -35,6 +36,8 @@ def blob_words(nodes: int, members: int) -> int:
 
 class TreesLayout(SampledLayout):
     """The layout ``trees``."""
+
+    has_external = True
 
     def place(
         self, nodes: int, members: Sequence[int], settings: Settings
@@ -51,18 +54,23 @@ class TreesLayout(SampledLayout):
         """Of a sample in which every node meets another."""
         return blob_words(nodes, nodes)
 
-    def plan_room(
-        self, links: Links, part: PartPlan, threads: int, memory: int, blocks: int | None
-    ) -> Room:
-        """Threads as long as they fit beside the whole graph, else blocks."""
-        return plan_memory(links, threads, memory, blocks, maker_bytes)
+    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+        """Threads as long as they fit beside the whole graph, else blocks, else everything in
+        files but a block.
+        """
+        return plan_memory(links, means, maker_bytes)
 
-    def makers(self, links: Links, part: PartPlan, room: Room) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings, step = part.settings, part.measure.step
         assert step is not None
         length, seed = int(settings["length"]), int(settings["seed"])
         turn = TURNS[part.direction]
+        if room.external:
+            from cocite.index.external_trees import ExternalTreeMaker
+
+            walk = links, step, length, seed, room.cuts, folder, room.rows
+            return [ExternalTreeMaker(ExternalWalker(*walk, turn), links.nodes, folder)]
         walkers = [Walker(links, step, length, seed, room.cuts, turn) for _ in range(room.threads)]
         return [TreeMaker(walker, links.nodes, room.keep) for walker in walkers]
 

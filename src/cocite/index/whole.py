@@ -43,7 +43,10 @@ class WholeLayout(ABC):
         """
 
 
-_LAYOUTS: dict[str, tuple[str, str]] = {"links": ("cocite.index.links", "LinksLayout")}
+_LAYOUTS: dict[str, tuple[str, str]] = {
+    "features": ("cocite.index.features", "FeaturesLayout"),
+    "links": ("cocite.index.links", "LinksLayout"),
+}
 
 
 def whole_layout(name: str) -> type[WholeLayout]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cocite.kernels._jit import kernel
 
-__all__ = ["add_counts", "sum_runs", "turn"]
+__all__ = ["add_counts", "collect", "sum_runs", "turn"]
 
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 
@@ -31,6 +31,19 @@ def sum_runs(starts: Any, values: Any, out: Any) -> None:
         for i in range(starts[run], end):
             total += values[i]
         out[run] = total
+
+
+@kernel
+def collect(offsets: Any, neighbours: Any, shares: Any, out: Any) -> None:
+    """out[i] = the sum of ``shares`` (float64[nodes]) over the neighbours of row i.
+
+    ``offsets`` uint64[rows + 1], ``out`` float64[rows].
+    """
+    for i in range(out.size):
+        gathered = 0.0
+        for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
+            gathered += shares[neighbours[link]]
+        out[i] = gathered
 
 
 @kernel

@@ -7,6 +7,7 @@ from cocite.measures.cocitation import COCITATION
 from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Measure, Setting, Settings, Value
+from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.simrank import SIMRANK
@@ -15,7 +16,7 @@ __all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
-    for measure in (PSIMRANK, SIMRANK, COMPACT_SIMRANK, COCITATION, COUPLING, PPR)
+    for measure in (PSIMRANK, SIMRANK, COMPACT_SIMRANK, PAGESIM, COCITATION, COUPLING, PPR)
 }
 
 

@@ -33,6 +33,7 @@ def build(
     memory: str | int | None = None,
     shard: int | None = None,
     blocks: int | None = None,
+    external: bool = False,
     overwrite: bool = False,
     restart: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -65,6 +66,9 @@ def build(
     blocks
         Cut the graph into so many blocks, one of which is in memory at a time; by default as many
         as the memory needs, mostly one.
+    external
+        Keep everything but one block in files, as is done by itself where the memory needs it: a
+        graph of any size in constant memory.
     overwrite
         Replace ``output`` if it is an index; the old one answers until the new one is whole.
     restart
@@ -90,6 +94,7 @@ def build(
         memory=memory,
         shard=shard,
         blocks=blocks,
+        external=external,
         overwrite=overwrite,
         restart=restart,
     ) as work:

@@ -28,6 +28,7 @@ DEFAULT_CONFIDENCE = 0.95
 
 _READERS = {
     ("compact", "*"): ("cocite.query.compact", "CompactReader"),
+    ("features", "*"): ("cocite.query.features", "FeatureReader"),
     ("paths", "*"): ("cocite.query.paths", "PathReader"),
     ("trees", "*"): ("cocite.query.trees", "TreeReader"),
     ("links", "cocitation"): ("cocite.query.common", "CommonReader"),
@@ -315,7 +316,7 @@ class Index:
         low = np.maximum(0.0, np.array(scores) - below[:, 0])
         high = np.array(scores) + below[:, 1]
         if self._stored.measure.unit:
-            high = np.minimum(1.0, high)
+            high = np.minimum(high, np.maximum(scores, 1.0))
         if len(self._sampled) == len(self.readers):
             high = np.where(others == node, high, np.minimum(self._width(asked), high))
         return low.round(12).tolist(), high.round(12).tolist()

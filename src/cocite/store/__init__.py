@@ -7,6 +7,7 @@ from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
 from cocite.store.draft import Draft
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
+from cocite.store.spool import Reader, ScratchFile, Spool
 
 __all__ = [
     "FORMAT_VERSION",
@@ -14,7 +15,10 @@ __all__ = [
     "Draft",
     "Entry",
     "Manifest",
+    "Reader",
     "Scratch",
+    "ScratchFile",
+    "Spool",
     "Store",
     "checksum",
     "forget",

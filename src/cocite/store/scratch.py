@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.errors import ResourceError
 
-__all__ = ["Scratch"]
+__all__ = ["Scratch", "no_room"]
 
 
 class Scratch:
@@ -48,8 +48,13 @@ class Scratch:
                 os.posix_fallocate(file.fileno(), 0, size)
                 area = mmap.mmap(file.fileno(), size)
         except OSError as error:
-            raise ResourceError(
-                f"{size:,} bytes of scratch in {self._directory}: {error.strerror}. Give more "
-                "memory with --memory, or room there"
-            ) from error
+            raise no_room(size, self._directory, error) from error
         return np.frombuffer(area, dtype).reshape(shape)
+
+
+def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
+    """What to raise when ``size`` bytes of scratch could not be had in ``directory``."""
+    return ResourceError(
+        f"{size:,} bytes of scratch in {directory}: {error.strerror}. Give more memory with "
+        "--memory, or room there"
+    )
