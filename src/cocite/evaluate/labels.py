@@ -129,12 +129,14 @@ class Hierarchy:
         of_label = np.array([number[path] for path in paths])
         of_class = np.array([group[path[: depth - 1]] for path in self.classes])
         pairs = np.unique(np.stack([labels.nodes, of_label[labels.labels]], axis=1), axis=0)
-        self._nodes, counts = np.unique(pairs[:, 0], return_counts=True)
+        nodes, counts = np.unique(pairs[:, 0], return_counts=True)
         self._sizes = np.bincount(pairs[:, 1], minlength=len(self.classes))
-        shape = self._nodes.size + 1, int(counts.max())  # the last row is of nodes without a label
+        shape = nodes.size + 1, int(counts.max())  # the last row is of nodes without a label
+        self._row = np.full(int(nodes[-1]) + 2, nodes.size)
+        self._row[nodes] = np.arange(nodes.size)
         self._classes = np.full(shape, len(self.classes))
         self._groups = np.full(shape, len(groups))
-        rows = np.repeat(np.arange(self._nodes.size), counts)
+        rows = np.repeat(np.arange(nodes.size), counts)
         places = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
         self._classes[rows, places] = pairs[:, 1]
         self._groups[rows, places] = of_class[pairs[:, 1]]
@@ -142,8 +144,8 @@ class Hierarchy:
 
     def _rows(self, nodes: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Where each node's row is; that of no labels for a node without any."""
-        places = np.minimum(np.searchsorted(self._nodes, nodes), self._nodes.size - 1)
-        return np.where(self._nodes[places] == nodes, places, self._nodes.size)
+        found: NDArray[np.int64] = self._row[np.minimum(nodes, self._row.size - 1)]
+        return found
 
     def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
         """int8[others]: SAME, SIBLING or OTHER."""

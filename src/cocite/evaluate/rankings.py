@@ -66,6 +66,10 @@ class IndexRanker:
         self._index = index
         self._settings = index.stored.measure.ask_settings(settings)
         self._filter = Filter() if candidates is None else Filter(only=(candidates,))
+        self._mask = np.ones(self.nodes, bool)
+        if candidates is not None:
+            self._mask[:] = False
+            self._mask[candidates] = True
 
     @property
     def nodes(self) -> int:
@@ -74,8 +78,14 @@ class IndexRanker:
 
     def related(self, node: int, k: int) -> Related:
         """As the index says."""
-        ids, best = self._index.top(node, k, 0.0, self._filter, self._settings)
-        return Related(ids, best[:, 0] / GRAINS)
+        whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
+        chosen = Filter() if whole else self._filter
+        ids, best = self._index.top(node, k, 0.0, chosen, self._settings)
+        scores = best[:, 0] / GRAINS
+        if whole and self._filter.only:
+            keep = self._mask[ids]
+            ids, scores = ids[keep], scores[keep]
+        return Related(ids, scores)
 
 
 def best_of(row: NDArray[Any], node: int, k: int, candidates: Ids | None = None) -> Related:
