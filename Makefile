@@ -1,10 +1,10 @@
-# make demo | test | check | bench: each makes its own environment first, from python3 and make alone.
+# make demo | test | check | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench lock clean
+.PHONY: demo test check bench reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -30,6 +30,9 @@ check: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+reproduce-sor: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.sor
 
 lock:  # needs uv: pins and hashes for every platform, no registry named
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock

@@ -14,6 +14,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cocite.allpairs import Scores as Scores
+    from cocite.allpairs import exact_simrank as exact_simrank
     from cocite.errors import CociteError as CociteError
     from cocite.errors import UnknownNode as UnknownNode
     from cocite.graph import Graph as Graph
@@ -34,8 +36,10 @@ _HOMES = {
     "Hit": ("cocite.query", "Hit"),
     "Index": ("cocite.query", "Index"),
     "Score": ("cocite.query", "Score"),
+    "Scores": ("cocite.allpairs", "Scores"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
     "build": ("cocite.query", "build"),
+    "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
     "ingest": ("cocite.graph.ingest", "ingest"),
     "open": ("cocite.query", "open_index"),
@@ -48,9 +52,11 @@ __all__ = [
     "Hit",
     "Index",
     "Score",
+    "Scores",
     "UnknownNode",
     "__version__",
     "build",
+    "exact_simrank",
     "generate_web",
     "ingest",
     "open",

@@ -44,3 +44,13 @@ def removed(nodes: int, edges: list[tuple[int, int]], times: int) -> set[int]:
         linking = {a for a, b in edges if a in alive and b in alive}
         gone |= alive - linking
     return gone
+
+
+def google_matrix(nodes: int, edges: list[tuple[int, int]], damping: float) -> Vector:
+    """G, dense, float64[nodes, nodes]: uniform teleport, dangling nodes link to all."""
+    matrix = np.zeros((nodes, nodes))
+    for source, target in edges:
+        matrix[target, source] = 1
+    matrix[:, matrix.sum(axis=0) == 0] = 1
+    dense: Vector = damping * matrix / matrix.sum(axis=0) + (1 - damping) / nodes
+    return dense

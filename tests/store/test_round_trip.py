@@ -234,7 +234,7 @@ def test_a_manifest_of_another_shape_is_refused(store: Store, changes: dict[str,
 @pytest.mark.parametrize("depth", [100, 300, 480, 900, 990, 100_000])
 def test_deep_nesting_is_no_traceback(store: Store, depth: int) -> None:
     deep = "[" * depth + "]" * depth
-    text = f'{{"cocite": "graph", "format": 1, "facts": {deep}, "files": {{}}, "checksum": ""}}'
+    text = f'{{"cocite": "graph", "format": 2, "facts": {deep}, "files": {{}}, "checksum": ""}}'
     (store.path / "manifest.json").write_text(text)
     with pytest.raises(Damaged):
         Store.open(store.path, "graph")
@@ -257,11 +257,11 @@ def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.Monkey
 
 
 def test_another_format_says_how_to_build_again(store: Store) -> None:
-    rewrite(store, format=2)
+    rewrite(store, format=3)
     with pytest.raises(WrongFormat) as caught:
         Store.open(store.path, "graph")
     assert str(caught.value) == (
-        f"{store.path} is in format 2; this release reads format 1. Build it again with: "
+        f"{store.path} is in format 3; this release reads format 2. Build it again with: "
         "cocite ingest"
     )
 

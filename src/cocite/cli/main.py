@@ -27,6 +27,7 @@ _VERBS = {
     "measures": ("cocite.cli.index", "List the measures and what they take."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
     "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
+    "exact": ("cocite.cli.exact", "Compute the exact similarity of all pairs of nodes."),
     "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
 }

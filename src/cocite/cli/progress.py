@@ -22,7 +22,8 @@ _LOG_SECONDS = 10.0
 class Stages:
     """``with Stages({"reading": "bytes"}) as stages: ingest(..., progress=stages)``.
 
-    Calls are ``stages(stage, done, total)``, total 0 where it is not known. ``units`` says, for the
+    Calls are ``stages(stage, done, total)``, total 0 where it is not known; a fourth argument is a
+    remark that stands behind the stage. ``units`` says, for the
     first word of a stage, what is counted; a stage that is not in it just runs.
     """
 
@@ -38,22 +39,25 @@ class Stages:
             self._bars.start()
         return self
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, done: int, total: int, remark: str = "") -> None:
         """One step of progress."""
         unit = self._units.get(stage.split(" ", 1)[0], "")
         if self._bars is None:
-            self._speak(stage, done, total, unit)
+            self._speak(stage, done, total, unit, remark)
             return
         if stage not in self._tasks:
             self._finish_others()
             self._tasks[stage] = self._bars.add_task(stage, total=total or None, unit=unit)
-        self._bars.update(self._tasks[stage], completed=done, total=total or None)
+        shown = f"{stage}, {remark}" if remark else stage
+        task = self._tasks[stage]
+        self._bars.update(task, completed=done, total=total or None, description=shown)
 
-    def _speak(self, stage: str, done: int, total: int, unit: str) -> None:
+    def _speak(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
         now = time.monotonic()
         if now - self._spoken >= _LOG_SECONDS:
             self._spoken = now
-            say(stage + (f": {_amount(done, total, unit)}" if unit else ""))
+            amount = f": {_amount(done, total, unit)}" if unit else ""
+            say(stage + amount + (f", {remark}" if remark else ""))
 
     def _finish_others(self) -> None:
         """What was running is complete once the next stage begins."""

@@ -1,16 +1,20 @@
-"""``cocite rank``: the PageRank of every node."""
+"""``cocite rank``: the PageRank of every node, or a study of how it converges."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from cocite.cli.options import format_option, memory_option
 from cocite.cli.output import print_csv, print_json, print_table, say
 from cocite.cli.progress import Stages
+from cocite.cli.study import check_alone, run_study, study_options
 
 __all__ = ["rank"]
+
+_ONE_RUN = ("damping", "dangling", "removals", "precision")
 
 
 @click.command()
@@ -77,9 +81,13 @@ __all__ = ["rank"]
     "--unweighted", is_flag=True, help="Let all links count the same, where the graph has weights."
 )
 @memory_option
-@click.option("--overwrite", is_flag=True, help="Replace the output file.")
+@click.option("--overwrite", is_flag=True, help="Replace the output file, or the study.")
 @format_option
+@study_options
+@click.pass_context
 def rank(
+    context: click.Context,
+    /,
     graph: str,
     output: str | None,
     k: int,
@@ -91,12 +99,20 @@ def rank(
     memory: int | None,
     overwrite: bool,
     form: str,
-    **options: object,
+    study: str | None,
+    **options: Any,
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
 
-    Prints the top K and how the iteration ended; --output writes the ranks of all nodes.
+    Prints the top K and how the iteration ended; --output writes the ranks of all nodes. --study
+    writes instead how the residual and the order of the nodes converge, sweep by sweep.
     """
+    check_alone(context)
+    if study is not None:
+        options |= {"memory": memory, "unweighted": unweighted}
+        run_study(graph, study, toward, overwrite, form, **options)
+        return
+    options = {name: options[name] for name in _ONE_RUN}
     from cocite.graph import Graph
     from cocite.graph.export import check_output, named_pieces, write_columns
     from cocite.memory import budget
@@ -117,7 +133,7 @@ def rank(
             weighted=not unweighted,
             memory=room.memory,
             progress=lambda done, residual: stages("ranking", done, 0),
-            **options,  # type: ignore[arg-type]
+            **options,
         )
     if path is not None:
         types = {"node": "VARCHAR", "rank": "DOUBLE"}

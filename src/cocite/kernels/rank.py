@@ -38,6 +38,7 @@ __all__ = [
     "lose_links",
     "number_core",
     "residual",
+    "step",
     "sweep",
     "weigh",
 ]
@@ -201,6 +202,23 @@ def expand(
             y[i] += damping * _gather(in_sources, in_offsets[i], end, number, z)
         else:
             y[i] = 0.0
+
+
+@kernel
+def step(
+    in_offsets: Any, in_sources: Any, number: Any, z: Any, degrees: Any, following: Any
+) -> None:
+    """Power iteration for the nodes of one block: adds gathered z to ``following`` (float64).
+
+    It holds what comes from elsewhere; nodes that are GONE get 0. With z = damping * x / out-degree
+    it receives G x.
+    """
+    for i in range(following.size):
+        if degrees[i] == GONE:
+            following[i] = 0.0
+        else:
+            end = in_offsets[np.uint64(i) + _ONE64]
+            following[i] += _gather(in_sources, in_offsets[i], end, number, z)
 
 
 @kernel

@@ -43,7 +43,7 @@ from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
 from cocite.ranking.system import System, order_of
 from cocite.ranking.weighted import WeightedSystem
 
-__all__ = ["Dangling", "Personalization", "Ranks", "pagerank"]
+__all__ = ["Dangling", "Personalization", "Ranks", "pagerank", "set_up"]
 
 Vector = NDArray[np.float64]
 Personalization = Mapping[str, float] | Iterable[str] | Vector
@@ -130,23 +130,17 @@ def pagerank(
     ------
     UsageError, UnknownNode
     """
-    if not 0 < damping < 1:
-        raise UsageError(f"damping is {damping!r}; it is a number between 0 and 1, both excluded")
-    if precision not in ("single", "double"):
-        raise UsageError(f"precision is {precision!r}; it is single or double")
-    graph.check()
-    try:
-        mode = Dangling(dangling)
-    except ValueError:
-        raise UsageError(
-            f"dangling is {dangling!r}; it is " + ", ".join(m.value for m in Dangling)
-        ) from None
-    memory_limit = budget(memory)
+    system, where, mode = set_up(
+        graph,
+        damping=damping,
+        personalization=personalization,
+        dangling=dangling,
+        removals=removals,
+        precision=precision,
+        memory=budget(memory),
+        weighted=weighted,
+    )
     guess = _checked_start(graph, start)
-    kind = WeightedSystem if weighted and graph.in_weights is not None else System
-    removals = removals if mode is Dangling.REMOVE else 0
-    system = kind(graph, damping, removals, precision, memory_limit)
-    where = system.kept(_teleport(graph, personalization, system.gone()))
     rule = stop if stop is not None else Residual() | Sweeps(_PATIENCE)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
     share, converged = where, rule.accurate
@@ -165,6 +159,34 @@ def pagerank(
         len(system.cuts) + 1,
         system.weighted,
     )
+
+
+def set_up(
+    graph: Graph,
+    *,
+    damping: float,
+    personalization: Personalization | None,
+    dangling: Dangling | str,
+    removals: int,
+    precision: str = "double",
+    memory: int,
+    weighted: bool = False,
+) -> tuple[System, Vector, Dangling]:
+    """Check what :func:`pagerank` is given: the system, the teleport (sum 1), the way."""
+    if not 0 < damping < 1:
+        raise UsageError(f"damping is {damping!r}; it is a number between 0 and 1, both excluded")
+    if precision not in ("single", "double"):
+        raise UsageError(f"precision is {precision!r}; it is single or double")
+    graph.check()
+    try:
+        mode = Dangling(dangling)
+    except ValueError:
+        raise UsageError(
+            f"dangling is {dangling!r}; it is " + ", ".join(m.value for m in Dangling)
+        ) from None
+    kind = WeightedSystem if weighted and graph.in_weights is not None else System
+    system = kind(graph, damping, removals if mode is Dangling.REMOVE else 0, precision, memory)
+    return system, system.kept(_teleport(graph, personalization, system.gone())), mode
 
 
 def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> Vector:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import count, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from cocite.memory import OWN_MEMORY, format_size
 from cocite.ranking.stopping import State, StoppingRule
 from cocite.store import Scratch, forget
 
-__all__ = ["RankRoom", "System", "order_of", "plan_memory"]
+__all__ = ["RankRoom", "Sweep", "System", "order_of", "plan_memory"]
 
 Vector = NDArray[np.float64]
 _LEAST_BLOCK = 16 << 20
@@ -62,6 +62,16 @@ class RankRoom:
             f"the ranks but not the links: {blocks} block" + "s" * (blocks > 1) + " of the graph "
             f"one after another from disk, with up to {format_size(self.scratch)} of scratch there"
         )
+
+
+class Sweep(NamedTuple):
+    """One sweep made: its number, a bound on the L1 residual, and all of y when asked, which is to
+    be before the next sweep.
+    """
+
+    number: int
+    residual: float
+    solution: Callable[[], Vector]
 
 
 class System:
@@ -200,6 +210,33 @@ class System:
 
     # -- solving --------------------------------------------------------------------------
 
+    def sweeps(self, where: Vector, guess: Vector | None) -> Iterator[Sweep]:
+        """Every sweep of the iteration for teleport ``where`` (sum 1), without end.
+
+        Only a sweep of number 0, the solution, where there is nothing to iterate.
+        """
+        self._describe(where)
+        z: NDArray[Any] = np.zeros(self.core, self._dtype)
+        self._contribute(where if guess is None else guess, 1.0, z)
+        mass, owed = self._weigh(z)
+        if owed == 0:  # nobody starts in the core, and dangling nodes lead nowhere
+            z[:] = 0
+            yield Sweep(0, 0.0, lambda: self._whole(z, where))
+            return
+        if mass > 0:
+            np.multiply(z, owed / mass, out=z)  # ranks sum to 1, y to more
+        for number in count(1):
+            sums = np.zeros(3)
+            for low, high in pairwise(self.core_cuts):
+                self._sweep(low, high, z, sums)
+                self.rest()
+            change, mass, reach = sums.tolist()
+            balance = owed / mass
+            np.multiply(z, balance, out=z)
+            size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
+            residual = 2 * self._damping * change * balance / size
+            yield Sweep(number, residual, lambda: self._whole(z, where))
+
     def solve(
         self,
         where: Vector,
@@ -208,34 +245,17 @@ class System:
         progress: Callable[[int, float], None],
     ) -> tuple[Vector, int, str]:
         """The solution for teleport ``where`` (sum 1), sweeps made, reason for stopping."""
-        self._describe(where)
-        z: NDArray[Any] = np.zeros(self.core, self._dtype)
-        self._contribute(where if guess is None else guess, 1.0, z)
-        mass, owed = self._weigh(z)
-        if owed == 0:  # nobody starts in the core, and dangling nodes lead nowhere
-            z[:] = 0
-            return self._whole(z, where), 0, "nothing to iterate"
-        if mass > 0:
-            np.multiply(z, owed / mass, out=z)  # ranks sum to 1, y to more
         rule.begin()
-        sweeps, reason = 0, None
-        while reason is None:
-            sums = np.zeros(3)
-            for low, high in pairwise(self.core_cuts):
-                self._sweep(low, high, z, sums)
-                self.rest()
-            change, mass, reach = sums.tolist()
-            sweeps += 1
-            balance = owed / mass
-            np.multiply(z, balance, out=z)
-            size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
-            residual = 2 * self._damping * change * balance / size
-            order = None
-            if rule.wants_order:
-                order = order_of(self._whole(z, where), rule.wants_order)
-            progress(sweeps, residual)
-            reason = rule.reached(State(sweeps, residual, order))
-        return self._whole(z, where), sweeps, reason
+        sweeps = self.sweeps(where, guess)
+        while True:
+            sweep = next(sweeps)
+            reason: str | None = "nothing to iterate"
+            if sweep.number > 0:
+                order = order_of(sweep.solution(), rule.wants_order) if rule.wants_order else None
+                progress(sweep.number, sweep.residual)
+                reason = rule.reached(State(sweep.number, sweep.residual, order))
+            if reason is not None:
+                return sweep.solution(), sweep.number, reason
 
     def _sweep(self, low: int, high: int, z: NDArray[Any], sums: Vector) -> None:
         from cocite.kernels import rank
@@ -294,6 +314,27 @@ class System:
     def dangling_sum(self, values: Vector) -> float:
         """The sum over dangling nodes."""
         return float(values[self.degrees == 0].sum())
+
+    def step(self, x: Vector, where: Vector, share: Vector) -> Vector:
+        """G x for x with sum 1, a step of power iteration: one pass over all links."""
+        from cocite.kernels import rank
+
+        d, spread = self._damping, self.dangling_sum(x)
+        z = np.zeros(self.core)
+        self._contribute(x, d, z)
+        following = np.empty(self._graph.nodes)
+        for nodes, offsets, _ in self._blocks():
+            following[nodes] = (1 - d) * where[nodes] + d * spread * share[nodes]
+            rank.step(
+                offsets,
+                self._graph.in_sources,
+                self.number,
+                z,
+                self.degrees[nodes],
+                following[nodes],
+            )
+            forget(where, share) if self.scratch.on_disk else None
+        return following
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
         """||G x - x||_1 for x with sum 1: one pass over all links."""

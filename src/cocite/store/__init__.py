@@ -5,6 +5,7 @@ This room knows nothing of graphs or indexes. The format is specified in ``FORMA
 
 from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
 from cocite.store.draft import Draft
+from cocite.store.folder import check_folder, new_folder
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
 from cocite.store.spool import Reader, ScratchFile, Spool
@@ -20,8 +21,10 @@ __all__ = [
     "ScratchFile",
     "Spool",
     "Store",
+    "check_folder",
     "checksum",
     "forget",
     "kind_of",
     "map_array",
+    "new_folder",
 ]

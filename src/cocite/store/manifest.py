@@ -23,7 +23,7 @@ from cocite.store.arrays import Entry, checksum, map_array, open_regular
 __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MAX_MANIFEST = 1 << 24
 _TRIES = 100
 

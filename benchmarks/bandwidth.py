@@ -1,0 +1,111 @@
+"""What a sweep of PageRank moves, against what this machine's memory can.
+
+    python -m benchmarks.bandwidth GRAPH...
+
+Bandwidth is measured on one thread over arrays of 256 MB, best of several: reading (a sum of
+integers, which compiles to wide loads) and the triad a = b + s * c (24 bytes an element: what is
+read to be overwritten is not counted). Streamed by a sweep, from the sizes of the arrays it goes
+over in order:
+
+    8 a core node: rows     32: facts     16: z, read and written     16: z, scaled afterwards
+    4 a link of the core: links
+
+Besides, each link gathers 8 bytes of z from anywhere: *gathered*. z fits some cache or not, and
+ids have locality or not, so what memory sees of that is not counted, and *share* is the bandwidth
+of the streamed bytes only, relative to reading.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cocite import Graph
+from cocite.kernels._jit import kernel
+from cocite.memory import budget
+from cocite.ranking.system import System
+
+WORDS = 1 << 25
+TITLES = ["graph", "nodes", "links", "core", "core links", "z", "ms a sweep", "ns a link"]
+TITLES += ["streamed", "gathered", "GB/s streamed", "share"]
+
+
+@kernel
+def _read(values: Any) -> Any:
+    total = np.uint64(0)
+    for i in range(values.size):
+        total += values[i]
+    return total
+
+
+@kernel
+def _triad(a: Any, b: Any, c: Any) -> None:
+    for i in range(a.size):
+        a[i] = b[i] + 3.0 * c[i]
+
+
+def best(run: Callable[[], object], runs: int = 7) -> float:
+    """The least seconds of several, after one that does not count."""
+    run()
+    times = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def bandwidths() -> tuple[float, float]:
+    """Bytes a second: reading, triad."""
+    words = np.ones(WORDS, np.uint64)
+    a, b, c = (np.ones(WORDS) for _ in range(3))
+    return (
+        8 * WORDS / best(lambda: _read(words)),
+        24 * WORDS / best(lambda: _triad(a, b, c)),
+    )
+
+
+def row(name: str, graph: Graph, reading: float) -> list[str]:
+    """The table's row of one graph."""
+    system = System(graph, 0.85, 0, "double", budget(None))
+    sweeps = system.sweeps(np.full(graph.nodes, 1 / graph.nodes), None)
+    seconds = best(lambda: next(sweeps), runs=40)
+    core, links = system.core, int(system.rows[-1])
+    streamed, gathered = (8 + 32 + 16 + 16) * core + 4 * links, 8 * links
+    rate = streamed / seconds
+    return [
+        name,
+        f"{graph.nodes:,}",
+        f"{graph.edges:,}",
+        f"{core:,}",
+        f"{links:,}",
+        f"{8e-6 * core:.1f} MB",
+        f"{1e3 * seconds:.2f}",
+        f"{1e9 * seconds / links:.2f}",
+        f"{1e-6 * streamed:.1f} MB",
+        f"{1e-6 * gathered:.1f} MB",
+        f"{1e-9 * rate:.1f}",
+        f"{rate / reading:.0%}",
+    ]
+
+
+def main() -> None:
+    """The bandwidths, and a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bandwidth", description=__doc__)
+    parser.add_argument("graphs", nargs="+", metavar="GRAPH")
+    chosen = parser.parse_args()
+    reading, triad = bandwidths()
+    print(f"one thread reads {1e-9 * reading:.1f} GB/s, triad {1e-9 * triad:.1f} GB/s\n")
+    print("| " + " | ".join(TITLES) + " |\n|" + " --- |" * len(TITLES))
+    for path in chosen.graphs:
+        graph = Graph.open(path)
+        found = row(graph.path.name.removesuffix(".graph"), graph, reading)
+        print("| " + " | ".join(found) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,238 @@
+"""The smallest system that has all the scores of a graph in it.
+
+Let row q_v of Q hold v's in-links, normalised. Two reductions change no score:
+
+* nodes without in-links (unless teleportation gives them a row) are similar to themselves only: no
+  row of the matrix is theirs;
+* nodes with equal rows q have equal scores with everybody, so they share one row, of their *class*.
+
+For classes k, l and T the matrix of c q_k S q_l' (what S is off the diagonal),
+
+    T = c W T W' + c sum over nodes v of q_k[v] q_l[v] (1 - T[class of v, class of v])
+
+where W[k, a] sums q_k over the nodes of class a, and the last factor, the *excess* of v, is what S
+has on the diagonal and T has not: 1 for a node without a class. A class of one node keeps its
+diagonal at 1 instead, so that its excess is 0; the others are *loose* and their term is added
+sparsely (``kernels/allpairs.py``, add_shared). On wiki-Vote that leaves 2,379 rows of 7,115.
+
+Cost: memory and time O(n + m), in Python a step a node.
+Source: the matrix form is Yu et al. 2011, eq. 6; teleportation its eq. 7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.allpairs.order import bandwidth, reordered
+from cocite.graph import Graph
+
+__all__ = ["Core", "Links", "link_weights", "node_rows", "reduce"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Links:
+    """A sparse matrix by rows: int64 offsets, uint32 columns, float64 weights."""
+
+    offsets: Ints
+    columns: NDArray[np.uint32]
+    weights: Floats
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.offsets.size - 1
+
+    @property
+    def nbytes(self) -> int:
+        """What the arrays take."""
+        return self.offsets.nbytes + self.columns.nbytes + self.weights.nbytes
+
+    def transposed(self, rows: int) -> Links:
+        """The same entries by column; rows ascend within a column."""
+        row = np.repeat(np.arange(self.rows), np.diff(self.offsets))
+        order = np.argsort(self.columns, kind="stable")
+        return Links(
+            offsets_of(np.bincount(self.columns, minlength=rows)),
+            row[order].astype(np.uint32),
+            self.weights[order],
+        )
+
+
+@dataclass(frozen=True)
+class Core:
+    """The reduced system of ``nodes`` nodes.
+
+    ``number`` int64[nodes] is each node's class or -1; ``firsts`` has a node of each class and
+    ``sizes`` how many there are; ``links`` is W; ``shared`` lists the loose nodes of
+    each class's row and ``spread`` the classes of each loose node's column; ``owners``
+    int64[loose] is their class or -1.
+    ``bandwidth`` is W's, before and after ordering.
+    """
+
+    nodes: int
+    number: Ints
+    firsts: Ints
+    sizes: Ints
+    links: Links
+    shared: Links
+    spread: Links
+    owners: Ints
+    bandwidth: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """Number of classes: rows of the matrix."""
+        return self.sizes.size
+
+    @property
+    def depth(self) -> int:
+        """The longest chain of additions behind one value, for bounds on rounding."""
+        widest = int(np.diff(self.links.offsets).max(initial=0))
+        return 2 * (-(-widest // 4) + 5) + int(np.diff(self.shared.offsets).max(initial=0))
+
+    @property
+    def nbytes(self) -> int:
+        """What its arrays take."""
+        lists = self.links.nbytes + self.shared.nbytes + self.spread.nbytes
+        return lists + self.number.nbytes + self.sizes.nbytes + self.owners.nbytes
+
+    def excess(self, diagonal: NDArray[np.floating]) -> Floats:
+        """1 - T[class, class] for every loose node, 1 where it has no class."""
+        owned = self.owners >= 0
+        found = np.ones(self.owners.size)
+        single = self.sizes[self.owners[owned]] == 1
+        found[owned] -= np.where(single, 1.0, diagonal[self.owners[owned]])
+        return found
+
+
+def link_weights(graph: Graph) -> NDArray[np.float32] | None:
+    """The weights of the graph's links, aligned with ``in_sources``; None if all count the same."""
+    return graph.in_weights
+
+
+def reduce(
+    graph: Graph,
+    *,
+    weights: NDArray[np.float32] | None = None,
+    teleport: float | None = None,
+    order: bool = True,
+    all_loose: bool = False,
+) -> Core:
+    """Reduce ``graph``.
+
+    ``weights`` are those of its links; ``teleport`` is eq. 7's lambda; ``order`` numbers the
+    classes by reverse Cuthill-McKee; ``all_loose`` lists the columns of all nodes, as
+    PSimRank needs.
+    """
+    rows = node_rows(graph, weights, teleport)
+    number, firsts = _classes(rows)
+    if teleport is not None:
+        without = np.flatnonzero(np.diff(graph.in_offsets) == 0)
+        number[without] = number[without[:1]]
+    quotient = _quotient(rows, number, firsts)
+    before = after = bandwidth(quotient.offsets, quotient.columns)
+    if order and firsts.size:
+        places = reordered(quotient.offsets, quotient.columns)
+        rank = np.empty_like(places)
+        rank[places] = np.arange(places.size)
+        firsts = firsts[places]
+        number[number >= 0] = rank[number[number >= 0]]
+        quotient = _quotient(rows, number, firsts)
+        after = bandwidth(quotient.offsets, quotient.columns)
+    sizes = np.bincount(number[number >= 0], minlength=firsts.size)
+    loose = (number < 0) | (sizes[number] > 1) if firsts.size else np.zeros(graph.nodes, bool)
+    shared, owners = _shared(rows, number, firsts, loose | all_loose)
+    return Core(
+        graph.nodes,
+        number,
+        firsts,
+        sizes,
+        quotient,
+        shared,
+        shared.transposed(owners.size),
+        owners,
+        (before, after),
+    )
+
+
+def offsets_of(counts: NDArray[np.integer]) -> Ints:
+    """Where lists of these lengths begin, and the end."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def node_rows(graph: Graph, weights: NDArray[np.float32] | None, teleport: float | None) -> Links:
+    """Q by nodes. With teleportation it is eq. 7's matrix, but that of its uniform rows, which are
+    all equal, the first stands for all.
+    """
+    offsets = graph.in_offsets.astype(np.int64)
+    degrees = np.diff(offsets)
+    target = np.repeat(np.arange(graph.nodes), degrees)
+    raw = np.ones(graph.edges) if weights is None else weights.astype(np.float64)
+    sums = np.bincount(target, raw, minlength=graph.nodes)
+    values = raw / sums[target]
+    columns = np.asarray(graph.in_sources)
+    if teleport is None:
+        return Links(offsets, columns, values)
+    values, empty = teleport * values, np.flatnonzero(degrees == 0)
+    if empty.size == 0 or teleport == 1:
+        return Links(offsets, columns, values)
+    n, first = graph.nodes, int(empty[0])
+    at = int(offsets[first])
+    offsets[first + 1 :] += n
+    columns = np.insert(columns, at, np.arange(n, dtype=np.uint32))
+    return Links(offsets, columns, np.insert(values, at, np.full(n, (1 - teleport) / n)))
+
+
+def _classes(rows: Links) -> tuple[Ints, Ints]:
+    """(class of every node or -1, the first node of every class), numbered as they are met."""
+    number = np.full(rows.rows, -1, np.int64)
+    firsts: list[int] = []
+    known: dict[bytes, int] = {}
+    for node in np.flatnonzero(np.diff(rows.offsets)).tolist():
+        low, high = rows.offsets[node], rows.offsets[node + 1]
+        key = rows.columns[low:high].tobytes() + rows.weights[low:high].tobytes()
+        found = known.setdefault(key, len(firsts))
+        if found == len(firsts):
+            firsts.append(node)
+        number[node] = found
+    return number, np.array(firsts, np.int64)
+
+
+def _entries(rows: Links, firsts: Ints) -> tuple[Ints, Ints, Floats]:
+    """(class, node, weight) of all entries of the classes' rows, class by class."""
+    counts = rows.offsets[firsts + 1] - rows.offsets[firsts]
+    row = np.repeat(np.arange(firsts.size), counts)
+    begins = offsets_of(counts)[:-1]
+    place = np.arange(row.size) - begins[row] + rows.offsets[firsts][row]
+    return row, rows.columns[place].astype(np.int64), rows.weights[place]
+
+
+def _quotient(rows: Links, number: Ints, firsts: Ints) -> Links:
+    """W: entries summed by class, columns ascending within a row."""
+    row, node, weight = _entries(rows, firsts)
+    column = number[node]
+    inner = column >= 0
+    key = row[inner] * np.int64(max(firsts.size, 1)) + column[inner]
+    order = np.argsort(key, kind="stable")
+    keys, begins = np.unique(key[order], return_index=True)
+    sums = np.add.reduceat(weight[inner][order], begins) if keys.size else np.zeros(0)
+    size = max(firsts.size, 1)
+    counts = np.bincount(keys // size, minlength=firsts.size)
+    return Links(offsets_of(counts), (keys % size).astype(np.uint32), sums)
+
+
+def _shared(
+    rows: Links, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
+) -> tuple[Links, Ints]:
+    """(the loose nodes that each class's row links to, renumbered; the class of each of them)."""
+    row, node, weight = _entries(rows, firsts)
+    kept = loose[node]
+    nodes, index = np.unique(node[kept], return_inverse=True)
+    counts = np.bincount(row[kept], minlength=firsts.size)
+    return Links(offsets_of(counts), index.astype(np.uint32), weight[kept]), number[nodes]

@@ -1,0 +1,388 @@
+"""All-pairs scores of one graph: what it will take, and then the run.
+
+Everything is decided before it starts and said in :meth:`AllPairs.estimate`: the rows that are left
+when equal ones are one (``core.py``), the precision, the kind of products, whether the matrix fits
+in memory or lies on disk, and how many bytes that takes.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.allpairs import dense
+from cocite.allpairs.core import link_weights, node_rows, reduce
+from cocite.allpairs.options import Options
+from cocite.allpairs.panels import PanelSweeps, panel_width
+from cocite.allpairs.products import (
+    DENSE_FROM,
+    DenseProducts,
+    Products,
+    SparseProducts,
+    block_width,
+    depth_of,
+)
+from cocite.allpairs.prune import PrunedSweeps
+from cocite.allpairs.psimrank import CoupledSweeps
+from cocite.allpairs.psum import PartialSums, sweeps_for
+from cocite.allpairs.scores import DenseMatrix, MatrixByRow, Scores
+from cocite.allpairs.stopping import Bounds, Convergence, Progress, iterate
+from cocite.allpairs.svd import low_rank_scores
+from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.errors import ResourceError, UsageError
+from cocite.graph import Graph
+from cocite.memory import budget, checked_threads, format_size
+from cocite.runner import Team
+from cocite.store import Scratch
+
+__all__ = ["AllPairs", "exact_simrank"]
+
+_DENSE_WIDTH = 256
+
+
+def exact_simrank(
+    graph: Graph,
+    *,
+    decay: float = 0.6,
+    measure: str = "simrank",
+    method: str | None = None,
+    omega: float | None = None,
+    rank: int | None = None,
+    epsilon: float = 1e-3,
+    sweeps: int = 1000,
+    prune: float | None = None,
+    teleport: float | None = None,
+    weights: NDArray[np.float32] | None = None,
+    weighted: bool = True,
+    order: str = "stored",
+    precision: str = "auto",
+    products: str = "auto",
+    threads: int | None = None,
+    memory: str | int | None = None,
+    progress: Progress = lambda sweeps, error: None,
+) -> Scores:
+    """Compute the SimRank (or PSimRank) of all pairs of nodes, to a stated accuracy.
+
+    Parameters
+    ----------
+    graph
+        The stored graph.
+    decay
+        What a meeting is worth for every step it takes, in (0, 1); by default 0.6.
+    measure
+        ``simrank`` or ``psimrank``.
+    method
+        ``gauss-seidel`` (the default for SimRank: one matrix), ``plain`` (two matrices; the paper's
+        eq. 6), ``sor`` (over-relaxation), ``psum`` (the partial-sums baseline) or ``svd`` (a
+        low-rank closed form, checked by one plain step).
+    omega
+        Of ``sor``, in (0, 2); by default 1.3, the paper's choice. Above 2 / (1 + decay) it diverges
+        on some graphs, which the result says.
+    rank
+        Of ``svd``; by default 100.
+    epsilon
+        The largest error that any score may have; by default 1e-3.
+    sweeps
+        Sweeps at most; by default 1000. Stopping for it means *not converged*.
+    prune
+        Drop scores below this after every sweep and keep the matrix sparse; the error it adds is
+        bounded in the result.
+    teleport
+        The lambda of the paper's eq. 7, in (0, 1]: rows of Q are multiplied by it, and nodes
+        without in-links get a row of (1 - lambda) / nodes. It changes what is computed: off by
+        default.
+    weights
+        float32[edges], positive: how much each link counts, aligned with ``graph.in_sources``. By
+        default the weights that the graph was ingested with, if any. For SimRank only.
+    weighted
+        Whether to use the graph's own weights.
+    order
+        ``stored``, or ``rcm``: number the rows by reverse Cuthill-McKee meanwhile. Results are in
+        the stored order either way. What it does to the time is in ``docs/exact.md``.
+    precision
+        ``single`` or ``double``; ``auto`` takes single where its rounding is bounded by a quarter
+        of ``epsilon``.
+    products
+        ``sparse``, ``dense``, or ``auto``: dense from a quarter of all possible links.
+    threads
+        How many cores to use, by default all. The scores do not depend on it, but for the last
+        bits of dense products.
+    memory
+        For the data, beside some 150 MB for Python: bytes, or text such as ``"8GB"``; by default
+        half of what is available. With ``method="plain"`` a matrix that does not fit lies on disk.
+    progress
+        Called after every sweep with (sweeps, bound on the error still to be iterated away).
+
+    Returns
+    -------
+    Scores
+        With ``row(id)``, ``top(name, k)``, ``similarity(a, b)``, ``array()`` and ``convergence``.
+
+    Raises
+    ------
+    UsageError, ResourceError
+    """
+    options = Options.checked(
+        decay=decay,
+        measure=measure,
+        method=method,
+        omega=omega,
+        epsilon=epsilon,
+        sweeps=sweeps,
+        prune=prune,
+        teleport=teleport,
+        order=order,
+        precision=precision,
+        products=products,
+        rank=rank,
+    )
+    run = AllPairs(
+        graph, options, threads=threads, memory=memory, weights=weights, weighted=weighted
+    )
+    return run.run(progress)
+
+
+class AllPairs:
+    """One run, planned; :meth:`estimate` tells what it takes and :meth:`run` does it."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        options: Options,
+        *,
+        threads: int | None = None,
+        memory: str | int | None = None,
+        weights: NDArray[np.float32] | None = None,
+        weighted: bool = True,
+    ) -> None:
+        graph.check()
+        self.graph, self.options = graph, options
+        self.threads, self._budget = checked_threads(threads), budget(memory)
+        self._weights = _checked_weights(graph, options, weights, weighted)
+        self.core = reduce(
+            graph,
+            weights=self._weights,
+            teleport=options.teleport,
+            order=options.order == "rcm",
+            all_loose=options.measure == "psimrank",
+        )
+        size = self.core.size
+        self._dense = options.products == "dense" or (
+            options.products == "auto"
+            and options.prune is None
+            and options.method in ("plain", "gauss-seidel", "sor")
+            and options.measure == "simrank"
+            and self.core.links.columns.size >= DENSE_FROM * size * size > 0
+        )
+        self.dtype, self.fast = self._precision()
+        self.width = self._block_width()
+        self.panel_width = 0
+        self.bytes = self._plan_memory()
+
+    def _precision(self) -> tuple[np.dtype[Any], bool]:
+        """(type, whether Strassen's recursion is used): the first that is accurate enough."""
+        asked, options = self.options.precision, self.options
+        if options.method in ("psum", "svd"):
+            if asked == "single":
+                raise UsageError(f"{options.method} computes in double precision")
+            return np.dtype(np.float64), False
+        types = {"single": ["float32"], "double": ["float64"]}.get(asked, ["float32", "float64"])
+        large = self._dense and options.method == "plain" and self.core.size > dense.CUTOFF
+        share = 0.25 if asked == "auto" else 1.0
+        for name in types:
+            for fast in [True, False] if large else [False]:
+                error = self._bounds(np.dtype(name), fast).rounding_error()
+                if error <= share * options.epsilon:
+                    return np.dtype(name), fast
+        error = self._bounds(np.dtype(types[-1]), False).rounding_error()
+        raise UsageError(
+            f"epsilon is {options.epsilon:g}; rounding in {types[-1]} may add up to {error:.1e}. "
+            + (
+                "Ask for less"
+                if types[-1] == "float64"
+                else "Take precision double, or ask for less"
+            )
+        )
+
+    def _bounds(self, dtype: np.dtype[Any], fast: bool) -> Bounds:
+        options = self.options
+        depth = depth_of(self.core, self._dense, fast)
+        if options.measure == "psimrank":
+            depth *= 2  # a difference of two such sums
+        rounding = Bounds.rounding_of(depth, dtype, options.decay, options.omega)
+        steps = options.method in ("plain", "psum")
+        return Bounds(options.decay, options.omega, steps, rounding)
+
+    def _block_width(self) -> int:
+        size = self.core.size
+        if self._dense:
+            return max(1, size if self.options.method == "plain" else min(_DENSE_WIDTH, size))
+        return block_width(size)
+
+    def _plan_memory(self) -> int:
+        """The bytes that the run takes; decides whether the matrix lies on disk."""
+        options, size, item = self.options, self.core.size, self.dtype.itemsize
+        fixed = self.core.nbytes
+        if options.prune is not None:
+            return fixed + 2 * self.width * size * item
+        if options.method == "psum":
+            needed = 2 * self.graph.nodes**2 * 8
+        elif options.method == "svd":
+            scratch = SparseProducts.scratch(size, self.width, item)
+            needed = 2 * size * size * item + scratch + 48 * self.graph.nodes * options.rank
+        else:
+            products = DenseProducts if self._dense else SparseProducts
+            matrices = 2 if options.method == "plain" else 1
+            fixed += products.scratch(size, self.width, item)
+            needed = matrices * size * size * item
+        if fixed + needed <= self._budget:
+            return fixed + needed
+        if options.method == "plain" and options.measure == "simrank" and not self._dense:
+            self.panel_width = panel_width(size, item, self._budget - fixed)
+            if self.panel_width:
+                return fixed + 3 * size * self.panel_width * item
+        raise ResourceError(
+            f"the matrix of {size:,} rows needs {format_size(fixed + needed)} of memory; "
+            f"{format_size(self._budget)} may be used. Give more with --memory, take --method "
+            "plain, which can go through panels on disk, or keep few scores with --prune"
+        )
+
+    @property
+    def products(self) -> str:
+        """The kind of products, in words."""
+        if self._dense:
+            return f"dense, Strassen-Winograd above {dense.CUTOFF:,}" if self.fast else "dense"
+        return "sparse"
+
+    @property
+    def precision(self) -> str:
+        """``single`` or ``double``."""
+        return "single" if self.dtype == np.float32 else "double"
+
+    def estimate(self) -> str:
+        """What it will take, in a line."""
+        size, options = self.core.size, self.options
+        where = f"{format_size(self.bytes)} of memory"
+        if self.panel_width:
+            disk = 2 * -(-size // self.panel_width) * size * self.panel_width * self.dtype.itemsize
+            where += f" and {format_size(disk)} on disk, in panels of {self.panel_width:,} columns"
+        elif options.prune is not None:
+            where += f" and {4 + self.dtype.itemsize} bytes a score kept, twice"
+        share = 100 * self.core.links.columns.size / max(size * size, 1)
+        return (
+            f"{size:,} rows for {self.graph.nodes:,} nodes, {share:.2g} % full, {self.products} "
+            f"products, {self.precision} precision: {where} on {self.threads} threads"
+        )
+
+    def run(self, progress: Progress = lambda sweeps, error: None) -> Scores:
+        """Compute; ``progress`` as in :func:`exact_simrank`."""
+        number, core = self.core.number, self.core
+        with Team(self.threads) as team:
+            if self.options.method == "psum":
+                found, matrix = self._partial_sums(team, progress)
+                number = np.arange(self.graph.nodes)
+            elif self.options.method == "svd":
+                found, matrix = self._low_rank(team)
+            else:
+                found, matrix = self._iterated(team, progress)
+        return Scores(
+            found,
+            self.graph.names,
+            self.options.title,
+            self.products,
+            self.precision,
+            core.bandwidth,
+            matrix,
+            number,
+            core.size,
+        )
+
+    def _iterated(self, team: Team, progress: Progress) -> tuple[Convergence, MatrixByRow]:
+        sweeps = self._sweeps(team)
+        found = self._stop(sweeps, progress)
+        matrix = sweeps.matrix
+        return found, DenseMatrix(matrix) if isinstance(matrix, np.ndarray) else matrix
+
+    def _stop(self, sweeps: Any, progress: Progress, limit: int | None = None) -> Convergence:
+        options = self.options
+        bounds = self._bounds(self.dtype, self.fast)
+        return iterate(sweeps, bounds, options.epsilon, limit or options.sweeps, progress)
+
+    def _sweeps(self, team: Team) -> Any:
+        """The sweeps of the method asked for."""
+        options, core, plain = self.options, self.core, self.options.method == "plain"
+        if options.prune is not None:
+            factors = options.decay, options.omega, options.prune
+            return PrunedSweeps(core, self.dtype, team, factors, not plain, self._budget)
+        products: Products
+        if self._dense:
+            products = DenseProducts(core, self.dtype, team, self.width, self.fast)
+        else:
+            products = SparseProducts(core, self.dtype, team, self.width)
+            if options.measure == "psimrank":
+                return CoupledSweeps(products, options.decay)
+            if self.panel_width:
+                return PanelSweeps(products, options.decay, self.panel_width, self._scratch())
+        if plain:
+            return PlainSweeps(products, options.decay)
+        return RelaxedSweeps(products, options.decay, options.omega)
+
+    def _scratch(self) -> Scratch:
+        path = Path(self.graph.path)
+        return Scratch(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
+
+    def _partial_sums(self, team: Team, progress: Progress) -> tuple[Convergence, MatrixByRow]:
+        """As published: as many sweeps as the accuracy asks for, whatever they change."""
+        options = self.options
+        sweeps = PartialSums(self.graph, options.decay, team)
+        limit = min(options.sweeps, sweeps_for(options.epsilon, options.decay))
+        made = [sweeps() for _ in _counted(limit, progress, options.decay)]
+        rounding = self._bounds(self.dtype, False).rounding_error()
+        left = options.decay ** (limit + 1)
+        reason = f"{options.decay:g}^{limit + 1}"
+        converged = left + rounding <= options.epsilon * (1 + 1e-9)
+        found = Convergence(limit, made[-1].change, left, rounding, 0.0, reason, converged)
+        return found, DenseMatrix(sweeps.matrix)
+
+    def _low_rank(self, team: Team) -> tuple[Convergence, MatrixByRow]:
+        """The closed form, and one plain step to tell how far it is off."""
+        options, core = self.options, self.core
+        rows = node_rows(self.graph, self._weights, None)
+        scores = low_rank_scores(rows, core, options.rank, options.decay, options.epsilon)
+        step = PlainSweeps(SparseProducts(core, self.dtype, team, self.width), options.decay)
+        step.matrix = scores.copy()
+        change = step().change
+        rounding = self._bounds(self.dtype, False).rounding_error()
+        error = change / (1 - options.decay)
+        converged = error + rounding <= options.epsilon
+        reason = f"rank {options.rank}, checked by one plain step"
+        return Convergence(0, change, error, rounding, 0.0, reason, converged), DenseMatrix(scores)
+
+
+def _counted(limit: int, progress: Progress, decay: float) -> Any:
+    for sweeps in range(1, limit + 1):
+        yield sweeps
+        progress(sweeps, decay ** (sweeps + 1))
+
+
+def _checked_weights(
+    graph: Graph, options: Options, weights: NDArray[np.float32] | None, weighted: bool
+) -> NDArray[np.float32] | None:
+    if weights is None:
+        weights = link_weights(graph) if weighted else None
+    if weights is None:
+        return None
+    found = np.asarray(weights, np.float32)
+    if found.shape != (graph.edges,) or not np.isfinite(found).all() or (found <= 0).any():
+        raise UsageError(f"weights are {graph.edges:,} positive, finite numbers, one a link")
+    if options.measure == "psimrank" or options.method == "psum":
+        raise UsageError(
+            "weights are for simrank, and not for the psum baseline: pass --unweighted "
+            "(weighted=False) to let all links count the same"
+        )
+    return found

@@ -1,0 +1,131 @@
+"""How an iteration ends, as a value: bounds on the error in the largest entry.
+
+G, one step of the plain iteration, shrinks differences by c in the max norm, because rows of Q sum
+to at most 1. Hence for any X with fixed point S*
+
+    |X - S*| <= |G(X) - X| / (1 - c)                                            (residual)
+    |S_k - S*| <= c^(k+1)      for k steps from the identity                     (steps)
+
+A relaxed, partly updated step changes each entry from x to x + omega (g - x), where g is G's value
+at that moment. With d the largest change of a sweep, the entry is off by |1 - omega| d / omega just
+after its update, and what is updated later moves G by at most c d: so at the end of a sweep, in
+whatever order or blocks it went,
+
+    |G(X) - X| <= (|1 - omega| / omega + c) d                                    (change)
+
+which with omega = 1 is the plain iteration's c d. One sweep shrinks the error by |1 - omega| +
+omega c or better, so it converges for every graph if omega < 2 / (1 + c); beyond that it may not.
+
+Rounding: a computed g is within r = depth * unit of the exact one (``core.py``), which leaves
+r / (1 - c) in the end; pruning likewise (``prune.py``). The bounds add up.
+
+Source: the second is Lizorkin et al. 2008; the others follow as said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Bounds", "Convergence", "Progress", "Sweep", "iterate"]
+
+Progress = Callable[[int, float], None]
+"""Called after every sweep with (sweeps, bound on the error that iterating longer can remove)."""
+
+_DIVERGED, _STANDSTILL = 1e6, 20
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How an iteration ended; all errors bound the largest entry of |S - S*|.
+
+    ``change`` is the largest change of an entry in the last sweep. ``iteration_error`` would go
+    with more sweeps, ``rounding_error`` with double precision, ``pruning_error`` with a smaller
+    threshold; ``error_bound`` is their sum. ``converged`` says whether iteration and rounding
+    errors are within the accuracy asked for; ``reason`` says what ended it.
+    """
+
+    sweeps: int
+    change: float
+    iteration_error: float
+    rounding_error: float
+    pruning_error: float
+    reason: str
+    converged: bool
+
+    @property
+    def error_bound(self) -> float:
+        """The bound on the whole error."""
+        return self.iteration_error + self.rounding_error + self.pruning_error
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What one sweep reports: its largest change, and the largest value that it pruned."""
+
+    change: float
+    dropped: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The bounds that hold for one method; ``steps``: whether it is the plain iteration."""
+
+    decay: float
+    omega: float
+    steps: bool
+    rounding: float = 0.0
+
+    def iteration(self, sweeps: int, change: float) -> float:
+        """What more sweeps can still change, after ``sweeps`` of them."""
+        if not math.isfinite(change):
+            return math.inf
+        left = abs(1 - self.omega) / self.omega + self.decay
+        by_change = left * change / (1 - self.decay)
+        return min(by_change, self.decay ** (sweeps + 1)) if self.steps else by_change
+
+    def rounding_error(self) -> float:
+        """What rounding leaves."""
+        return self.rounding / (1 - self.decay)
+
+    @staticmethod
+    def rounding_of(
+        depth: float, dtype: np.dtype[np.floating], decay: float, omega: float
+    ) -> float:
+        """r of one update: of the sums, and of mixing old and new."""
+        unit = float(np.finfo(dtype).eps) / 2
+        return unit * (decay * (depth + 2) + (0 if omega == 1 else 4 / omega))
+
+
+def iterate(
+    sweep: Callable[[], Sweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
+) -> Convergence:
+    """Sweep until the bound is at most ``epsilon``, or ``limit`` sweeps were made, or the change
+    grows beyond all bounds or has not fallen for 20 sweeps.
+    """
+    rounding, pruned, sweeps = bounds.rounding_error(), 0.0, 0
+    least, least_at = math.inf, 0
+    while True:
+        made = sweep()
+        sweeps += 1
+        pruned = max(bounds.decay * pruned + made.dropped, made.dropped / (1 - bounds.decay))
+        if made.change < least:
+            least, least_at = made.change, sweeps
+        left = bounds.iteration(sweeps, made.change)
+        progress(sweeps, left)
+        if left + rounding <= epsilon:
+            by_steps = bounds.steps and left == bounds.decay ** (sweeps + 1)
+            how = f"{bounds.decay:g}^{sweeps + 1}" if by_steps else "the last change"
+            reason, converged = f"error <= {epsilon:g} by {how}", True
+        elif not made.change < _DIVERGED:
+            reason, converged = f"diverges with omega {bounds.omega:g}", False
+        elif sweeps - least_at == _STANDSTILL:
+            reason, converged = f"the change has not fallen for {_STANDSTILL} sweeps", False
+        elif sweeps == limit:
+            reason, converged = f"{limit} sweeps", False
+        else:
+            continue
+        return Convergence(sweeps, made.change, left, rounding, pruned, reason, converged)

@@ -1,0 +1,90 @@
+"""How all pictures look: one style, colours that colour-blind readers can tell apart, no window.
+
+matplotlib is an extra, imported when a picture is made. ``require`` says before any work that it is
+missing. Figures are made without pyplot, which keeps global state and looks for a screen.
+
+Colours: unordered series take Okabe and Ito's, in the order of ``SERIES``; ordered ones, such as
+numbers of sweeps, take steps of *viridis* (``shades``), from dark to light.
+Sources: Okabe, Ito, *Color universal design* (2002); Smith, van der Walt 2015 (viridis).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cocite.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.axes import Axes
+
+    Panel = Callable[[Axes], None]
+
+__all__ = ["SERIES", "draw", "require", "shades"]
+
+SERIES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Vermilion, blue, green, purple, orange, sky blue, black."""
+
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+}
+
+
+def require() -> None:
+    """Raise :class:`~cocite.errors.UsageError` if pictures cannot be made."""
+    try:
+        import_module("matplotlib.figure")
+    except ImportError:
+        raise UsageError(
+            "pictures need matplotlib, which is not installed: pip install 'cocite[plots]'; or "
+            "pass --no-plots (with_plots=False) for the tables alone"
+        ) from None
+
+
+def shades(count: int) -> list[Any]:
+    """``count`` colours for an ordered series, dark to light."""
+    from matplotlib import colormaps
+
+    # The lightest colours are too pale on white.
+    return [colormaps["viridis"](0.88 * i / max(1, count - 1)) for i in range(count)]
+
+
+def draw(path: Path, title: str, panels: Sequence[Panel], legend: str = "") -> None:
+    """Draw panels side by side with the same axes, and one legend beside them.
+
+    Each panel is called with its axes; series of one label share one entry of the legend, which
+    has the title ``legend``. The ending of ``path`` decides between PNG and SVG.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        width = 3.6 if len(panels) <= 2 else 2.5
+        figure = Figure(figsize=(2.2 + width * len(panels), 3.8), layout="constrained")
+        figure.suptitle(title, fontsize=11)
+        row = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, panel in zip(row, panels, strict=True):
+            panel(axes)
+            axes.label_outer()
+        entries = {
+            label: handle
+            for axes in figure.axes
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(
+            list(entries.values()), list(entries), loc="outside right upper", title=legend or None
+        )
+        figure.savefig(path)

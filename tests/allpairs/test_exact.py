@@ -1,0 +1,457 @@
+"""All-pairs scores against the plain oracle, by every method, and the bounds they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph, exact_simrank
+from cocite.allpairs import Options, dense, sweeps
+from cocite.allpairs import run as runs
+from cocite.allpairs.products import SparseProducts
+from cocite.allpairs.stopping import Bounds, Sweep, iterate
+from cocite.errors import ResourceError, UnknownNode, UsageError
+from cocite.runner import Team
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.oracles.graphs import Edges, graphs
+
+ROUNDS = 150  # 0.8^151 < 3e-15
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"method": "plain"},
+    {"method": "sor", "omega": 1.1},
+    {"method": "sor", "omega": 0.7},
+    {"method": "psum"},
+    {"products": "dense"},
+    {"products": "dense", "method": "plain"},
+    {"order": "rcm"},
+    {"method": "plain", "order": "rcm"},
+    {"prune": 1e-9},
+    {"prune": 1e-9, "method": "plain"},
+]
+
+
+def with_loops(draw: st.DrawFn, graph: tuple[int, Edges]) -> tuple[int, Edges]:
+    n, edges = graph
+    return n, sorted(set(edges) | {(v, v) for v in draw(st.sets(st.integers(0, n - 1)))})
+
+
+@st.composite
+def looped_graphs(draw: st.DrawFn) -> tuple[int, Edges]:
+    """Half of them with self-loops; often with nodes of equal in-neighbours."""
+    n, edges = draw(graphs(12))
+    if draw(st.booleans()):
+        n, edges = with_loops(draw, (n, edges))
+    twins = draw(st.lists(st.integers(0, n - 1), max_size=3))
+    for i, twin in enumerate(twins):
+        edges = edges + [(a, n + i) for a, b in edges if b == twin]
+    return n + len(twins), sorted(set(edges))
+
+
+def truth(graph: tuple[int, Edges], decay: float) -> np.ndarray:
+    return exact.simrank(exact.dense(*graph), decay, ROUNDS)
+
+
+def stored(make_graph: MakeGraph, graph: tuple[int, Edges]) -> Graph:
+    return make_graph(graph[1], range(graph[0]), keep_self_loops=True)
+
+
+@settings(max_examples=15)
+@given(looped_graphs(), st.sampled_from([0.3, 0.6, 0.8]), st.sampled_from([1e-2, 1e-4, 1e-8]))
+def test_every_method_is_within_its_own_bound_of_the_oracle(
+    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float, epsilon: float
+) -> None:
+    web, right = stored(make_graph, graph), truth(graph, decay)
+    for way in WAYS:
+        found = exact_simrank(web, decay=decay, epsilon=epsilon, **way)
+        error = float(np.abs(found.array() - right).max())
+        assert error <= found.convergence.error_bound + 1e-14, way
+        assert found.convergence.converged, way
+        assert found.convergence.error_bound <= epsilon * (1 + 1e-9) + 1e-9 / (1 - decay), way
+
+
+@settings(max_examples=25)
+@given(looped_graphs(), st.floats(0.1, 1.9))
+def test_what_an_unfinished_relaxation_promises_holds(
+    make_graph: MakeGraph, graph: tuple[int, Edges], omega: float
+) -> None:
+    web, right = stored(make_graph, graph), truth(graph, 0.8)
+    for count in (1, 2, 5):
+        options: dict[str, Any] = {"decay": 0.8, "method": "sor", "omega": omega, "sweeps": count}
+        found = exact_simrank(web, epsilon=1e-7, precision="double", **options)
+        assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-14
+        assert found.convergence.converged or found.convergence.reason == f"{count} sweeps"
+
+
+@settings(max_examples=25)
+@given(looped_graphs(), st.floats(1e-4, 0.2), st.sampled_from(["plain", "gauss-seidel", "sor"]))
+def test_pruning_errs_by_what_it_says_and_keeps_nothing_smaller(
+    make_graph: MakeGraph, graph: tuple[int, Edges], threshold: float, method: str
+) -> None:
+    web, right = stored(make_graph, graph), truth(graph, 0.6)
+    omega: dict[str, Any] = {"omega": 1.2} if method == "sor" else {}
+    found = exact_simrank(web, prune=threshold, method=method, epsilon=1e-6, **omega)
+    scores = found.array()
+    assert np.abs(scores - right).max() <= found.convergence.error_bound + 1e-14
+    assert found.convergence.pruning_error <= threshold / 0.4 + 1e-12
+    if method != "sor" and found.convergence.converged:
+        assert ((scores == 0) | (scores >= threshold * (1 - 1e-6))).all()
+    columns = [found.matrix.columns[b : b + c] for b, c in _rows(found.matrix)]  # type: ignore[attr-defined]
+    assert all((np.diff(row.astype(int)) > 0).all() for row in columns)
+
+
+def _rows(matrix: Any) -> list[tuple[int, int]]:
+    return list(zip(matrix.begin.tolist(), matrix.count.tolist(), strict=True))
+
+
+@settings(max_examples=25)
+@given(looped_graphs(), st.integers(0, 12))
+def test_the_plain_iteration_after_k_sweeps_is_the_oracles_after_k_rounds(
+    make_graph: MakeGraph, graph: tuple[int, Edges], count: int
+) -> None:
+    web = stored(make_graph, graph)
+    right = exact.simrank(exact.dense(*graph), 0.8, count + 1)
+    ways: list[dict[str, Any]] = [{}, {"products": "dense"}]
+    for way in ways:
+        options: dict[str, Any] = {"method": "plain", "decay": 0.8, "sweeps": count + 1} | way
+        found = exact_simrank(web, epsilon=1e-12, **options)
+        if found.convergence.sweeps == count + 1:
+            assert np.allclose(found.array(), right, rtol=0, atol=1e-13)
+        assert found.convergence.iteration_error <= 0.8 ** (found.convergence.sweeps + 1)
+
+
+@settings(max_examples=25)
+@given(looped_graphs())
+def test_coupled_walks_are_the_oracle_too(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
+    inlinks = exact.dense(*graph)
+    found = exact_simrank(stored(make_graph, graph), measure="psimrank", epsilon=1e-7)
+    error = np.abs(found.array() - exact.psimrank_by_definition(inlinks, 0.6, 40)).max()
+    assert error <= found.convergence.error_bound + 0.6**41
+
+
+@settings(max_examples=25)
+@given(looped_graphs(), st.data())
+def test_numbering_the_nodes_otherwise_permutes_the_scores(
+    make_graph: MakeGraph, graph: tuple[int, Edges], data: st.DataObject
+) -> None:
+    n, edges = graph
+    order = data.draw(st.permutations(range(n)))
+    one = exact_simrank(stored(make_graph, graph), epsilon=1e-10)
+    other = exact_simrank(
+        stored(make_graph, (n, [(order[a], order[b]) for a, b in edges])), epsilon=1e-10
+    )
+    for node in range(n):
+        for twin in range(n):
+            pair = str(order[node]), str(order[twin])
+            assert abs(one.similarity(str(node), str(twin)) - other.similarity(*pair)) < 3e-10
+
+
+def teleporting(n: int, edges: Edges, share: float) -> np.ndarray:
+    """Eq. 7's matrix, dense."""
+    q = exact.dense(n, edges)
+    degrees = q.sum(axis=1, keepdims=True)
+    uniform = np.where(degrees == 0, 1 / n, 0)
+    return np.asarray(share * q / np.maximum(degrees, 1) + (1 - share) * uniform)
+
+
+def fixed_point(q: np.ndarray, decay: float) -> np.ndarray:
+    scores = np.eye(len(q))
+    for _ in range(ROUNDS):
+        scores = decay * q @ scores @ q.T
+        np.fill_diagonal(scores, 1)
+    return scores
+
+
+@settings(max_examples=25)
+@given(looped_graphs(), st.sampled_from([0.2, 0.8, 1.0]))
+def test_teleportation_is_the_equation_of_the_paper(
+    make_graph: MakeGraph, graph: tuple[int, Edges], share: float
+) -> None:
+    web, right = stored(make_graph, graph), fixed_point(teleporting(*graph, share), 0.8)
+    for way in ({}, {"method": "plain"}, {"prune": 1e-12}):
+        found = exact_simrank(web, decay=0.8, epsilon=1e-8, teleport=share, **way)
+        assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-14
+
+
+def test_a_graphs_own_weights_are_used_unless_told_otherwise(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    edges = [("a", "u", 3), ("b", "u", 1), ("b", "v", 2), ("a", "v", 0.5), ("u", "a", 1)]
+    plain = make_graph([edge[:2] for edge in edges])
+    web = make_graph(edges, weight_column=3)
+    assert web.in_weights is not None
+    own = exact_simrank(web, epsilon=1e-9).array()
+    given = exact_simrank(plain, epsilon=1e-9, weights=np.array(web.in_weights)).array()
+    assert (own == given).all()
+    alike = exact_simrank(web, epsilon=1e-9, weighted=False).array()
+    assert (alike == exact_simrank(plain, epsilon=1e-9).array()).all()
+    assert np.abs(own - alike).max() > 0.01
+    with pytest.raises(UsageError, match="pass --unweighted"):
+        exact_simrank(web, measure="psimrank")
+
+
+@settings(max_examples=25)
+@given(looped_graphs(), st.data())
+def test_links_may_have_weights(
+    make_graph: MakeGraph, graph: tuple[int, Edges], data: st.DataObject
+) -> None:
+    n, edges = graph
+    web = stored(make_graph, graph)
+    some = st.lists(st.sampled_from([0.5, 1, 3]), min_size=len(edges), max_size=len(edges))
+    weights = np.array(data.draw(some), np.float32)
+    q = np.zeros((n, n))
+    for (source, target), weight in zip(
+        sorted(edges, key=lambda e: (e[1], e[0])), weights, strict=True
+    ):
+        q[target, source] = weight
+    q /= np.maximum(q.sum(axis=1, keepdims=True), 1e-300)
+    for way in ({}, {"prune": 1e-12}, {"method": "svd", "rank": n}):
+        found = exact_simrank(web, epsilon=1e-8, weights=weights, **way)
+        error = np.abs(found.array() - fixed_point(q, 0.6)).max()
+        assert error <= found.convergence.error_bound + 1e-13
+
+
+@settings(max_examples=20)
+@given(looped_graphs())
+def test_a_low_rank_errs_by_what_the_check_says_and_the_full_rank_not_at_all(
+    make_graph: MakeGraph, graph: tuple[int, Edges]
+) -> None:
+    web, right = stored(make_graph, graph), truth(graph, 0.6)
+    for rank in (1, 3, graph[0]):
+        found = exact_simrank(web, method="svd", rank=rank, epsilon=1e-6)
+        assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-13
+    assert found.convergence.converged
+
+
+def test_networkx_agrees(make_graph: MakeGraph) -> None:
+    other = networkx.gnp_random_graph(40, 0.1, seed=5, directed=True)
+    web = make_graph(other.edges, other.nodes)
+    right = networkx.simrank_similarity(other, importance_factor=0.8, tolerance=1e-12)
+    # It stops at a relative change of 1e-5 (np.allclose), which leaves 1e-5 c / (1 - c).
+    allowed = 1e-5 * 0.8 / 0.2 + 2e-7
+    for way in WAYS:
+        found = exact_simrank(web, decay=0.8, epsilon=1e-7, **way)
+        for a in other:
+            for b in other:
+                assert abs(found.similarity(str(a), str(b)) - right[a][b]) < allowed
+
+
+def test_published_scores_are_reproduced(
+    data: Callable[[str], Path], make_graph: MakeGraph
+) -> None:
+    folder = data("simrank-crime")
+    pairs = [line.split() for line in (folder / "crime.txt").read_text().splitlines()]
+    web = make_graph([(a, b) for a, b in pairs] + [(b, a) for a, b in pairs])
+    found = exact_simrank(web, epsilon=1e-6)
+    worst = 0.0
+    for line in (folder / "crime_simrank_naive_top20.txt").read_text().splitlines():
+        node, *hits = line.split()
+        row = found.row(found.names.id(node))
+        for hit in hits:
+            other, score = hit.split(":")
+            worst = max(worst, abs(float(row[found.names.id(other)]) - float(score)))
+    assert worst < 1e-6 + 0.6**21 + 1e-6  # ours, theirs after 20 iterations, and six digits
+
+
+@pytest.fixture
+def web(make_graph: MakeGraph) -> Graph:
+    """300 nodes, of which some have equal rows and some none."""
+    rng = np.random.default_rng(4)
+    edges = {(int(a), int(b)) for a, b in rng.integers(0, 200, (900, 2))}
+    edges |= {(a, 200 + b % 60) for a, b in edges if b < 60}
+    return make_graph(sorted(edges), range(300))
+
+
+@pytest.mark.parametrize("way", [w for w in WAYS if "products" not in w])  # BLAS has its own order
+@pytest.mark.parametrize("precision", ["auto", "double"])
+def test_threads_do_not_change_a_byte(web: Graph, way: dict[str, Any], precision: str) -> None:
+    found = [
+        exact_simrank(web, epsilon=1e-3, precision=precision, threads=threads, **way)
+        for threads in (1, 2, 5)
+    ]
+    assert found[0].array().tobytes() == found[1].array().tobytes() == found[2].array().tobytes()
+    assert found[0].convergence == found[2].convergence
+
+
+def test_panels_on_disk_do_not_change_a_byte(web: Graph) -> None:
+    whole = exact_simrank(web, method="plain", epsilon=1e-4)
+    usual = runs.AllPairs(web, Options.checked(method="plain", epsilon=1e-4))
+    room = usual.bytes - 100_000
+    plan = runs.AllPairs(web, Options.checked(method="plain", epsilon=1e-4), memory=room)
+    assert plan.panel_width == 64
+    assert "in panels of 64 columns" in plan.estimate()
+    before = sorted(path.name for path in web.path.iterdir())
+    cut = plan.run()
+    assert cut.array().tobytes() == whole.array().tobytes()
+    assert cut.convergence == whole.convergence
+    assert sorted(path.name for path in web.path.iterdir()) == before
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 64, 300])
+def test_the_width_of_blocks_does_not_change_a_byte_of_the_plain_iteration(
+    web: Graph, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    usual = exact_simrank(web, method="plain").array()
+    monkeypatch.setattr(runs.AllPairs, "_block_width", lambda self: width)
+    assert exact_simrank(web, method="plain").array().tobytes() == usual.tobytes()
+
+
+def test_blocks_of_one_column_are_the_iteration_as_the_paper_has_it(make_graph: MakeGraph) -> None:
+    """Columns in order, each from the newest of all; compared with a plain loop over pairs."""
+    rng = np.random.default_rng(8)
+    edges = sorted({(int(a), int(b)) for a, b in rng.integers(0, 30, (150, 2))})
+    edges += [(a, 30) for a in range(29)]  # no two rows are equal
+    web = make_graph(edges, range(31), keep_self_loops=True)
+    q = exact.dense(31, edges)
+    active = np.flatnonzero(q.any(axis=1))
+    q /= np.maximum(q.sum(axis=1, keepdims=True), 1)
+    scores = np.eye(31)
+    for _ in range(3):
+        for k in active:
+            fresh = 0.8 * q @ scores @ q[k]
+            for l in active[active < k]:
+                scores[l, k] = scores[k, l] = -0.3 * scores[l, k] + 1.3 * fresh[l]
+    options: dict[str, Any] = {"decay": 0.8, "method": "sor", "sweeps": 3, "precision": "double"}
+    found = exact_simrank(web, epsilon=1e-9, **options)
+    assert len(active) < 64  # blocks of one column are for small matrices
+    assert np.allclose(found.array(), scores, rtol=0, atol=1e-13)
+
+
+def test_over_relaxation_that_does_not_converge_is_said_and_how(make_graph: MakeGraph) -> None:
+    """Two long cycles that a node links to: omega 1.9 is far beyond 2 / (1 + decay)."""
+    cycles = [(c + i, c + (i + 1) % 9) for c in (0, 9) for i in range(9)]
+    web = make_graph([*cycles, (18, 0), (18, 9)])
+    found = exact_simrank(web, decay=0.9, method="sor", omega=1.9)
+    assert not found.convergence.converged
+    assert found.convergence.reason == "diverges with omega 1.9"
+    assert exact_simrank(web, decay=0.9, method="sor", omega=1.05).convergence.converged
+
+
+def test_an_iteration_that_stands_still_ends_and_says_so() -> None:
+    ended = iterate(lambda: Sweep(0.5), Bounds(0.6, 1.3, False), 1e-3, 1000, lambda k, e: None)
+    assert (ended.sweeps, ended.converged) == (21, False)
+    assert ended.reason == "the change has not fallen for 20 sweeps"
+
+
+def test_single_precision_is_taken_where_it_is_accurate_enough(web: Graph) -> None:
+    assert exact_simrank(web).precision == "single"
+    assert exact_simrank(web, epsilon=1e-7).precision == "double"
+    with pytest.raises(UsageError, match="rounding in float32 may add up to"):
+        exact_simrank(web, epsilon=1e-7, precision="single")
+    with pytest.raises(UsageError, match="Ask for less"):
+        exact_simrank(web, epsilon=1e-15)
+
+
+def test_many_links_make_the_products_dense(make_graph: MakeGraph) -> None:
+    rng = np.random.default_rng(0)
+    many = np.argwhere(rng.random((40, 40)) < 0.4)
+    assert exact_simrank(make_graph(many.tolist(), range(40))).products == "dense"
+    few = np.argwhere(rng.random((40, 40)) < 0.1)
+    assert exact_simrank(make_graph(few.tolist(), range(40))).products == "sparse"
+
+
+def test_large_dense_graphs_go_through_the_recursion(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "CUTOFF", 16)
+    links = np.argwhere(np.random.default_rng(3).random((70, 70)) < 0.6).tolist()
+    web = make_graph(links, range(70), keep_self_loops=True)
+    found = exact_simrank(web, method="plain", epsilon=1e-5)
+    assert found.products == "dense, Strassen-Winograd above 16"
+    right = truth((70, [(a, b) for a, b in links]), 0.6)
+    assert np.abs(found.array() - right).max() <= found.convergence.error_bound
+    assert exact_simrank(web, method="plain", precision="single").products == "dense"
+
+
+def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:
+    with pytest.raises(ResourceError, match=r"rows needs .* of memory; 50 kB may be used"):
+        exact_simrank(web, memory="50kB")
+    with pytest.raises(ResourceError, match="Prune more with --prune"):
+        exact_simrank(web, memory="250kB", prune=1e-9, epsilon=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decay": 1.0}, "decay is 1.0; it is a number between 0 and 1"),
+        ({"epsilon": 0}, "epsilon is 0"),
+        ({"method": "jacobi"}, "method is 'jacobi'; it is one of gauss-seidel, plain, sor"),
+        ({"omega": 1.2}, "omega is for the method sor; this one is gauss-seidel"),
+        ({"method": "sor", "omega": 2.0}, "omega is 2.0; it is a number between 0 and 2"),
+        ({"sweeps": 0}, "sweeps is 0"),
+        ({"rank": 3}, "rank is for the method svd"),
+        ({"prune": 0.1, "method": "svd"}, "prune is for the method gauss-seidel or plain or sor"),
+        ({"teleport": 0}, "teleport is 0; it is above 0 and at most 1"),
+        ({"products": "dense", "prune": 0.1}, "dense products go with"),
+        ({"measure": "psimrank", "prune": 0.1}, "prune is for|psimrank has one method"),
+        ({"measure": "psimrank", "method": "sor"}, "psimrank has one method, plain"),
+        ({"weights": np.ones(3, np.float32)}, "positive, finite numbers, one a link"),
+        ({"order": "best"}, "order is 'best'; it is one of stored, rcm"),
+        ({"method": "svd", "precision": "single"}, "svd computes in double precision"),
+    ],
+)
+def test_wrong_options_are_refused(web: Graph, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        exact_simrank(web, **options)
+
+
+def test_graphs_without_links_or_with_one_node_have_the_identity(make_graph: MakeGraph) -> None:
+    for nodes in (1, 5):
+        web = make_graph([], range(nodes))
+        for way in (*WAYS, {"measure": "psimrank"}, {"method": "svd"}):
+            found = exact_simrank(web, **way)
+            assert (found.array() == np.eye(nodes)).all()
+            assert found.convergence.converged
+
+
+def test_rows_pairs_and_tops_are_views_of_one_matrix(web: Graph) -> None:
+    found = exact_simrank(web, epsilon=1e-6)
+    scores = found.array()
+    assert (scores[17] == found.row(17)).all()
+    name = found.names.name(17)
+    order = np.lexsort((np.arange(300), -scores[17]))
+    best = [i for i in order.tolist() if i != 17 and scores[17, i] > 0][:7]
+    assert found.top(name, 7) == [(found.names.name(i), float(scores[17, i])) for i in best]
+    assert found.similarity(name, found.names.name(3)) == float(scores[17, 3])
+    pairs = [
+        (int(u), int(v), float(s))
+        for batch in found.pairs(0.1)
+        for u, v, s in zip(batch.nodes, batch.others, batch.scores, strict=True)
+    ]
+    expected = np.argwhere(np.triu(scores, 1) >= 0.1).tolist()
+    assert pairs == [(u, v, float(scores[u, v])) for u, v in expected]
+    with pytest.raises(UnknownNode):
+        found.top("nobody")
+    with pytest.raises(UsageError, match="ids are 0 to 299"):
+        found.row(300)
+    with pytest.raises(UsageError, match="k is 0"):
+        found.top(name, 0)
+
+
+def test_progress_tells_every_sweep_and_what_is_left(web: Graph) -> None:
+    told: list[tuple[int, float]] = []
+    found = exact_simrank(web, progress=lambda sweeps, error: told.append((sweeps, error)))
+    assert [sweeps for sweeps, _ in told] == list(range(1, found.convergence.sweeps + 1))
+    assert told[-1][1] == found.convergence.iteration_error
+
+
+def test_the_identity_is_where_it_starts(web: Graph) -> None:
+    plan = runs.AllPairs(web, Options.checked())
+    with Team(1) as team:
+        products = SparseProducts(plan.core, np.float64, team, 16)
+        start = sweeps.identity(products)
+    assert (start == np.diag(plan.core.sizes == 1)).all()
+    assert (plan.core.sizes > 1).any()
+
+
+def test_it_is_public() -> None:
+    assert cocite.exact_simrank is exact_simrank

@@ -1,0 +1,105 @@
+"""The command line of exact, and the files it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli import progress
+from cocite.cli.main import main
+from tests.conftest import MakeGraph
+
+LINKS = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("c", "y"), ("x", "ü\"'z"), ("y", "w")]
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return make_graph(LINKS)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
+def test_pairs_go_to_a_table_once_each(graph: Graph, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "out" / f"scores.{ending}"
+    assert main(["exact", str(graph.path), "-o", str(path), "--min-score", "0.05"]) == 0
+    rows = duckdb.execute(f"SELECT node, other, score FROM '{path}'").fetchall()
+    scores = cocite.exact_simrank(graph)
+    n, names = graph.nodes, graph.names
+    expected = {
+        (names.name(u), names.name(v)): float(scores.row(u)[v])
+        for u in range(n)
+        for v in range(u + 1, n)
+        if scores.row(u)[v] >= 0.05
+    }
+    assert len(rows) == len(expected) == 2
+    for a, b, score in rows:
+        assert abs(score - expected[a, b]) < 1e-7
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_all_scores_go_to_an_array(graph: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "scores.npy"
+    assert main(["exact", str(graph.path), "-o", str(path), "--precision", "double"]) == 0
+    right = cocite.exact_simrank(graph, precision="double").array()
+    assert np.load(path).tobytes() == right.tobytes()
+
+
+def test_the_best_of_every_node_go_to_a_table(graph: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "best.csv"
+    assert main(["exact", str(graph.path), "-o", str(path), "--top", "1"]) == 0
+    rows = duckdb.execute(f"SELECT node, other FROM '{path}'").fetchall()
+    assert set(rows) == {("x", "y"), ("y", "x"), ("ü\"'z", "w"), ("w", "ü\"'z")}
+
+
+def test_what_it_takes_and_how_it_ended_is_said(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["exact", str(graph.path), "-o", str(tmp_path / "s.npy"), "--format", "json"]
+    assert main([*arguments, "--method", "plain"]) == 0
+    printed = capsys.readouterr()
+    assert "4 rows for 7 nodes" in printed.err
+    assert "of memory on" in printed.err
+    value = json.loads(printed.out)
+    assert value["converged"] is True
+    assert value["method"] == "plain"
+    assert value["error_bound"] <= 1e-3
+    assert main([*arguments, "--overwrite", "--sweeps", "1", "--epsilon", "1e-6"]) == 0
+    assert "not converged: allow more --sweeps" in capsys.readouterr().err
+
+
+def test_the_table_fits_eighty_columns(
+    graph: Graph,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["exact", str(graph.path), "-o", "s.npy", "--measure", "psimrank"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["output", "method", "rows", "ended", "error"]
+    assert all(len(line) <= 100 for line in lines)
+
+
+def test_a_log_gets_the_error_with_the_sweeps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_LOG_SECONDS", 0)
+    with progress.Stages({"sweeping": "sweeps"}) as stages:
+        stages("sweeping", 3, 0, "error 2e-02")
+        stages("sweeping", 4, 9)
+    assert capsys.readouterr().err == "sweeping: 3 sweeps, error 2e-02\nsweeping: 4 of 9 sweeps\n"
+
+
+def test_an_output_is_refused_before_any_work(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["exact", str(graph.path), "-o", str(tmp_path / "s.xlsx")]) == 2
+    assert "it ends in one of .parquet" in capsys.readouterr().err
+    (tmp_path / "s.npy").write_bytes(b"mine")
+    assert main(["exact", str(graph.path), "-o", str(tmp_path / "s.npy")]) == 1
+    assert (tmp_path / "s.npy").read_bytes() == b"mine"
