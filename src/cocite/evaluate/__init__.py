@@ -1,4 +1,4 @@
-"""How good are the answers: quality by labels and by content, accuracy, structure, whole studies."""
+"""How good are the answers: quality by labels and content, accuracy, structure, whole studies."""
 
 from cocite.evaluate.accuracy import Accuracy, accuracy
 from cocite.evaluate.bootstrap import Bootstrap, Interval

@@ -4,8 +4,8 @@ With s the exact score and e the estimate, over the queries v and all nodes w:
 
     mean error      mean of |e(v, w) - s(v, w)| over w other than v
     largest error   the largest of them
-    ave_err         the same mean over all w, v itself included, which nobody gets wrong (003, eq. 13,
-                    over rows of the queries in place of all rows)
+    ave_err         the same mean over all w, v itself included, which nobody gets wrong (003,
+                    eq. 13, over rows of the queries in place of all rows)
     precision@k     the share of the first k hits whose exact score is at least the k-th best exact
                     one: ties there count as found; if fewer score above 0, k is their number
 

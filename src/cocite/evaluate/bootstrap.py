@@ -1,9 +1,9 @@
 """How sure a mean over queries is: intervals by drawing the queries again.
 
 Every figure here is a ratio of sums over queries, sum of ``parts`` / sum of ``wholes``; for a mean
-the wholes are 1, or 0 for a query that is left out. A *resample* draws as many queries as there are,
-with replacement, and takes the ratio of theirs; the interval is that between the quantiles of the
-resamples (Efron's percentile interval).
+the wholes are 1, or 0 for a query that is left out. A *resample* draws as many queries as there
+are, with replacement, and takes the ratio of theirs; the interval is that between the quantiles of
+the resamples (Efron's percentile interval).
 
 All figures of one set of queries share their resamples, so the interval of a difference of two is
 that of the differences: what both owe to the same easy queries cancels.
@@ -86,4 +86,5 @@ class Bootstrap:
 
 def _ratio(parts: NDArray[np.float64], wholes: NDArray[np.float64]) -> NDArray[np.float64]:
     found = np.full(parts.shape, np.nan)
-    return np.divide(parts, wholes, out=found, where=wholes != 0)
+    np.divide(parts, wholes, out=found, where=wholes != 0)
+    return found

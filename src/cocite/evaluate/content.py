@@ -124,9 +124,7 @@ class Content:
         found: NDArray[np.float64] = np.asarray(rows @ dense, np.float64)
         return found
 
-    def delta(
-        self, node: int, hits: NDArray[np.uint32], depth: int
-    ) -> NDArray[np.float64]:
+    def delta(self, node: int, hits: NDArray[np.uint32], depth: int) -> NDArray[np.float64]:
         """float64[depth]: the mean cosine of the best T hits for T = 1..depth; nan without text."""
         if not self.has(node):
             return np.full(depth, np.nan)

@@ -63,7 +63,14 @@ def open_graph(
         if wrong or not {"nodes", "links"} <= set(plan.web):
             raise UsageError("[data] web takes nodes, links and seed")
         labels = work / "topics.tsv"
-        graph = generate_web(work / "web.graph", **plan.web, labels=labels, progress=progress)
+        graph = generate_web(
+            work / "web.graph",
+            nodes=plan.web["nodes"],
+            links=plan.web["links"],
+            seed=plan.web.get("seed", 0),
+            labels=labels,
+            progress=progress,
+        )
         return graph, DataPlan(**(vars(plan) | {"labels": str(labels)}))
     if folder is None:
         raise UsageError("the suite reads data: name the folder that it is in")

@@ -33,7 +33,7 @@ from cocite.evaluate.relevance import relevance_at
 from cocite.memory import checked_threads
 from cocite.runner import in_order
 
-__all__ = ["CUTOFFS", "TOP", "Figures", "Judge", "Judgement"]
+__all__ = ["CUTOFFS", "TOP", "Figures", "Judge", "Judgement", "headline"]
 
 TOP = 100
 """How much of a list the micro-averaged Gamma looks at (001)."""
@@ -43,6 +43,16 @@ _RELEVANCE = ("precision", "recall", "ndcg")
 
 Progress = Callable[[int, int], None]
 Figures = dict[str, Interval]
+
+
+def headline(titles: Sequence[str]) -> list[str]:
+    """The figures that tell most: one cutoff of each kind, 10 if it is there, else the largest."""
+    found = [title for title in ("gamma", "gamma_macro") if title in titles]
+    for kind in (*_RELEVANCE, "content"):
+        cutoffs = [int(t.split("@")[1]) for t in titles if t.startswith(f"{kind}@")]
+        if cutoffs:
+            found.append(f"{kind}@{10 if 10 in cutoffs else max(cutoffs)}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,8 @@ class Judgement:
         at = self.titles.index(title)
         found = np.full(len(self.parts), np.nan)
         wholes = self.wholes[:, at]
-        return np.divide(self.parts[:, at], wholes, out=found, where=wholes != 0)
+        np.divide(self.parts[:, at], wholes, out=found, where=wholes != 0)
+        return found
 
     def figures(self, bootstrap: Bootstrap) -> Figures:
         """Every figure with its interval."""

@@ -42,8 +42,8 @@ class DataPlan:
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """How lists are judged; ``queries`` 0 stands for all nodes that can be, ``sweep_queries`` (those
-    of sweeps) 0 for the same.
+    """How lists are judged; ``queries`` 0 stands for all nodes that can be,
+    ``sweep_queries`` (those of sweeps) 0 for the same.
     """
 
     queries: int = 0

@@ -90,9 +90,8 @@ class IndexRanker:
 
 def best_of(row: NDArray[Any], node: int, k: int, candidates: Ids | None = None) -> Related:
     """The best ``k`` of dense scores [nodes], by the contract."""
-    if candidates is None:
-        ids = np.flatnonzero(row > 0)
-    else:
+    ids: NDArray[Any] = np.flatnonzero(row > 0)
+    if candidates is not None:
         ids = candidates[row[candidates] > 0]
     ids = ids[ids != node]
     if ids.size > k:
@@ -180,6 +179,5 @@ class Blend:
 def _scaled(scores: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
     if scores.size == 0 or scale is Scale.SCORE:
         return scores
-    if scale is Scale.BEST:
-        return scores / scores[0]
-    return 1 / (60.0 + np.arange(1, scores.size + 1))
+    found: NDArray[np.float64] = 1 / (60.0 + np.arange(1, scores.size + 1))
+    return scores / scores[0] if scale is Scale.BEST else found

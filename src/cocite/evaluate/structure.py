@@ -7,8 +7,8 @@ A query reads the tree of its node in every sample, so what answering costs is
     alone          the share of nodes that met no other: their tree is themselves
 
 One index says it for all lengths up to its own. Draws are keyed by step, so its walks begin with
-those of the shorter ones; and in dendrogram order a label is the step that joins a member to the one
-before it: the trees of length l are the runs between labels that are 0 or above l.
+those of the shorter ones; and in dendrogram order a label is the step that joins a member to the
+one before it: the trees of length l are the runs between labels that are 0 or above l.
 
     live tokens    how many walks are still under way and apart before each step: what making costs
 

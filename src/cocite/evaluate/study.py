@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.allpairs import exact_simrank
+from cocite.evaluate.accuracy import Accuracy, accuracy
 from cocite.evaluate.bootstrap import Bootstrap
 from cocite.evaluate.data import Truth, drawn, open_graph, read_truth
 from cocite.evaluate.embedding import embed
@@ -33,7 +35,7 @@ from cocite.graph import Graph
 from cocite.measures import Value, find_measure
 from cocite.query import Index, build
 
-__all__ = ["Result", "Series", "Study", "Trees", "run_suite"]
+__all__ = ["Precise", "Result", "Series", "Study", "Trees", "facts_of", "run_suite"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -71,6 +73,15 @@ class Trees:
     live: list[float]
 
 
+@dataclass(frozen=True)
+class Precise:
+    """How far the estimates of a measure from so many samples are from its exact scores."""
+
+    measure: str
+    samples: int
+    found: Accuracy
+
+
 @dataclass
 class Study:
     """Everything that a suite came to."""
@@ -80,8 +91,22 @@ class Study:
     methods: list[Result] = field(default_factory=list)
     differences: dict[str, Figures] = field(default_factory=dict)
     sweeps: dict[str, list[Series]] = field(default_factory=dict)
+    accuracy: list[Precise] = field(default_factory=list)
     trees: list[Trees] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
+    """What a study is of, in numbers."""
+    candidates = nodes if truth.candidates is None else int(truth.candidates.size)
+    found = {"nodes": nodes, "links": links, "queries": int(truth.queries.size)}
+    found["candidates"] = candidates
+    if truth.labels is not None:
+        found["labels"] = len(truth.labels.paths)
+        found["depth"] = truth.depth
+        found["classes"] = len(truth.labels.collapsed(truth.depth).classes)
+        found["rows_of_unknown_nodes"] = truth.labels.unknown
+    return found | {"seed": seed}
 
 
 def run_suite(
@@ -118,6 +143,11 @@ def run_suite(
     graph, data = open_graph(suite.data, folder, work, progress)
     truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
     return _Run(suite, graph, truth, work, seed, threads, memory, progress).study()
+
+
+def _told(progress: Callable[[int, int], None], sweeps: int, error: float) -> None:
+    """The sweeps of an exact solver, whose number nobody knows before."""
+    progress(sweeps, 0)
 
 
 class _Court(NamedTuple):
@@ -159,7 +189,9 @@ class _Run:
     def study(self) -> Study:
         """Do all of it."""
         suite = self._suite
-        study = Study(suite, self._facts())
+        graph = self._graph
+        facts = facts_of(graph.nodes, graph.edges, self._truth, self._seed)
+        study = Study(suite, facts)
         methods = suite.methods(self._seed)
         sweeps = [sweep_points(suite, plan, self._seed) for plan in suite.sweep]
         swept = [p for series, _ in sweeps for s in series.values() for p in s.values()]
@@ -176,23 +208,11 @@ class _Run:
                 measure, direction = method.split(" ")
                 results = {v: self._results[p, self._few is self._court] for v, p in values.items()}
                 entry.append(Series(plan.setting, method, measure, direction, results))
+        if suite.accuracy is not None:
+            study.accuracy = list(self._accuracy())
         if suite.structure is not None:
             study.trees = list(self._structure())
         return study
-
-    def _facts(self) -> dict[str, Any]:
-        graph, truth = self._graph, self._truth
-        facts: dict[str, Any] = {"nodes": graph.nodes, "links": graph.edges}
-        facts["queries"] = int(truth.queries.size)
-        facts["candidates"] = graph.nodes
-        if truth.candidates is not None:
-            facts["candidates"] = int(truth.candidates.size)
-        if truth.labels is not None:
-            facts["labels"] = len(truth.labels.paths)
-            facts["depth"] = truth.depth
-            facts["classes"] = len(truth.labels.collapsed(truth.depth).classes)
-            facts["rows_of_unknown_nodes"] = truth.labels.unknown
-        return facts | {"seed": self._seed}
 
     # -- indexes ---------------------------------------------------------------------------------
 
@@ -283,9 +303,38 @@ class _Run:
                     self._judgements[base], self._court.bootstrap
                 )
 
+    # -- accuracy --------------------------------------------------------------------------------
+
+    def _accuracy(self) -> Iterator[Precise]:
+        """Against exact scores, for in-links, for more and more samples of one index."""
+        plan = self._suite.accuracy
+        assert plan is not None
+        everyone = np.arange(self._graph.nodes, dtype=np.uint32)
+        queries = drawn(everyone, plan.queries, self._seed)
+        for measure in plan.measures:
+            progress = partial(self._progress, f"exact {measure}")
+            exact = exact_simrank(
+                self._graph,
+                measure=measure,
+                decay=plan.decay,
+                epsilon=plan.epsilon,
+                threads=self._threads,
+                memory=self._memory,
+                progress=partial(_told, progress),
+            )
+            wanted = {"samples": max(plan.samples), "seed": self._seed, "decay": plan.decay}
+            asked = point(measure, "in", wanted)
+            index, _ = self._build(asked, f"building {measure}", -1)
+            for samples in sorted(plan.samples):
+                ranker = IndexRanker(index.first(samples), **dict(asked.ask))
+                progress = partial(self._progress, f"comparing {measure}")
+                found = accuracy(ranker, exact.row, queries, plan.ks, progress)
+                yield Precise(measure, samples, found)
+            shutil.rmtree(index.stored.store.path)
+
     # -- structure -------------------------------------------------------------------------------
 
-    def _structure(self) -> Any:
+    def _structure(self) -> Iterator[Trees]:
         plan = self._suite.structure
         assert plan is not None
         for measure in chosen_measures(plan.measures):

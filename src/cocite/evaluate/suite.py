@@ -37,8 +37,8 @@ class Point:
 
     measure: str
     direction: str
-    build: tuple[tuple[str, Value], ...]
-    ask: tuple[tuple[str, Value], ...]
+    build: tuple[tuple[str, Any], ...]
+    ask: tuple[tuple[str, Any], ...]
 
     @property
     def samples(self) -> int | None:

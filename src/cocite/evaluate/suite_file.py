@@ -1,35 +1,37 @@
 """Suites as data: data set x measures x sweeps, in a small TOML file.
 
-    about = "..."                  a sentence for the report
-    baseline = "spectral"          a method; the others' differences from it are reported
+about = "..."                  a sentence for the report
+baseline = "spectral"          a method; the others' differences from it are reported
 
-    [data]                         one of links, graph and web; paths relative to the data folder
-    links = "links.tsv"            a file to ingest; with columns, undirected, as cocite ingest
-    graph = "wiki.graph"           a stored graph
-    web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
-    labels = "categories.tsv"      with label_columns, separator, depth (of the tree, for Gamma)
-    texts = "texts.tar.gz"
+[data]                         one of links, graph and web; paths relative to the data folder
+links = "links.tsv"            a file to ingest; with columns, undirected, as cocite ingest
+graph = "wiki.graph"           a stored graph
+web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
+labels = "categories.tsv"      with label_columns, separator, depth (of the tree, for Gamma)
+texts = "texts.tar.gz"
 
-    [judge]                        queries (0: all that are labelled), top, cutoffs, content,
-                                   resamples, confidence
-    [settings]                     of every measure that takes them; else the measure's own
+[judge]                        queries (0: all that are labelled), top, cutoffs, content,
+                               resamples, confidence
+[settings]                     of every measure that takes them; else the measure's own
 
-    [[method]]                     measures (["*"]: all), without, directions, settings
-    [[embedding]]                  name, kind, dimensions
-    [[blend]]                      name, of (names of methods), weights, scale, depth
-    [[sweep]]                      setting, values, measures, without, directions, settings
-    [accuracy]                     measures, samples, queries, ks, decay, epsilon
-    [structure]                    measures, directions, samples, length
+[[method]]                     measures (["*"]: all), without, directions, settings
+[[embedding]]                  name, kind, dimensions
+[[blend]]                      name, of (names of methods), weights, scale, depth
+[[sweep]]                      setting, values, measures, without, directions, settings
+[accuracy]                     measures, samples, queries, ks, decay, epsilon
+[structure]                    measures, directions, samples, length
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import MISSING, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cocite.allpairs import MEASURES as EXACT_MEASURES
 from cocite.errors import InputError, UsageError
 from cocite.evaluate.embedding import KINDS
 from cocite.evaluate.plans import (
@@ -45,7 +47,7 @@ from cocite.evaluate.plans import (
 from cocite.evaluate.rankings import Scale
 from cocite.evaluate.suite import Suite, chosen_measures, sweep_points
 
-__all__ = ["built_in_suites", "load_suite"]
+__all__ = ["built_in_suites", "load_suite", "with_data"]
 
 T = TypeVar("T")
 
@@ -53,7 +55,9 @@ T = TypeVar("T")
 def built_in_suites() -> list[str]:
     """The names of the suites that come along."""
     folder = files("cocite.evaluate") / "suites"
-    return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+    return sorted(
+        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
+    )
 
 
 def load_suite(name: str) -> Suite:
@@ -76,6 +80,25 @@ def load_suite(name: str) -> Suite:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     return _parsed(path.stem, str(path), text)
+
+
+def with_data(
+    suite: Suite, given: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+) -> Suite:
+    """The suite with some of its data, its judge and its settings chosen otherwise.
+
+    ``given`` holds fields of :class:`DataPlan` and :class:`JudgePlan`; None is not chosen. Paths of
+    labels and texts are those of the caller, not of the data folder.
+    """
+    chosen = {key: value for key, value in given.items() if value is not None}
+    for key in ("labels", "texts"):
+        if key in chosen:
+            chosen[key] = str(Path(chosen[key]).absolute())
+    parts: dict[str, Any] = {
+        name: replace(plan, **{f.name: chosen[f.name] for f in fields(plan) if f.name in chosen})
+        for name, plan in (("data", suite.data), ("judge", suite.judge))
+    }
+    return replace(suite, settings=dict(suite.settings) | dict(settings or {}), **parts)
 
 
 def _parsed(name: str, label: str, text: str) -> Suite:
@@ -119,9 +142,14 @@ def _check(suite: Suite) -> None:
         raise UsageError(f"baseline is {suite.baseline!r}; there are {', '.join(names)}")
     for sweep in suite.sweep:
         sweep_points(suite, sweep, 0)
-    for plan in (suite.accuracy, suite.structure):
-        if plan is not None:
-            chosen_measures(plan.measures)
+    if suite.structure is not None:
+        chosen_measures(suite.structure.measures)
+    if suite.accuracy is not None:
+        strangers = set(suite.accuracy.measures) - set(EXACT_MEASURES)
+        if strangers or not suite.accuracy.samples:
+            raise UsageError(
+                "[accuracy] takes samples, and measures out of " + ", ".join(EXACT_MEASURES)
+            )
 
 
 _NESTED: dict[str, Any] = {

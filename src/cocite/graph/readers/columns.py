@@ -50,9 +50,7 @@ def _text(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]
         raise InputError(f"{source.label} cannot be read: {error}") from error
 
 
-def _rows(
-    source: Source, lines: _Lines, columns: tuple[int, int]
-) -> Iterator[tuple[str, str]]:
+def _rows(source: Source, lines: _Lines, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
     comma = ".csv" in (Path(source.label).suffixes[-2:])
     before = csv.field_size_limit(sys.maxsize)
     try:
@@ -80,7 +78,8 @@ class _Lines:
         self.number = 0
 
     def __iter__(self) -> Iterator[str]:
-        for self.number, line in self._lines:
+        for number, line in self._lines:
+            self.number = number
             if line.strip() and not line.startswith(_COMMENT):
                 yield line
 
