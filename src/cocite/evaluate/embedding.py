@@ -108,7 +108,7 @@ def _walks(graph: Graph, dimensions: int, seed: int) -> NDArray[np.float32]:
         min_count=0,
         workers=1,  # with more of them the vectors depend on who is first
         seed=seed % 2**32,
-        epochs=1,
+        epochs=5,
     )
     ids = np.array(model.wv.index_to_key, np.int64)
     found[ids] = model.wv.vectors

@@ -148,7 +148,11 @@ def _methods(study: Study, titles: Sequence[str]) -> str:
 # -- sweeps ----------------------------------------------------------------------------------------
 
 
-def _line(axes: Axes, each: Series, of: Callable[[Result], float]) -> None:
+def _widths(count: int) -> list[float]:
+    return [2.2 - 1.2 * i / max(1, count - 1) for i in range(count)]
+
+
+def _line(axes: Axes, each: Series, of: Callable[[Result], float], width: float) -> None:
     values = [value for value in each.results if not isinstance(value, str)]
     axes.plot(
         values,
@@ -157,7 +161,7 @@ def _line(axes: Axes, each: Series, of: Callable[[Result], float]) -> None:
         color=_colour(each.measure),
         marker=_mark(each.measure),
         markersize=3,
-        linewidth=1.3,
+        linewidth=width,
         label=each.method,
     )
 
@@ -172,8 +176,8 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
     wide = setting == "samples" and values[0] > 0
 
     def panel(of: Callable[[Result], float], title: str, log: bool, axes: Axes) -> None:
-        for each in series:
-            _line(axes, each, of)
+        for each, width in zip(series, _widths(len(series)), strict=True):
+            _line(axes, each, of, width)
         axes.set_xlabel(setting)
         axes.set_ylabel(title)
         if wide:
@@ -214,11 +218,13 @@ def _content(study: Study) -> str:
             groups[result.point.direction].append(result)
     depth = sum(title.startswith("content@") for title in study.methods[0].figures)
     ts = range(1, depth + 1)
-    top = max(r.figures["content@1"].value for r in study.methods)
+    ends = [r.figures[f"content@{t}"].value for r in study.methods for t in (1, depth)]
+    low, top = min(ends), max(ends)
 
     def panel(direction: str, results: list[Result], axes: Axes) -> None:
         others = iter(("-", "--", ":", "-."))
-        for result in results:
+        # What is drawn later is thinner, so that lines it covers can be seen; so below.
+        for result, width in zip(results, _widths(len(results)), strict=True):
             values = [result.figures[f"content@{t}"].value for t in ts]
             known = result.point is not None
             axes.plot(
@@ -226,12 +232,13 @@ def _content(study: Study) -> str:
                 values,
                 color=_colour(result.point.measure) if result.point else _OTHER,
                 linestyle="-" if known else next(others, "-"),
+                linewidth=width,
                 label=result.point.measure if result.point else result.name,
             )
         axes.set_title(f"direction {direction}")
         axes.set_xlabel("T, hits")
         axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
-        axes.set_ylim(0, 1.05 * top)
+        axes.set_ylim(0.8 * low, 1.03 * top)
 
     return _drawn([partial(panel, d, groups[d]) for d in _STYLES if groups[d]], 3)
 

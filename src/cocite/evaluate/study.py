@@ -32,6 +32,7 @@ from cocite.evaluate.rankings import Blend, IndexRanker, Ranker, Scale, VectorRa
 from cocite.evaluate.structure import TreeSizes, has_trees, live_tokens, tree_sizes
 from cocite.evaluate.suite import Point, Suite, chosen_measures, point, sweep_points
 from cocite.graph import Graph
+from cocite.index import is_shard
 from cocite.measures import Value, find_measure
 from cocite.query import Index, build
 
@@ -145,6 +146,18 @@ def run_suite(
     return _Run(suite, graph, truth, work, seed, threads, memory, progress).study()
 
 
+def _bytes_of(index: Index, samples: int | None) -> int:
+    """The size of an index with so many of its samples: theirs at the mean size of all."""
+    store, stored = index.stored.store, index.stored.parts[0].settings.get("samples")
+    share = 1.0 if samples is None or stored is None else samples / int(stored)
+    return round(
+        sum(
+            entry.nbytes * (share if is_shard(name) else 1)
+            for name, entry in store.manifest.files.items()
+        )
+    )
+
+
 def _told(progress: Callable[[int, int], None], sweeps: int, error: float) -> None:
     """The sweeps of an exact solver, whose number nobody knows before."""
     progress(sweeps, 0)
@@ -230,7 +243,7 @@ class _Run:
             for each in group:
                 view = index if each.samples in (None, index.samples) else index.first(each.samples)
                 ranker = IndexRanker(view, self._truth.candidates, **dict(each.ask))
-                size = index.stored.store.nbytes if view is index else None
+                size = _bytes_of(view, each.samples)
                 took = seconds if view is index else None
                 base = Result(f"{each.measure} {each.direction}", each, {}, 0, size, took)
                 if each in blended:

@@ -81,9 +81,14 @@ class Suite:
             for measure, direction in combinations(plan):
                 chosen = _taken(measure, dict(self.settings) | dict(plan.settings), {"seed": seed})
                 own = _taken(measure, plan.settings)
-                text = "".join(f" {key}={value}" for key, value in own.items())
+                text = "".join(f" {key}={_plain(value)}" for key, value in own.items())
                 found[f"{measure} {direction}{text}"] = point(measure, direction, chosen)
         return found
+
+
+def _plain(value: Value) -> str:
+    """A value as it is written in a suite."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def combinations(plan: MethodPlan | SweepPlan) -> Iterator[tuple[str, str]]:

@@ -17,10 +17,15 @@ from cocite.index.blobs import sampled_layout
 from cocite.measures import Measure, Settings, find_measure
 from cocite.store import Store
 
-__all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "shard_file"]
+__all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "is_shard", "shard_file"]
 
 MEMBERS, DIGESTS = "members", "digests"
 _SHARD = "samples-"
+
+
+def is_shard(name: str) -> bool:
+    """Whether a file of an index holds samples."""
+    return _SHARD in name
 
 
 def shard_file(first: int) -> str:
