@@ -55,6 +55,9 @@ weights in the balance of the mass and in the sum of all y."""
 
 _ONE32, _ONE64, _ONE8 = np.uint32(1), np.uint64(1), np.uint8(1)
 
+STRIP = np.uint64(1023)
+"""Rows of a strip, less one: sums are made strip by strip."""
+
 
 @kernel
 def lose_links(in_offsets: Any, in_sources: Any, gone: Any, out: Any) -> None:
@@ -140,21 +143,31 @@ def contribute(number: Any, degrees: Any, values: Any, factor: Any, z: Any) -> N
 
 @kernel
 def weigh(z: Any, facts: Any, first: Any, sums: Any) -> None:
-    """Add the mass of one block of the core's rows, and their teleport, to ``sums`` float64[2]."""
-    mass, owed = sums[0], sums[1]
+    """Add the mass of one block of the core's rows, and their teleport, to ``sums`` float64[2, 2].
+
+    Sums of a strip of rows, then of strips: what is lost to rounding would be the floor of the
+    residual. ``sums[1]`` is what the strip under way has so far.
+    """
+    mass, owed = sums[1, 0], sums[1, 1]
     for i in range(facts.shape[0]):
-        mass += np.float64(z[np.uint64(i) + np.uint64(first)]) * facts[i, MASS]
+        row = np.uint64(i) + np.uint64(first)
+        mass += np.float64(z[row]) * facts[i, MASS]
         owed += facts[i, BASE]
-    sums[0], sums[1] = mass, owed
+        if row & STRIP == STRIP:
+            sums[0, 0] += mass
+            sums[0, 1] += owed
+            mass = owed = 0.0
+    sums[1, 0], sums[1, 1] = mass, owed
 
 
 @kernel
 def sweep(rows: Any, links: Any, z: Any, facts: Any, first: Any, damping: Any, sums: Any) -> None:
     """Gauss-Seidel over the rows of one block of the core, ``z`` (float32 or 64) in place.
 
-    Adds to ``sums`` float64[3]: the L1 change of y, z * mass, z * reach.
+    Adds to ``sums`` float64[4]: the L1 change of y, z * reach, z * mass, and what of the latter the
+    strip of rows under way has so far (``weigh``).
     """
-    change, mass, reach = sums[0], sums[1], sums[2]
+    change, reach, mass = sums[0], sums[1], sums[3]
     for i in range(facts.shape[0]):
         gathered = 0.0
         for link in range(rows[i], rows[np.uint64(i) + _ONE64]):
@@ -165,7 +178,10 @@ def sweep(rows: Any, links: Any, z: Any, facts: Any, first: Any, damping: Any, s
         mass += new * facts[i, MASS]
         reach += new * facts[i, REACH]
         z[row] = new
-    sums[0], sums[1], sums[2] = change, mass, reach
+        if row & STRIP == STRIP:
+            sums[2] += mass
+            mass = 0.0
+    sums[0], sums[1], sums[3] = change, reach, mass
 
 
 @helper

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.rank import BASE, GONE, MASS, NO_NODE, REACH, SCALE
+from cocite.kernels.rank import BASE, GONE, MASS, NO_NODE, REACH, SCALE, STRIP
 
 __all__ = [
     "add_weights",
@@ -81,7 +81,7 @@ def sweep_weighted(
     rows: Any, links: Any, weights: Any, z: Any, facts: Any, first: Any, damping: Any, sums: Any
 ) -> None:
     """``rank.sweep`` with the ``weights`` (float32) of the core's links."""
-    change, mass, reach = sums[0], sums[1], sums[2]
+    change, reach, mass = sums[0], sums[1], sums[3]
     for i in range(facts.shape[0]):
         gathered = 0.0
         for link in range(rows[i], rows[np.uint64(i) + _ONE64]):
@@ -92,7 +92,10 @@ def sweep_weighted(
         mass += new * facts[i, MASS]
         reach += new * facts[i, REACH]
         z[row] = new
-    sums[0], sums[1], sums[2] = change, mass, reach
+        if row & STRIP == STRIP:
+            sums[2] += mass
+            mass = 0.0
+    sums[0], sums[1], sums[3] = change, reach, mass
 
 
 @helper

@@ -15,6 +15,7 @@ Zenios 2003.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count, pairwise
@@ -225,14 +226,19 @@ class System:
             return
         if mass > 0:
             np.multiply(z, owed / mass, out=z)  # ranks sum to 1, y to more
+        # Within the rounding of its sums a balance would only add noise, and end convergence there.
+        rounding = 8 * np.finfo(np.float64).eps * math.sqrt(self.core)
         for number in count(1):
-            sums = np.zeros(3)
+            sums = np.zeros(4)
             for low, high in pairwise(self.core_cuts):
                 self._sweep(low, high, z, sums)
                 self.rest()
-            change, mass, reach = sums.tolist()
+            change, reach, mass = sums[0], sums[1], sums[2] + sums[3]
             balance = owed / mass
-            np.multiply(z, balance, out=z)
+            if abs(balance - 1) > rounding:
+                np.multiply(z, balance, out=z)
+            else:
+                balance = 1.0
             size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
             residual = 2 * self._damping * change * balance / size
             yield Sweep(number, residual, lambda: self._whole(z, where))
@@ -280,11 +286,12 @@ class System:
     def _weigh(self, z: NDArray[Any]) -> tuple[float, float]:
         from cocite.kernels import rank
 
-        sums = np.zeros(2)
+        sums = np.zeros((2, 2))
         for low, high in pairwise(self.core_cuts):
             rank.weigh(z, self.facts[low:high], np.uint64(low), sums)
             self.rest()
-        return float(sums[0]), float(sums[1])
+        mass, owed = sums.sum(axis=0).tolist()
+        return mass, owed
 
     def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
         """All of y from the core's z: dangling nodes are computed here, once."""

@@ -1,0 +1,92 @@
+"""Every measure and layout on some graphs: build time, size, query time, as a table of the docs.
+
+python -m benchmarks.measures NAME=GRAPH ... [--write]
+
+Builds with 100 samples where a measure has samples and else by default, on two threads, after a
+small build that compiles; asks 1,000 random nodes (the same ones) for their 20 most related. With
+--write the table in docs/measures.md is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import cocite
+from cocite import Graph
+from cocite.measures import MEASURES
+
+DOCS = Path(__file__).parents[1] / "docs" / "measures.md"
+BEGIN = "<!-- table: python -m benchmarks.measures --write -->"
+END = "<!-- end of table -->"
+TITLES = (
+    "| graph | measure | layout | build | bytes a node | and sample | median | 99th percentile |"
+)
+
+
+def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str:
+    """One line of the table."""
+    folder = Path(tempfile.mkdtemp(prefix="cocite-"))
+    try:
+        options = {"measure": measure, "layout": layout, "threads": 2}
+        sampled = "samples" in {setting.name for setting in MEASURES[measure].build}
+        if sampled:
+            cocite.build(graph, folder / "small", samples=2, **options)  # type: ignore[arg-type]
+        else:
+            cocite.build(graph, folder / "small", **options)  # type: ignore[arg-type]
+        begin = time.perf_counter()
+        index = cocite.build(graph, folder / "index", **options)  # type: ignore[arg-type]
+        built = time.perf_counter() - begin
+        size = index.stored.store.nbytes - sum(
+            entry.nbytes
+            for file, entry in index.stored.store.manifest.files.items()
+            if file.startswith("names.")
+        )
+        ids = np.random.default_rng(0).integers(0, graph.nodes, queries)
+        names, times = index.nodes.names(ids), []
+        for node in names[:50]:
+            index.related(node, 20)
+        for node in names:
+            begin = time.perf_counter()
+            index.related(node, 20)
+            times.append(1e3 * (time.perf_counter() - begin))
+    finally:
+        shutil.rmtree(folder)
+    each = size / graph.nodes
+    sample = f"{each / (index.samples or 1):.1f}" if sampled else ""
+    return (
+        f"| {name} | `{measure}` | `{layout}` | {built:.1f} s | {each:,.0f} | {sample} | "
+        f"{np.median(times):.2f} ms | {np.percentile(times, 99):.1f} ms |"
+    )
+
+
+def main() -> None:
+    """Measure, print, and write if told to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graphs", nargs="+", metavar="NAME=GRAPH")
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument(
+        "--write", action="store_true", help="replace the table in docs/measures.md"
+    )
+    chosen = parser.parse_args()
+    lines = [TITLES, "|" + " --- |" * TITLES.strip("|").count("|") + " --- |"]
+    for pair in chosen.graphs:
+        name, path = pair.split("=", 1)
+        graph = Graph.open(path)
+        for measure in MEASURES.values():
+            for layout in measure.layouts:
+                lines.append(row(name, graph, measure.name, layout, chosen.queries))
+                print(lines[-1], flush=True)
+    if chosen.write:
+        text = DOCS.read_text("utf-8")
+        head, tail = text.split(BEGIN)[0], text.split(END)[1]
+        DOCS.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + tail, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

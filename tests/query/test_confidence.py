@@ -1,0 +1,156 @@
+"""Intervals hold the truth as often as they say, and the order is certain only where it is."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Hit
+from cocite.errors import UsageError
+from cocite.query.confidence import half_width, leading_certain
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.query.test_estimates import inlinks_of
+
+TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+
+
+def test_half_widths_are_the_formulas() -> None:
+    error, samples, width = 0.02, 100, 0.6
+    log = math.log(4 / 0.05)
+    expected = error * math.sqrt(2 * log) + 7 * width * log / (3 * 99)
+    assert half_width(error, samples, width, 0.95) == pytest.approx(expected)
+    assert half_width(error, samples, 1.0, 0.95, "theorem5") == pytest.approx(
+        math.sqrt(7 * math.log(40) / 600)
+    )
+    # Theorem 5 read backwards: 2 exp(-6/7 N d^2) is the failure allowed.
+    d = float(half_width(0.0, 1000, 1.0, 0.99, "theorem5"))
+    assert 2 * math.exp(-6 / 7 * 1000 * d * d) == pytest.approx(0.01)
+    assert half_width(0.0, 1, 0.6, 0.95) == 0.6  # a single sample says nothing
+    assert half_width(5.0, 100, 0.6, 0.95) == 0.6  # never wider than the range
+
+
+@pytest.mark.parametrize("measure", TWINS)
+@pytest.mark.parametrize("bound", ["bernstein", "theorem5"])
+def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
+) -> None:
+    """40 independent indexes x 435 pairs at a level of 80 %.
+
+    Pairs of one index are dependent, so the number of indexes counts: the mean of 40 shares, each
+    of which lies in [0, 1] and is 0.8 or more on average, is below 0.8 - sqrt(ln(1e9) / 80), 0.29,
+    once in 1e9 times (Hoeffding). In fact both bounds hold nearly always.
+    """
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
+    truth = TWINS[measure](inlinks_of(graph), 0.6, 10)
+    held = []
+    for seed in range(40):
+        index = cocite.build(graph, tmp_path / f"{seed}", measure=measure, samples=25, seed=seed)
+        inside = 0
+        pairs = list(itertools.combinations(range(30), 2))
+        for a, b in pairs:
+            found = index.similarity(a, b, confidence=0.8, bound=bound)
+            assert 0 <= found.low <= found.score <= found.high <= 0.6
+            inside += found.low - 1e-12 <= truth[a, b] <= found.high + 1e-12
+        held.append(inside / len(pairs))
+    assert np.mean(held) >= 0.8
+
+
+def test_a_higher_confidence_is_a_wider_interval(make_graph: MakeGraph, tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
+    index = cocite.build(graph, tmp_path / "i", samples=400)
+    hits = [index.related(3, 5, confidence=level) for level in (0.5, 0.9, 0.999)]
+    for one, two in itertools.pairwise(hits):
+        assert [h.node for h in one] == [h.node for h in two]
+        assert all(b.low <= a.low and a.high <= b.high for a, b in zip(one, two, strict=True))
+    for hit in hits[1]:
+        assert hit[1:] == index.similarity(3, hit.node, confidence=0.9)
+
+
+def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph([("h", "a"), ("h", "b"), ("g", "b")])
+    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
+    found = index.similarity("a", "b")
+    assert found.low == found.score == found.high
+    counted = index.similarity("b", "b", form="count")
+    assert tuple(counted) == (2, 0, 2, 2)
+    push = cocite.build(graph, tmp_path / "p", measure="ppr")
+    found = push.similarity("h", "a", tolerance=0.01)
+    assert found.low == found.score
+    assert found.high == pytest.approx(found.score + 0.01)
+
+
+def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
+    index = cocite.build(graph, tmp_path / "i", samples=200)
+    everyone = index.related(3, 30)
+    sure = index.related(3, 30, min_confidence=0.95)
+    assert sure == [hit for hit in everyone if index.similarity(3, hit.node).low > 0]
+    assert 0 < len(sure) < len(everyone)
+
+
+def test_the_order_is_certain_where_the_difference_is() -> None:
+    """By hand: 10,000 samples; the first two differ by 0.3 on average, the next by nothing."""
+    rng = np.random.default_rng(2)
+    values = np.array([0.6 * (rng.random(10_000) < p) for p in (0.9, 0.4, 0.4, 0.1)])
+    assert leading_certain(values, 0.6, 0.95) == 1
+    apart = values[[0, 1, 3]]
+    assert leading_certain(apart, 0.6, 0.95) == 2  # the last one's place is never certain
+    assert leading_certain(apart[:, :5], 0.6, 0.95) == 0
+    shared = 0.6 * (rng.random(10_000) < 0.5)
+    below = np.maximum(0, shared - 0.05)  # noisy, but always below
+    assert leading_certain(np.array([shared, below]), 0.6, 0.95) == 1
+    assert leading_certain(values[:1], 0.6, 0.95) == 0
+    assert leading_certain(values[:, :1], 0.6, 0.95) == 0
+
+
+def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """At a failure of 1e-6 for all comparisons of a list, no list of 30 may be wrong."""
+    rng = np.random.default_rng(9)
+    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
+    truth = exact.psimrank(inlinks_of(graph), 0.6, 10)
+    index = cocite.build(graph, tmp_path / "i", samples=4000, shard=500)
+    found = 0
+    for node in range(30):
+        hits = index.related(node, 8)
+        certain = index.certain(node, hits, confidence=1 - 1e-6)
+        found += certain
+        scores = [truth[node, int(hit.node)] for hit in hits[: certain + 1]]
+        assert scores == sorted(scores, reverse=True)
+    assert found > 5
+
+
+def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: Path) -> None:
+    edges = [("x", "a"), ("x", "b"), ("x", "c"), ("y", "a"), ("y", "b"), ("z", "c"), ("z", "d")]
+    index = cocite.build(make_graph(edges), tmp_path / "i", measure="cocitation")
+    hits = index.related("a")
+    assert [hit.node for hit in hits] == ["b", "c"]
+    assert index.certain("a", hits) == 1
+    tied = [Hit("b", 0.5, 0, 0.5, 0.5), Hit("c", 0.5, 0, 0.5, 0.5)]
+    assert index.certain("a", tied) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 0}, "confidence is 0; it is a number between 0 and 1"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"confidence": "high"}, "confidence is 'high'"),
+        ({"bound": "chernoff"}, "bound is 'chernoff'; it is bernstein or theorem5"),
+        ({"min_confidence": 2}, "confidence is 2"),
+    ],
+)
+def test_wrong_levels_are_refused(
+    make_graph: MakeGraph, tmp_path: Path, options: dict[str, object], message: str
+) -> None:
+    index = cocite.build(make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3)
+    with pytest.raises(UsageError, match=message):
+        index.related("a", **options)  # type: ignore[arg-type]

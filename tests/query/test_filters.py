@@ -1,0 +1,115 @@
+"""Lists that are filtered and paged: always those of the whole list."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Hit, Index, UnknownNode
+from cocite.errors import UsageError
+from tests.conftest import MakeGraph
+
+SITES = ("http://a.org", "https://a.org", "http://b.org", "http://a.org.uk", "http://ab.org")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """100 pages of five sites with similar names, all mixed up; some are bare hosts or queries."""
+    folder = tmp_path_factory.mktemp("filters")
+    pages = [f"{site}/{i}" for site in SITES for i in range(18)]
+    pages += [*SITES, *(f"{site}?q" for site in SITES)]
+    rng = np.random.default_rng(5)
+    edges = rng.integers(0, len(pages), (700, 2)).tolist()
+    (folder / "l.tsv").write_text("".join(f"{pages[a]}\t{pages[b]}\n" for a, b in edges))
+    graph = cocite.ingest(folder / "l.tsv", folder / "g", delimiter="tab", header="no")
+    return cocite.build(graph, folder / "i", samples=60, direction="both")
+
+
+PAGE = "http://a.org/3"
+
+
+def whole(index: Index) -> list[Hit]:
+    return index.related(PAGE, 10**6)
+
+
+def test_pages_of_a_list_are_the_list(index: Index) -> None:
+    hits = whole(index)
+    assert len(hits) > 50
+    for size in (1, 7, 20):
+        pages = [index.related(PAGE, size, offset=low) for low in range(0, len(hits) + size, size)]
+        assert [hit for page in pages for hit in page] == hits
+    assert index.related(PAGE, 5, offset=10**6) == []
+
+
+@pytest.mark.parametrize("prefix", ["http://a.org", "http://a.org/", "http://b.org/1", "", "x"])
+def test_prefixes(index: Index, prefix: str) -> None:
+    hits = whole(index)
+    only = [hit for hit in hits if hit.node.startswith(prefix)]
+    assert index.related(PAGE, 10**6, prefix=prefix) == only
+    assert index.related(PAGE, 3, prefix=prefix) == only[:3]
+    rest = [hit for hit in hits if not hit.node.startswith(prefix)]
+    assert index.related(PAGE, 10**6, exclude_prefix=prefix) == rest
+
+
+def test_a_list_of_nodes(index: Index) -> None:
+    names = [f"http://b.org/{i}" for i in range(18)] + [PAGE]
+    names = [name for name in names if name in index.nodes]
+    found = index.related(PAGE, 10**6, among=names * 2)
+    assert found == [hit for hit in whole(index) if hit.node in names]
+    assert index.related(PAGE, among=[]) == []
+
+
+def test_other_sites_are_those_of_another_host(index: Index) -> None:
+    """Whatever the scheme, and with nothing, a path or a query behind the host."""
+
+    def site(name: str) -> str:
+        return re.split("[/?]", name.split("://", 1)[1])[0]
+
+    expected = [hit for hit in whole(index) if site(hit.node) != "a.org"]
+    assert index.related(PAGE, 10**6, other_sites=True) == expected
+    assert {site(hit.node) for hit in expected} == {"b.org", "a.org.uk", "ab.org"}
+
+
+def test_filters_join(index: Index) -> None:
+    found = index.related(
+        PAGE, 4, offset=1, prefix="http://", exclude_prefix="http://b", min_score=0.01
+    )
+    expected = [
+        hit
+        for hit in whole(index)
+        if hit.node.startswith("http://")
+        and not hit.node.startswith("http://b")
+        and hit.score >= 0.01
+    ]
+    assert found == expected[1:5]
+
+
+def test_a_query_after_a_filtered_one_finds_everything(index: Index) -> None:
+    """What a filter forgot must not stay behind in the scratch memory."""
+    before = whole(index)
+    index.related(PAGE, 3, prefix="http://b.org/1")
+    assert whole(index) == before
+
+
+def test_integer_names_have_prefixes_too(make_graph: MakeGraph, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    graph = make_graph(rng.integers(0, 40, (300, 2)).tolist())
+    index = cocite.build(graph, tmp_path / "i", samples=30)
+    hits = index.related(3, 100)
+    assert index.related(3, 100, prefix="1") == [h for h in hits if h.node.startswith("1")]
+
+
+def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNode, match="nobody"):
+        index.related(PAGE, among=["nobody"])
+    with pytest.raises(UsageError, match="among is one text"):
+        index.related(PAGE, among="http://b.org/1")
+    with pytest.raises(UsageError, match=r"offset is -1; it is a whole number, 0 or more"):
+        index.related(PAGE, offset=-1)
+    plain = cocite.build(make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3)
+    with pytest.raises(UsageError, match="'a' is no URL: it has no site"):
+        plain.related("a", other_sites=True)
