@@ -14,6 +14,8 @@ from cocite.errors import UsageError
 from cocite.evaluate import (
     Blend,
     IndexRanker,
+    Judge,
+    Labels,
     Ranker,
     RowRanker,
     Scale,
@@ -104,6 +106,15 @@ def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) ->
     exact = cocite.build(graph, tmp_path / "c", measure="cocitation")
     with pytest.raises(UsageError, match="cocitation has no samples"):
         exact.first(1)
+
+
+def test_threads_change_nothing(rankers: dict[str, Ranker]) -> None:
+    nodes = np.arange(300, dtype=np.uint32)
+    labels = Labels(tuple((str(i),) for i in range(7)), nodes, np.arange(300) % 7)
+    judge = Judge(nodes, familial=labels.collapsed(), relevance=labels.collapsed())
+    one, three = (judge(rankers["blend"], threads=threads) for threads in (1, 3))
+    assert (one.parts == three.parts).all()
+    assert (one.wholes == three.wholes).all()
 
 
 def test_blends_by_hand() -> None:

@@ -204,7 +204,7 @@ def test_a_report_is_not_overwritten_unless_asked(
     (tmp_path / "r.csv").write_text("mine")
     with pytest.raises(cocite.CociteError, match=r"r.csv exists. Choose another output"):
         write_report(study, tmp_path / "r.html")
-    with pytest.raises(UsageError, match="a report ends in .html"):
+    with pytest.raises(UsageError, match=r"a report ends in \.html"):
         write_report(study, tmp_path / "r.pdf")
     assert (tmp_path / "r.csv").read_text() == "mine"
     write_report(study, tmp_path / "r.html", overwrite=True)
