@@ -31,6 +31,7 @@ __all__ = ["pictures"]
 _COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
 _OTHER = "#000000"
 _STYLES = {"in": "-", "out": ":", "both": "--"}
+_UNITS = {"length": "length, steps", "radius": "radius, hops"}
 _MARKS = "osD^vPX*<>"
 _WIDTH, _HEIGHT = 3.5, 3.1
 
@@ -178,7 +179,7 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
     def panel(of: Callable[[Result], float], title: str, log: bool, axes: Axes) -> None:
         for each, width in zip(series, _widths(len(series)), strict=True):
             _line(axes, each, of, width)
-        axes.set_xlabel(setting)
+        axes.set_xlabel(_UNITS.get(setting, setting))
         axes.set_ylabel(title)
         if wide:
             axes.set_xscale("log")
