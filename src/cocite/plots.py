@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     Panel = Callable[[Axes], None]
 
-__all__ = ["SERIES", "draw", "require", "shades"]
+__all__ = ["SERIES", "STYLE", "draw", "require", "shades"]
 
 SERIES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Vermilion, blue, green, purple, orange, sky blue, black."""
 
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
@@ -71,7 +71,7 @@ def draw(path: Path, title: str, panels: Sequence[Panel], legend: str = "") -> N
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         width = 3.6 if len(panels) <= 2 else 2.5
         figure = Figure(figsize=(2.2 + width * len(panels), 3.8), layout="constrained")
         figure.suptitle(title, fontsize=11)

@@ -3,6 +3,6 @@
 ``cocite.index.build`` is imported by those who build only.
 """
 
-from cocite.index.stored import Shard, StoredIndex, StoredPart
+from cocite.index.stored import Shard, StoredIndex, StoredPart, is_shard
 
-__all__ = ["Shard", "StoredIndex", "StoredPart"]
+__all__ = ["Shard", "StoredIndex", "StoredPart", "is_shard"]

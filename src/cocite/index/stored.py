@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,10 +17,15 @@ from cocite.index.blobs import sampled_layout
 from cocite.measures import Measure, Settings, find_measure
 from cocite.store import Store
 
-__all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "shard_file"]
+__all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "is_shard", "shard_file"]
 
 MEMBERS, DIGESTS = "members", "digests"
 _SHARD = "samples-"
+
+
+def is_shard(name: str) -> bool:
+    """Whether a file of an index holds samples."""
+    return _SHARD in name
 
 
 def shard_file(first: int) -> str:
@@ -52,6 +58,8 @@ class StoredPart:
     layout: str
     settings: Settings
     weight: float
+    only: int | None = None
+    """The first samples that count; None for all of them."""
 
     @property
     def prefix(self) -> str:
@@ -61,6 +69,10 @@ class StoredPart:
     @property
     def samples(self) -> int:
         """How many samples it has, for a measure that has them."""
+        return self._stored_samples if self.only is None else self.only
+
+    @property
+    def _stored_samples(self) -> int:
         return int(self.settings["samples"])
 
     def array(self, name: str) -> NDArray[Any]:
@@ -81,8 +93,8 @@ class StoredPart:
 
     @cached_property
     def shards(self) -> tuple[Shard, ...]:
-        """All shards, in order of their samples."""
-        members, samples = self.array(MEMBERS), self.samples
+        """All shards that have samples which count, in their order."""
+        members, samples = self.array(MEMBERS), self._stored_samples
         start = self.prefix + _SHARD
         files = sorted(name for name in self.store.manifest.files if name.startswith(start))
         firsts = [int(name.removeprefix(start)) for name in files]
@@ -95,8 +107,8 @@ class StoredPart:
             blobs, size = layout.place(self.nodes, counts, self.settings)
             if size != words.size:
                 raise Damaged(f"{self.store.path / name} does not hold samples {first} to {end}")
-            shards.append(Shard(first, words, blobs))
-        return tuple(shards)
+            shards.append(Shard(first, words, blobs[: max(0, self.samples - first)]))
+        return tuple(shard for shard in shards if shard.samples)
 
 
 class StoredIndex:
@@ -135,6 +147,18 @@ class StoredIndex:
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
         """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`."""
         return cls(Store.open(os.fspath(path), "index"))
+
+    def first(self, samples: int) -> StoredIndex:
+        """A view of it with its first samples only; raises :class:`UsageError`."""
+        have = self.settings.get("samples")
+        if have is None:
+            raise UsageError(f"{self.measure.name} has no samples: all of the index is one")
+        if type(samples) is not int or not 1 <= samples <= int(have):
+            raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
+        view = copy(self)
+        view.settings = self.settings | {"samples": samples}
+        view.parts = tuple(replace(part, only=samples) for part in self.parts)
+        return view
 
     @cached_property
     def names(self) -> Names:

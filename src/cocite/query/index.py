@@ -104,6 +104,13 @@ class Index:
         found = self._stored.settings.get("samples")
         return None if found is None else int(found)
 
+    def first(self, samples: int) -> Index:
+        """The same index with its first samples only, as if it had been built with so many.
+
+        Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
+        """
+        return Index(self._stored.first(samples))
+
     @cached_property
     def nodes(self) -> Names:
         """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``nearest``."""

@@ -1,5 +1,6 @@
 """Readers: each turns one kind of input into clean rows for the tables of ``ingest``."""
 
+from cocite.graph.readers.columns import read_columns
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.parquet import ParquetInput, read_parquet
 from cocite.graph.readers.sources import Source, expand
@@ -12,5 +13,6 @@ __all__ = [
     "TextInput",
     "clean_text",
     "expand",
+    "read_columns",
     "read_parquet",
 ]

@@ -1,0 +1,202 @@
+"""``cocite evaluate``: how good are the answers, by labels and by texts."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
+from cocite.cli.output import print_csv, print_json, print_table, say
+from cocite.cli.progress import Stages
+
+if TYPE_CHECKING:
+    from cocite.evaluate.study import Study
+
+__all__ = ["evaluate"]
+
+_UNITS = {
+    "loading": "bytes",
+    "judging": "queries",
+    "reading": "",
+    "comparing": "queries",
+}
+
+
+def _numbers(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    try:
+        return None if value is None else tuple(int(part) for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no list of whole numbers such as 1,5,10") from None
+
+
+def _settings(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, Any]:
+    """``name=value`` pairs; the value a number, true or false, or a word."""
+    import json
+
+    found: dict[str, Any] = {}
+    for text in values:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE, such as decay=0.1")
+        try:
+            found[name.replace("-", "_")] = json.loads(value)
+        except ValueError:
+            found[name.replace("-", "_")] = value
+    return found
+
+
+@click.command()
+@click.argument("paths", metavar="[INDEX|GRAPH|FOLDER]...", nargs=-1)
+@click.option(
+    "--suite",
+    metavar="NAME|FILE",
+    help="Run a whole study: one that comes along (wikispeedia, web, graph), or a TOML file. Takes "
+    "the folder of its data, or a graph for the suite graph.",
+)
+@click.option(
+    "--labels", metavar="FILE", help="Names and categories, a row each: tabs, .csv or Parquet."
+)
+@click.option(
+    "--label-columns",
+    callback=_numbers,
+    metavar="A,B",
+    help="The columns of name and category, from 1.  [default: 1,2]",
+)
+@click.option(
+    "--separator",
+    metavar="TEXT",
+    help='Between the parts of a category, from the root on; "" for none.  [default: .]',
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(1),
+    help="Parts of a category that make a class, for sibling Gamma.  [default: as most have]",
+)
+@click.option(
+    "--texts", metavar="PATH", help="The nodes' texts: a folder, a tar archive, or a table."
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(1),
+    help="Ask only so many nodes, drawn by --seed.  [default: all that have a label or text]",
+)
+@click.option(
+    "--cutoffs", callback=_numbers, metavar="LIST", help="The k of precision@k and so on."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    callback=_settings,
+    metavar="NAME=VALUE",
+    help="A setting for asking, such as decay=0.1. Repeatable; for an index or a graph.",
+)
+@click.option(
+    "-o", "--output", metavar="FILE.html", help="Write a report, with .md and .csv beside."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
+@memory_option
+@threads_option
+@overwrite_option
+@format_option
+def evaluate(
+    paths: tuple[str, ...],
+    suite: str | None,
+    output: str | None,
+    seed: int,
+    memory: int | None,
+    threads: int | None,
+    overwrite: bool,
+    form: str,
+    settings: dict[str, Any],
+    **data: Any,
+) -> None:
+    """Tell how good the answers are: sibling Gamma, precision, recall, nDCG, likeness of texts.
+
+    \b
+    cocite evaluate web.index --labels topics.tsv        one index, or several
+    cocite evaluate web.graph --labels topics.tsv        every measure on a graph
+    cocite evaluate --suite web -o report.html           a study that makes its own data
+    cocite evaluate --suite wikispeedia FOLDER           a study of data in a folder
+
+    Brackets hold 95 % intervals, were the queries drawn again.
+    """  # noqa: D301 - click wants the backspace itself
+    from cocite.evaluate.report import check_report, write_report
+
+    if output is not None:
+        from cocite import plots
+
+        plots.require()
+        check_report(output, overwrite)
+    with Stages(_UNITS) as stages:
+        options = {"seed": seed, "threads": threads, "progress": stages}
+        study = _study(paths, suite, settings, data, memory, options)
+        if output is not None:
+            stages("drawing", 0, 0)
+            write_report(study, output, overwrite=overwrite)
+    _print(study, form)
+    if output is not None:
+        say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
+
+
+def _study(
+    paths: tuple[str, ...],
+    suite: str | None,
+    settings: dict[str, Any],
+    data: dict[str, Any],
+    memory: int | None,
+    options: dict[str, Any],
+) -> Study:
+    """The study that the arguments name: of a suite, of a graph, or of indexes."""
+    from cocite.evaluate.compare import compare_indexes
+    from cocite.evaluate.study import run_suite
+    from cocite.evaluate.suite_file import load_suite, with_data
+    from cocite.store import kind_of
+
+    kinds = [kind_of(path) for path in paths]
+    if suite is None and paths and all(kind == "index" for kind in kinds):
+        return compare_indexes(paths, with_data(load_suite("graph"), data), settings, **options)
+    if suite is not None or kinds == ["graph"]:
+        if len(paths) > 1:
+            raise click.UsageError("a suite takes one folder of data, or one graph")
+        plan = with_data(load_suite(suite or "graph"), data, settings)
+        folder = Path(paths[0]) if paths else None
+        if kinds == ["graph"]:
+            plan = with_data(plan, {"graph": str(Path(paths[0]).absolute())})
+        with tempfile.TemporaryDirectory(prefix="cocite-") as work:
+            return run_suite(plan, folder, Path(work), memory=memory, **options)
+    raise click.UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")
+
+
+def _print(study: Study, form: str) -> None:
+    from cocite.evaluate.report import LONG_TITLES, long_rows, summary
+
+    if form == "table":
+        titles, rows = summary(study.methods)
+        narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
+        print_table([*titles[1:], titles[0]], narrow)
+        for note in study.notes:
+            say(note)
+        return
+    rows_found = list(long_rows(study))
+    if form == "csv":
+        print_csv(LONG_TITLES, rows_found)
+    else:
+        rows_json = [dict(zip(LONG_TITLES, row, strict=True)) for row in rows_found]
+        print_json({"suite": study.suite.name, "facts": study.facts, "figures": rows_json})
+
+
+def _short(cell: str) -> str:
+    """``0.283 [0.271, 0.295]`` as ``0.283 ±0.012``: half the interval, to fit a terminal."""
+    value, bracket, ends = cell.partition(" [")
+    if not bracket:
+        return cell
+    low, high = ends.rstrip("]").split(", ")
+    return f"{value} ±{(float(high) - float(low)) / 2:.3f}"

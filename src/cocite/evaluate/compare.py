@@ -1,0 +1,73 @@
+"""Indexes that are there already, judged side by side: a study without a suite's builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from cocite.errors import UsageError
+from cocite.evaluate.bootstrap import Bootstrap
+from cocite.evaluate.data import read_truth
+from cocite.evaluate.rankings import IndexRanker
+from cocite.evaluate.study import Result, Study, facts_of
+from cocite.evaluate.suite import Point, Suite
+from cocite.measures import Value
+from cocite.query import open_index
+
+__all__ = ["compare_indexes"]
+
+
+def compare_indexes(
+    paths: Sequence[str],
+    suite: Suite,
+    settings: Mapping[str, Value],
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> Study:
+    """Judge indexes of one graph by the data and the judge of a suite.
+
+    Parameters
+    ----------
+    paths
+        The indexes; a method is called as its path.
+    suite
+        Whose ``data`` names labels and texts.
+    settings
+        For asking all of them.
+    seed, threads, progress
+        As for :func:`~cocite.evaluate.study.run_suite`.
+
+    Raises
+    ------
+    UsageError
+        If they are not of one graph, or one does not take a setting.
+    InputError, StoreError
+    """
+    indexes = [open_index(path) for path in paths]
+    graphs = {index.stored.graph["digest"] for index in indexes}
+    if len(graphs) > 1:
+        raise UsageError("the indexes are of different graphs; compare those of one")
+    first = indexes[0]
+    truth = read_truth(first.nodes, suite.data, suite.judge, seed=seed, progress=progress)
+    judge, plan = truth.judge(suite.judge), suite.judge
+    bootstrap = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, seed)
+    edges = int(first.stored.graph["edges"])
+    study = Study(suite, facts_of(first.stored.nodes, edges, truth, seed))
+    for path, index in zip(paths, indexes, strict=True):
+        ranker = IndexRanker(index, truth.candidates, **settings)
+        judgement = judge(ranker, threads=threads, progress=partial(progress, f"judging {path}"))
+        asked: dict[str, Any] = index.stored.measure.ask_settings(settings)
+        built, asking = tuple(sorted(index.settings.items())), tuple(sorted(asked.items()))
+        study.methods.append(
+            Result(
+                path,
+                Point(index.measure, index.direction, built, asking),
+                judgement.figures(bootstrap),
+                judgement.pairs,
+                index.stored.store.nbytes,
+            )
+        )
+    return study

@@ -1,0 +1,134 @@
+"""Content: are the related pages about the same things? Delta(A, T), by the words of their texts.
+
+    cos(u, v)      cosine of the TF-IDF vectors of the texts of u and v
+    Delta(A, T)    mean over pages v of the mean of cos(v, w) over the T best hits w of v by A
+
+TF-IDF is scikit-learn's (an extra): term counts times log((1 + n) / (1 + df)) + 1, words of two or
+more letters in lower case, vectors of length 1; the paper does not say which variant it took.
+
+Convention: a hit that is not there counts as a cosine of 0, so a measure does not gain by finding
+few. Pages without a text are no queries, and as hits they have a cosine of 0.
+
+Cost: a sparse dot product a hit; about 0.1 ms for the 50 best of texts of 3000 words.
+Source: Lin, King, Lyu 2006, *PageSim*, 6; Salton, Buckley 1988 for the weights.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import InputError
+from cocite.evaluate.extras import need
+from cocite.graph.names import Names
+from cocite.graph.readers import read_columns
+
+__all__ = ["Content", "read_texts"]
+
+Progress = Callable[[int, int], None]
+
+
+def read_texts(
+    path: Path, names: Names, progress: Progress = lambda done, total: None
+) -> dict[int, str]:
+    """The texts of nodes, by id.
+
+    Parameters
+    ----------
+    path
+        A folder or a tar archive (packed or not) with one file a text, which is called as the node
+        is, with or without an ending such as ``.txt``; or a table of names and texts (tabs, commas
+        in ``.csv``, or Parquet).
+    names
+        Of the graph's nodes; texts of others are passed over.
+    progress
+        Called with (texts read, 0).
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has no text of any node.
+    """
+    found: dict[int, str] = {}
+    for name, text in _named_texts(path):
+        node = names.find(name)
+        if node is None and "." in name:
+            node = names.find(name.rsplit(".", 1)[0])
+        if node is not None:
+            found[node] = text
+            progress(len(found), 0)
+    if not found:
+        raise InputError(f"{path} has no text that is called as a node of the graph is")
+    return found
+
+
+def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.is_file():
+                yield file.name, file.read_text("utf-8", errors="replace")
+        return
+    if not path.is_file():
+        raise InputError(f"{path} is not there; texts are a folder, a tar archive or a table")
+    if not tarfile.is_tarfile(path):
+        yield from read_columns(path)
+        return
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.isfile() else None
+                if content is not None:
+                    name = member.name.rsplit("/", 1)[-1]
+                    yield name, content.read().decode("utf-8", errors="replace")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise InputError(f"{path} cannot be read to its end: {error}") from error
+
+
+class Content:
+    """TF-IDF vectors of the nodes. Safe to share between threads."""
+
+    def __init__(self, texts: dict[int, str], nodes: int) -> None:
+        """``texts`` by id. Raises :class:`~cocite.errors.UsageError` without scikit-learn."""
+        text = need("sklearn.feature_extraction.text", "TF-IDF")
+        ids = sorted(texts)
+        vectors = text.TfidfVectorizer(dtype=np.float32).fit_transform(texts[i] for i in ids)
+        counts = np.zeros(nodes + 1, np.int64)
+        counts[np.array(ids) + 1] = np.diff(vectors.indptr)
+        # Rows of zeros for nodes without a text.
+        self._vectors = type(vectors)(
+            (vectors.data, vectors.indices, np.cumsum(counts)), shape=(nodes, vectors.shape[1])
+        )
+        self._has = np.zeros(nodes, bool)
+        self._has[ids] = True
+
+    @property
+    def vectors(self) -> Any:
+        """The vectors, a sparse matrix [nodes, words]; rows have length 1, or 0."""
+        return self._vectors
+
+    def has(self, node: int) -> bool:
+        """Whether the node has a text."""
+        return bool(self._has[node])
+
+    def cosines(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """float64[others]: the cosine of each other node's text with the node's."""
+        rows = self._vectors[others.astype(np.int64)]
+        dense = np.zeros(self._vectors.shape[1], np.float32)
+        own = slice(*self._vectors.indptr[[node, node + 1]])
+        dense[self._vectors.indices[own]] = self._vectors.data[own]
+        found: NDArray[np.float64] = np.asarray(rows @ dense, np.float64)
+        return found
+
+    def delta(self, node: int, hits: NDArray[np.uint32], depth: int) -> NDArray[np.float64]:
+        """float64[depth]: the mean cosine of the best T hits for T = 1..depth; nan without text."""
+        if not self.has(node):
+            return np.full(depth, np.nan)
+        found = np.zeros(depth)
+        hits = hits[:depth]
+        found[: hits.size] = self.cosines(node, hits)
+        return np.cumsum(found) / np.arange(1, depth + 1)

@@ -1,0 +1,25 @@
+"""Libraries that only an evaluation needs: imported when used, and named when missing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from cocite.errors import UsageError
+
+__all__ = ["need"]
+
+_EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "matplotlib": "evaluate", "gensim": "embed"}
+_PACKAGES = {"sklearn": "scikit-learn"}
+
+
+def need(module: str, purpose: str) -> Any:
+    """The module; raises :class:`~cocite.errors.UsageError` with the command that installs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        root = module.split(".", 1)[0]
+        package, extra = _PACKAGES.get(root, root), _EXTRAS[root]
+        raise UsageError(
+            f"{purpose} needs {package}, which is not installed: pip install 'cocite[{extra}]'"
+        ) from error

@@ -1,0 +1,314 @@
+"""The pictures of a study, as SVG. One colour a measure throughout, one line style a direction.
+
+| picture | what | after |
+| --- | --- | --- |
+| methods | Gamma, precision@10 and content@10 of every method, with intervals | |
+| sweep of a setting | the same and comparable pairs, by value | 000 fig. 1; 001 fig. 4 |
+| content | Delta(., T) against T | 002 fig. 2 to 4 |
+| trees | mean and largest tree, live tokens, against the length | 001 fig. 5 |
+| accuracy | errors and precision against the number of samples | |
+
+matplotlib is an extra (``plots.py``).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cocite import plots
+from cocite.evaluate.judge import headline
+from cocite.evaluate.study import Result, Series, Study
+from cocite.measures import MEASURES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["pictures"]
+
+_COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
+_OTHER = "#000000"
+_STYLES = {"in": "-", "out": ":", "both": "--"}
+_UNITS = {"length": "length, steps", "radius": "radius, hops"}
+_MARKS = "osD^vPX*<>"
+_WIDTH, _HEIGHT = 3.5, 3.1
+
+Panel = Callable[["Axes"], None]
+
+
+def _axis(title: str) -> str:
+    """What an axis of a figure is called."""
+    kind, _, cutoff = title.partition("@")
+    if kind == "content":
+        return f"mean cosine TF-IDF, top {cutoff}"
+    if kind.startswith("gamma"):
+        return "sibling Γ, micro, top of the list" if kind == "gamma" else "Γ, macro, whole lists"
+    return f"{kind}@{cutoff}"
+
+
+def _drawn_titles(result: Result) -> list[str]:
+    """Gamma, precision and content, as far as they are there."""
+    found = headline(list(result.figures))
+    return [t for t in found if t == "gamma" or t.startswith(("precision", "content"))]
+
+
+def _colour(measure: str) -> str:
+    return _COLOURS[list(MEASURES).index(measure) % len(_COLOURS)]
+
+
+def _mark(measure: str) -> str:
+    return _MARKS[list(MEASURES).index(measure) % len(_MARKS)]
+
+
+def pictures(study: Study) -> dict[str, str]:
+    """Title -> SVG, in the order of the report; raises UsageError without matplotlib."""
+    plots.require()
+    found: dict[str, str] = {}
+    titles = _drawn_titles(study.methods[0]) if study.methods else []
+    if titles:
+        found["Methods"] = _methods(study, titles)
+    if study.methods and "content@1" in study.methods[0].figures:
+        found["Content of the first T hits"] = _content(study)
+    for setting, series in study.sweeps.items():
+        drawn = [each for each in series if each.results]
+        if drawn:
+            found[f"Sweep of {setting}"] = _sweep(setting, drawn)
+    if study.accuracy:
+        found["Estimates against exact scores"] = _accuracy(study)
+    if study.trees:
+        found["Fingerprint trees and walks"] = _trees(study)
+    return found
+
+
+def _svg(figure: Any) -> str:
+    out = io.StringIO()
+    # No date and no creator: the same study gives the same bytes.
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()
+
+
+def _drawn(panels: Sequence[Panel], columns: int, title: str = "") -> str:
+    """Panels in rows, each with its own axes, and one legend below them all."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
+        rows = -(-len(panels) // columns)
+        columns = min(columns, len(panels))
+        figure = Figure(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.6), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            panel(axes)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        entries = {
+            label: handle
+            for axes in grid
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        if entries:
+            wide = max(1, int(_WIDTH * columns / 1.75))
+            handles = list(entries.values())
+            figure.legend(handles, list(entries), loc="outside lower center", ncols=wide)
+        return _svg(figure)
+
+
+# -- methods ---------------------------------------------------------------------------------------
+
+
+def _methods(study: Study, titles: Sequence[str]) -> str:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    names = [result.name for result in study.methods]
+    with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
+        size = 2.2 + 2.9 * len(titles), 0.9 + 0.21 * len(names)
+        figure = Figure(figsize=size, layout="constrained")
+        row = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
+        for axes, title in zip(row, titles, strict=True):
+            for place, result in enumerate(study.methods):
+                value, low, high = result.figures[title]
+                colour = _OTHER if result.point is None else _colour(result.point.measure)
+                axes.errorbar(
+                    [value],
+                    [place],
+                    xerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
+                    fmt="o",
+                    color=colour,
+                    markersize=4,
+                    capsize=2,
+                )
+            axes.set_xlabel(_axis(title))
+            axes.set_yticks(range(len(names)), names)
+        row[0].invert_yaxis()
+        return _svg(figure)
+
+
+# -- sweeps ----------------------------------------------------------------------------------------
+
+
+def _widths(count: int) -> list[float]:
+    return [2.2 - 1.2 * i / max(1, count - 1) for i in range(count)]
+
+
+def _line(axes: Axes, each: Series, of: Callable[[Result], float], width: float) -> None:
+    values = [value for value in each.results if not isinstance(value, str)]
+    axes.plot(
+        values,
+        [of(each.results[value]) for value in values],
+        linestyle=_STYLES[each.direction],
+        color=_colour(each.measure),
+        marker=_mark(each.measure),
+        markersize=3,
+        linewidth=width,
+        label=each.method,
+    )
+
+
+def _value(title: str, result: Result) -> float:
+    return result.figures[title].value
+
+
+def _sweep(setting: str, series: Sequence[Series]) -> str:
+    first = next(iter(series[0].results.values()))
+    values = sorted({v for each in series for v in each.results if not isinstance(v, str)})
+    wide = setting == "samples" and values[0] > 0
+
+    def panel(of: Callable[[Result], float], title: str, log: bool, axes: Axes) -> None:
+        for each, width in zip(series, _widths(len(series)), strict=True):
+            _line(axes, each, of, width)
+        axes.set_xlabel(_UNITS.get(setting, setting))
+        axes.set_ylabel(title)
+        if wide:
+            axes.set_xscale("log")
+            axes.set_xticks(values, [str(value) for value in values])
+            axes.minorticks_off()
+        if log:
+            axes.set_yscale("log")
+
+    panels: list[Panel] = [
+        partial(panel, partial(_value, title), _axis(title), False)
+        for title in _drawn_titles(first)
+    ]
+    if "gamma_macro" in first.figures:
+        panels.append(
+            partial(panel, lambda r: r.figures["gamma_macro"].value, _axis("gamma_macro"), False)
+        )
+        if any(r.pairs for each in series for r in each.results.values()):
+            panels.append(
+                partial(panel, lambda r: r.pairs or float("nan"), "comparable pairs", True)
+            )
+    return _drawn(panels, 3)
+
+
+# -- content, trees, accuracy ----------------------------------------------------------------------
+
+
+def _content(study: Study) -> str:
+    """A panel a direction; the embeddings and blends in each, black."""
+    from collections import defaultdict
+
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for result in study.methods:
+        if result.point is None:
+            for direction in _STYLES:
+                groups[direction].append(result)
+        elif result.name == f"{result.point.measure} {result.point.direction}":
+            groups[result.point.direction].append(result)
+    depth = sum(title.startswith("content@") for title in study.methods[0].figures)
+    ts = range(1, depth + 1)
+    ends = [r.figures[f"content@{t}"].value for r in study.methods for t in (1, depth)]
+    low, top = min(ends), max(ends)
+
+    def panel(direction: str, results: list[Result], axes: Axes) -> None:
+        others = iter(("-", "--", ":", "-."))
+        # What is drawn later is thinner, so that lines it covers can be seen; so below.
+        for result, width in zip(results, _widths(len(results)), strict=True):
+            values = [result.figures[f"content@{t}"].value for t in ts]
+            known = result.point is not None
+            axes.plot(
+                ts,
+                values,
+                color=_colour(result.point.measure) if result.point else _OTHER,
+                linestyle="-" if known else next(others, "-"),
+                linewidth=width,
+                label=result.point.measure if result.point else result.name,
+            )
+        axes.set_title(f"direction {direction}")
+        axes.set_xlabel("T, hits")
+        axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
+        axes.set_ylim(0.8 * low, 1.03 * top)
+
+    return _drawn([partial(panel, d, groups[d]) for d in _STYLES if groups[d]], 3)
+
+
+def _trees(study: Study) -> str:
+    def sizes(largest: bool, axes: Axes) -> None:
+        for each in study.trees:
+            axes.plot(
+                [size.length for size in each.sizes],
+                [size.largest if largest else size.mean for size in each.sizes],
+                color=_colour(each.measure),
+                linestyle=_STYLES[each.direction],
+                marker=_mark(each.measure),
+                markersize=3,
+                label=f"{each.measure} {each.direction}",
+            )
+        axes.set_yscale("log")
+        axes.set_xlabel("length, steps")
+        axes.set_ylabel(("largest" if largest else "mean") + " tree read by a query, nodes")
+
+    def live(axes: Axes) -> None:
+        for each in study.trees:
+            if each.live:
+                axes.plot(
+                    range(1, len(each.live) + 1),
+                    each.live,
+                    color=_colour(each.measure),
+                    linestyle=_STYLES[each.direction],
+                    marker=_mark(each.measure),
+                    markersize=3,
+                    label=f"{each.measure} {each.direction}",
+                )
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("step")
+        axes.set_ylabel("live tokens, share of nodes")
+
+    return _drawn([partial(sizes, False), partial(sizes, True), live], 3)
+
+
+def _accuracy(study: Study) -> str:
+    measures = dict.fromkeys(each.measure for each in study.accuracy)
+    ks = list(study.accuracy[0].found.precision)
+
+    def panel(of: Callable[[Any], float], title: str, log: bool, axes: Axes) -> None:
+        for measure in measures:
+            points = [each for each in study.accuracy if each.measure == measure]
+            axes.plot(
+                [each.samples for each in points],
+                [of(each.found) for each in points],
+                color=_colour(measure),
+                marker=_mark(measure),
+                markersize=3,
+                label=measure,
+            )
+        axes.set_xscale("log")
+        axes.set_xlabel("samples")
+        axes.set_ylabel(title)
+        axes.set_yscale("log" if log else "linear")
+        if not log:
+            axes.set_ylim(0, 1)
+
+    panels: list[Panel] = [
+        partial(panel, lambda found: found.mean_error, "mean error of a score", True),
+        partial(panel, lambda found: found.largest_error, "largest error", True),
+        partial(
+            panel,
+            lambda found: found.precision[ks[0]],
+            f"precision@{ks[0]} against the exact list",
+            False,
+        ),
+    ]
+    return _drawn(panels, 3)

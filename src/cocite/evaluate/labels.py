@@ -1,0 +1,169 @@
+"""What people said the nodes are: labels, and the tree that categories form.
+
+A label is a path, such as ``subject.Science.Biology``, its parts from the root on; a flat class is
+a path of one part. A node may have several. The tree is *collapsed* to a depth d: a node's classes
+are the first d parts of its labels, or all of a shorter one. Of two nodes
+
+    same       they share a class
+    sibling    if not: a class of the one and a class of the other agree in their first d - 1 parts
+    other      else, or one of them has no label
+
+so that a node filed directly under ``subject.Science`` is, at depth 3, a sibling of those under
+``subject.Science.Biology``; a node in several categories is as near as the nearest two of them. At
+depth 1 every two classes are siblings.
+
+Source: the familial ordering of Haveliwala, Gionis, Klein, Indyk 2002 as in Fogaras, Racz,
+*Scaling link-based similarity search*, 5.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import InputError, UsageError
+from cocite.graph.names import Names
+from cocite.graph.readers import read_columns
+
+__all__ = ["OTHER", "SAME", "SIBLING", "Hierarchy", "Labels", "read_labels"]
+
+OTHER, SIBLING, SAME = 0, 1, 2
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Pairs of node and label: ``nodes`` uint32[p], ``labels`` int64[p] into ``paths``.
+
+    ``unknown`` counts the rows that name a node that the graph does not have.
+    """
+
+    paths: tuple[tuple[str, ...], ...]
+    nodes: NDArray[np.uint32]
+    labels: NDArray[np.int64]
+    unknown: int = 0
+
+    @cached_property
+    def labelled(self) -> NDArray[np.uint32]:
+        """The ids of the nodes that have a label, ascending."""
+        return np.unique(self.nodes)
+
+    @cached_property
+    def usual_depth(self) -> int:
+        """How many parts most labels of nodes have; the larger of two that are equally common."""
+        lengths = Counter(len(self.paths[label]) for label in self.labels.tolist())
+        return max(lengths, key=lambda length: (lengths[length], length))
+
+    def collapsed(self, depth: int | None = None) -> Hierarchy:
+        """The nodes by their classes at a depth, by default whole labels."""
+        deepest = max(map(len, self.paths))
+        depth = deepest if depth is None else depth
+        if depth < 1:
+            raise UsageError(f"depth is {depth}; it is a whole number, 1 or more")
+        return Hierarchy(self, depth)
+
+
+def read_labels(
+    path: Path, names: Names, columns: tuple[int, int] = (1, 2), separator: str = "."
+) -> Labels:
+    """Labels from a table of names and paths, a row for each.
+
+    Parameters
+    ----------
+    path
+        Text (tabs, or commas in ``.csv``) or Parquet, packed or not.
+    names
+        Of the graph's nodes. Rows of others are counted.
+    columns
+        Which columns hold name and label, from 1.
+    separator
+        What stands between the parts of a path; empty if labels are not to be cut.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or labels no node of the graph.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    ids: dict[str, int | None] = {}
+    pairs: set[tuple[int, int]] = set()
+    strangers: list[str] = []
+    for name, label in read_columns(path, columns):
+        if name not in ids:
+            ids[name] = names.find(name)
+        node = ids[name]
+        parts = tuple(filter(None, label.split(separator))) if separator else (label,)
+        if node is None:
+            strangers.append(name)
+        elif parts:
+            pairs.add((node, found.setdefault(parts, len(found))))
+    if not pairs:
+        raise InputError(
+            f"{path} labels no node of the graph; it names "
+            + (", ".join(map(repr, strangers[:_EXAMPLES])) or "nothing")
+            + ". Choose the columns of name and label with --label-columns"
+        )
+    nodes, labels = np.array(sorted(pairs)).T
+    return Labels(tuple(found), nodes.astype(np.uint32), labels, len(strangers))
+
+
+class Hierarchy:
+    """The classes of the nodes at a depth.
+
+    Each labelled node has a row of class numbers, and one of the numbers of the groups of siblings
+    that these are in, both filled up with a number that stands for nothing.
+    """
+
+    def __init__(self, labels: Labels, depth: int) -> None:
+        self.depth = depth
+        paths = [path[:depth] for path in labels.paths]
+        self.classes = tuple(sorted(set(paths)))
+        groups = sorted({path[: depth - 1] for path in self.classes})
+        number = {path: i for i, path in enumerate(self.classes)}
+        group = {path: i for i, path in enumerate(groups)}
+        of_label = np.array([number[path] for path in paths])
+        of_class = np.array([group[path[: depth - 1]] for path in self.classes])
+        pairs = np.unique(np.stack([labels.nodes, of_label[labels.labels]], axis=1), axis=0)
+        nodes, counts = np.unique(pairs[:, 0], return_counts=True)
+        self._sizes = np.bincount(pairs[:, 1], minlength=len(self.classes))
+        shape = nodes.size + 1, int(counts.max())  # the last row is of nodes without a label
+        self._row = np.full(int(nodes[-1]) + 2, nodes.size)
+        self._row[nodes] = np.arange(nodes.size)
+        self._classes = np.full(shape, len(self.classes))
+        self._groups = np.full(shape, len(groups))
+        rows = np.repeat(np.arange(nodes.size), counts)
+        places = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self._classes[rows, places] = pairs[:, 1]
+        self._groups[rows, places] = of_class[pairs[:, 1]]
+        self._pairs = pairs
+
+    def _rows(self, nodes: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Where each node's row is; that of no labels for a node without any."""
+        found: NDArray[np.int64] = self._row[np.minimum(nodes, self._row.size - 1)]
+        return found
+
+    def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
+        """int8[others]: SAME, SIBLING or OTHER."""
+        own = int(self._rows(np.array([node], np.uint32))[0])
+        rows = self._rows(others)
+        found = np.zeros(others.size, np.int8)
+        for value, numbers in ((SIBLING, self._groups), (SAME, self._classes)):
+            wanted = np.zeros(int(numbers.max()) + 1, bool)
+            wanted[numbers[own]] = True
+            wanted[-1] = False  # the number that stands for nothing
+            found[wanted[numbers[rows]].any(axis=1)] = value
+        return found
+
+    def same_count(self, node: int) -> int:
+        """How many other nodes share a class with the node."""
+        own = self._classes[int(self._rows(np.array([node], np.uint32))[0])]
+        own = own[own < len(self.classes)]
+        if own.size == 1:
+            return int(self._sizes[own[0]]) - 1
+        members = np.isin(self._pairs[:, 1], own)
+        return max(0, np.unique(self._pairs[members, 0]).size - 1)

@@ -1,0 +1,117 @@
+"""What fingerprint trees cost to read, and walks to make, as walks get longer.
+
+A query reads the tree of its node in every sample, so what answering costs is
+
+    mean tree      the mean, over nodes and samples, of the size of the node's tree
+    largest tree   the largest of all
+    alone          the share of nodes that met no other: their tree is themselves
+
+One index says it for all lengths up to its own. Draws are keyed by step, so its walks begin with
+those of the shorter ones; and in dendrogram order a label is the step that joins a member to the
+one before it: the trees of length l are the runs between labels that are 0 or above l.
+
+    live tokens    how many walks are still under way and apart before each step: what making costs
+
+They are counted by walking, a few samples, as no index keeps them.
+
+Cost: one pass over the labels of the samples looked at; a walk a sample for the tokens.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 5.3 and figure 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine import Walker
+from cocite.errors import UsageError
+from cocite.graph import Graph
+from cocite.graph.links import in_links, out_links
+from cocite.index.plan import TURNS
+from cocite.measures import find_measure
+from cocite.query import Index
+
+__all__ = ["TreeSizes", "has_trees", "live_tokens", "tree_sizes"]
+
+
+@dataclass(frozen=True)
+class TreeSizes:
+    """Trees at one length, over all samples (and directions) of an index."""
+
+    length: int
+    mean: float
+    largest: int
+    alone: float
+
+
+def has_trees(index: Index) -> bool:
+    """Whether the index is one of fingerprint trees."""
+    return all(part.layout == "trees" for part in index.stored.parts)
+
+
+def tree_sizes(index: Index) -> list[TreeSizes]:
+    """For every length from 1 to the index's own.
+
+    Raises :class:`~cocite.errors.UsageError` for an index that is not in the layout ``trees``.
+    """
+    if not has_trees(index):
+        raise UsageError(f"{index!r} has no fingerprint trees: the layout trees has")
+    nodes, length = index.stored.nodes, int(index.settings["length"])
+    squares, largest, alone = (np.zeros(length + 1) for _ in range(3))
+    samples = 0
+    for part in index.stored.parts:
+        for shard in part.shards:
+            for _, _, first, members in shard.blobs.tolist():
+                labels = _labels(shard.words, first, members)
+                samples += 1
+                for limit in range(1, length + 1):
+                    sizes = _runs(labels, limit)
+                    squares[limit] += float((sizes.astype(np.float64) ** 2).sum()) + nodes - members
+                    largest[limit] = max(largest[limit], sizes.max(initial=1))
+                    alone[limit] += np.count_nonzero(sizes == 1) + nodes - members
+    count = samples * nodes
+    return [
+        TreeSizes(limit, squares[limit] / count, int(largest[limit]), alone[limit] / count)
+        for limit in range(1, length + 1)
+    ]
+
+
+def _labels(words: NDArray[np.uint32], first: int, members: int) -> NDArray[np.uint8]:
+    """uint8[members]: a sample's labels, unpacked."""
+    packed = words[first : first + -(-members // 8)].view(np.uint8)
+    return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:members]
+
+
+def _runs(labels: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
+    """The sizes of the trees of walks of ``limit`` steps."""
+    starts = np.flatnonzero((labels == 0) | (labels > limit))
+    return np.diff(starts, append=labels.size)
+
+
+def live_tokens(
+    graph: Graph,
+    measure: str,
+    direction: str = "in",
+    *,
+    length: int = 10,
+    samples: int = 5,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """float64[length]: the mean number of live tokens before each step, as a share of the nodes.
+
+    Raises :class:`~cocite.errors.UsageError` for a measure that does not walk.
+    """
+    step = find_measure(measure).step
+    if step is None:
+        raise UsageError(f"{measure} is not made of walks")
+    if direction not in TURNS:
+        raise UsageError(f"direction is {direction!r}; a walk goes {' or '.join(TURNS)}")
+    links = in_links(graph) if direction == "in" else out_links(graph)
+    walker = Walker(links, step, length, seed, turn=TURNS[direction])
+    found = np.zeros(length)
+    for sample in range(samples):
+        live = walker(sample).live
+        found[: len(live)] += live
+    return found / (samples * graph.nodes)

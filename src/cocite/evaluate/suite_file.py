@@ -1,0 +1,218 @@
+"""Suites as data: data set x measures x sweeps, in a small TOML file.
+
+about = "..."                  a sentence for the report
+baseline = "spectral"          a method; the others' differences from it are reported
+
+[data]                         one of links, graph and web; paths relative to the data folder
+links = "links.tsv"            a file to ingest; with columns, undirected, as cocite ingest
+graph = "wiki.graph"           a stored graph
+web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
+labels = "categories.tsv"      with label_columns, separator, depth (of the tree, for Gamma)
+texts = "texts.tar.gz"
+
+[judge]                        queries (0: all that are labelled), top, cutoffs, content,
+                               resamples, confidence
+[settings]                     of every measure that takes them; else the measure's own
+
+[[method]]                     measures (["*"]: all), without, directions, settings
+[[embedding]]                  name, kind, dimensions
+[[blend]]                      name, of (names of methods), weights, scale, depth
+[[sweep]]                      setting, values, measures, without, directions, settings
+[accuracy]                     measures, samples, queries, ks, decay, epsilon
+[structure]                    measures, directions, samples, length
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cocite.allpairs import MEASURES as EXACT_MEASURES
+from cocite.errors import InputError, UsageError
+from cocite.evaluate.embedding import KINDS
+from cocite.evaluate.plans import (
+    AccuracyPlan,
+    BlendPlan,
+    DataPlan,
+    EmbeddingPlan,
+    JudgePlan,
+    MethodPlan,
+    StructurePlan,
+    SweepPlan,
+)
+from cocite.evaluate.rankings import Scale
+from cocite.evaluate.suite import Suite, chosen_measures, sweep_points
+
+__all__ = ["built_in_suites", "load_suite", "with_data"]
+
+T = TypeVar("T")
+
+
+def built_in_suites() -> list[str]:
+    """The names of the suites that come along."""
+    folder = files("cocite.evaluate") / "suites"
+    return sorted(
+        f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
+    )
+
+
+def load_suite(name: str) -> Suite:
+    """A suite that comes along, by name, or one from a TOML file, by path.
+
+    Raises :class:`~cocite.errors.UsageError` and, if a file is not what it should be,
+    :class:`~cocite.errors.InputError`.
+    """
+    if name in built_in_suites():
+        text = (files("cocite.evaluate") / "suites" / f"{name}.toml").read_text("utf-8")
+        return _parsed(name, name, text)
+    path = Path(name)
+    if path.suffix != ".toml":
+        raise UsageError(
+            f"no suite is called {name!r}; there are {', '.join(built_in_suites())}, and files "
+            "that end in .toml"
+        )
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    return _parsed(path.stem, str(path), text)
+
+
+def with_data(
+    suite: Suite, given: Mapping[str, Any], settings: Mapping[str, Any] | None = None
+) -> Suite:
+    """The suite with some of its data, its judge and its settings chosen otherwise.
+
+    ``given`` holds fields of :class:`DataPlan` and :class:`JudgePlan`; None is not chosen. Paths of
+    labels and texts are those of the caller, not of the data folder.
+    """
+    chosen = {key: value for key, value in given.items() if value is not None}
+    for key in ("labels", "texts"):
+        if key in chosen:
+            chosen[key] = str(Path(chosen[key]).absolute())
+    parts: dict[str, Any] = {
+        name: replace(plan, **{f.name: chosen[f.name] for f in fields(plan) if f.name in chosen})
+        for name, plan in (("data", suite.data), ("judge", suite.judge))
+    }
+    return replace(suite, settings=dict(suite.settings) | dict(settings or {}), **parts)
+
+
+def _parsed(name: str, label: str, text: str) -> Suite:
+    try:
+        suite = _made(Suite, {"name": name} | tomllib.loads(text), "the suite")
+    except (tomllib.TOMLDecodeError, UsageError) as error:
+        raise InputError(f"{label}: {error}") from error
+    data = suite.data
+    if sum(map(bool, (data.links, data.graph, data.web))) > 1:
+        raise InputError(f"{label}: [data] has more than one of links, graph and web")
+    try:
+        _check(suite)
+    except UsageError as error:
+        raise InputError(f"{label}: {error}") from error
+    return suite
+
+
+def _check(suite: Suite) -> None:
+    """See that everything named is there, before any work."""
+    names = [*suite.methods(), *(e.name for e in suite.embedding)]
+    for embedding in suite.embedding:
+        if embedding.kind not in KINDS:
+            raise UsageError(f"embedding {embedding.name}: kind is one of {', '.join(KINDS)}")
+    for blend in suite.blend:
+        missing = [name for name in blend.of if name not in names]
+        if missing or not blend.of:
+            raise UsageError(
+                f"blend {blend.name}: no method is called {', '.join(missing) or '(nothing)'}; "
+                f"there are {', '.join(names)}"
+            )
+        if blend.weights and len(blend.weights) != len(blend.of):
+            raise UsageError(f"blend {blend.name}: as many weights as methods, or none")
+        if blend.scale not in {scale.value for scale in Scale}:
+            raise UsageError(
+                f"blend {blend.name}: scale is one of " + ", ".join(s.value for s in Scale)
+            )
+    names += [blend.name for blend in suite.blend]
+    if len(set(names)) != len(names):
+        raise UsageError("two methods have one name")
+    if suite.baseline and suite.baseline not in names:
+        raise UsageError(f"baseline is {suite.baseline!r}; there are {', '.join(names)}")
+    for sweep in suite.sweep:
+        sweep_points(suite, sweep, 0)
+    if suite.structure is not None:
+        chosen_measures(suite.structure.measures)
+    if suite.accuracy is not None:
+        strangers = set(suite.accuracy.measures) - set(EXACT_MEASURES)
+        if strangers or not suite.accuracy.samples:
+            raise UsageError(
+                "[accuracy] takes samples, and measures out of " + ", ".join(EXACT_MEASURES)
+            )
+
+
+_NESTED: dict[str, Any] = {
+    "data": DataPlan,
+    "judge": JudgePlan,
+    "accuracy": AccuracyPlan,
+    "structure": StructurePlan,
+}
+_LISTED: dict[str, Any] = {
+    "method": MethodPlan,
+    "embedding": EmbeddingPlan,
+    "blend": BlendPlan,
+    "sweep": SweepPlan,
+}
+
+
+def _made(kind: type[T], value: Any, where: str) -> T:
+    """A plan from a table of TOML: every key known, every value of its default's kind."""
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} is not a table")
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    given: dict[str, Any] = {}
+    for key, item in value.items():
+        if key not in known:
+            raise UsageError(f"{where} has no key {key!r}; there are {', '.join(known)}")
+        if kind is Suite and key in _NESTED:
+            given[key] = _made(_NESTED[key], item, f"[{key}]")
+        elif kind is Suite and key in _LISTED:
+            if not isinstance(item, list):
+                raise UsageError(f"{key} is a list of tables: write [[{key}]]")
+            given[key] = tuple(_made(_LISTED[key], each, f"[[{key}]]") for each in item)
+        else:
+            given[key] = _checked(item, known[key].type, f"{where}, {key}")
+    lacking = [
+        f.name
+        for f in known.values()
+        if f.default is MISSING and f.default_factory is MISSING and f.name not in given
+    ]
+    if lacking:
+        raise UsageError(f"{where} lacks {', '.join(lacking)}")
+    return kind(**given)
+
+
+def _checked(item: Any, annotation: Any, where: str) -> Any:
+    """The value if it is of the kind that the field is annotated with."""
+    text = str(annotation)
+    kinds: dict[str, tuple[type, ...]] = {
+        "str": (str,),
+        "int": (int,),
+        "float": (float, int),
+        "bool": (bool,),
+        "Value": (bool, int, float, str),
+    }
+    if text.startswith("tuple["):
+        inner = text.removeprefix("tuple[").split(",")[0]
+        if not isinstance(item, list) or not all(type(each) in kinds[inner] for each in item):
+            raise UsageError(f"{where}: a list of {inner} was expected, found {item!r}")
+        return tuple(item)
+    if text in ("Settings", "Mapping[str, int]"):
+        inner = "Value" if text == "Settings" else "int"
+        if not isinstance(item, dict) or not all(type(v) in kinds[inner] for v in item.values()):
+            raise UsageError(f"{where}: a table of settings was expected, found {item!r}")
+        return item
+    if type(item) not in kinds[text]:
+        raise UsageError(f"{where}: {text} was expected, found {item!r}")
+    return item

@@ -1,0 +1,108 @@
+"""Two columns of a table: names of nodes and something about them, such as labels or texts.
+
+Text (plain, gzip or Zstandard) or Parquet, recognised by content as for links. Text is cut at tabs,
+or by the rules of CSV if the file's name ends in ``.csv``; lines that begin with ``#`` and blank
+ones are passed over. A row that lacks a column is malformed.
+
+Cost: one pass, a row at a time; nothing but the rows asked for is kept.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.graph.readers.sources import Source, unpack_errors
+
+__all__ = ["read_columns"]
+
+_COMMENT = "#"
+_ROWS = 1 << 12
+
+
+def read_columns(path: Path, columns: tuple[int, int] = (1, 2)) -> Iterator[tuple[str, str]]:
+    """The two columns, numbered from 1, row by row, as text.
+
+    Raises :class:`~cocite.errors.InputError`, :class:`~cocite.errors.MalformedRow`,
+    :class:`~cocite.errors.UsageError`.
+    """
+    if min(columns) < 1:
+        raise UsageError(f"columns are {columns[0]} and {columns[1]}; they are numbered from 1")
+    source = Source(path)
+    if not path.is_file():
+        raise InputError(f"{path} is not a file")
+    return _parquet(source, columns) if source.is_parquet() else _text(source, columns)
+
+
+def _text(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    stream, _ = source.open()
+    try:
+        with io.TextIOWrapper(
+            cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
+        ) as text:
+            yield from _rows(source, _Lines(text), columns)
+    except unpack_errors() as error:
+        raise InputError(f"{source.label} cannot be read: {error}") from error
+
+
+def _rows(source: Source, lines: _Lines, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    comma = ".csv" in (Path(source.label).suffixes[-2:])
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        for row in (
+            csv.reader(lines)
+            if comma
+            else csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ):
+            if len(row) < max(columns):
+                what = f"{len(row)} columns, where {max(columns)} are needed"
+                content = ("," if comma else "\t").join(row)[:200]
+                raise MalformedRow(source.label, lines.number, what, content)
+            yield row[columns[0] - 1], row[columns[1] - 1]
+    except csv.Error as error:
+        raise InputError(f"{source.label}:{lines.number}: {error}") from error
+    finally:
+        csv.field_size_limit(before)
+
+
+class _Lines:
+    """Lines that are neither comments nor blank, and the number of the last one."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = enumerate(lines, 1)
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            self.number = number
+            if line.strip() and not line.startswith(_COMMENT):
+                yield line
+
+
+def _parquet(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    import duckdb
+
+    file = "read_parquet('" + str(source.path).replace("'", "''") + "', hive_partitioning = false)"
+    try:
+        with duckdb.connect(config={"autoload_known_extensions": False}) as connection:
+            titles = [row[0] for row in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
+            if max(columns) > len(titles):
+                raise InputError(
+                    f"{source.label} has {len(titles)} columns; column {max(columns)} was asked for"
+                )
+            wanted = ", ".join(
+                'CAST("' + titles[column - 1].replace('"', '""') + '" AS VARCHAR)'
+                for column in columns
+            )
+            found = connection.execute(f"SELECT {wanted} FROM {file}")
+            while rows := found.fetchmany(_ROWS):
+                for name, value in rows:
+                    if name is not None and value is not None:
+                        yield name, value
+    except duckdb.Error as error:
+        raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error

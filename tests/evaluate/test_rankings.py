@@ -1,0 +1,182 @@
+"""What ranks: one contract; indexes with their first samples only; blends; embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import UsageError
+from cocite.evaluate import (
+    Blend,
+    IndexRanker,
+    Judge,
+    Labels,
+    Ranker,
+    RowRanker,
+    Scale,
+    VectorRanker,
+    embed,
+    live_tokens,
+    tree_sizes,
+)
+from cocite.measures import MEASURES
+
+SAMPLED = [name for name, m in MEASURES.items() if "samples" in {s.name for s in m.build}]
+TREES = [name for name, m in MEASURES.items() if "trees" in m.layouts]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    folder = tmp_path_factory.mktemp("rankings")
+    return cocite.generate_web(folder / "g", nodes=300, links=2400, seed=2)
+
+
+@pytest.fixture(scope="module")
+def rankers(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ranker]:
+    folder = tmp_path_factory.mktemp("rankers")
+    index = cocite.build(graph, folder / "i", measure="psimrank", samples=10)
+    some = np.arange(0, 300, 2, dtype=np.uint32)
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 4, (300, 300)) / 4  # with many ties
+    row = RowRanker(lambda node: scores[node], 300)
+    return {
+        "index": IndexRanker(index),
+        "some": IndexRanker(index, some, decay=0.2),
+        "rows": row,
+        "vectors": VectorRanker(rng.normal(size=(300, 5)), some),
+        "blend": Blend([IndexRanker(index), row], [1, 0.5]),
+        "ranks": Blend([IndexRanker(index), row], scale=Scale.RANK, depth=20),
+    }
+
+
+@pytest.mark.parametrize("name", ["index", "some", "rows", "vectors", "blend", "ranks"])
+def test_the_contract(rankers: dict[str, Ranker], name: str) -> None:
+    ranker = rankers[name]
+    for node in range(0, 300, 37):
+        ids, scores = ranker.related(node, 300)
+        assert ids.dtype == np.uint32
+        assert node not in ids
+        assert (scores > 0).all()
+        order = list(zip(-scores, ids.tolist(), strict=True))
+        assert order == sorted(order)
+        assert len(set(ids.tolist())) == ids.size
+        if name in ("some", "vectors"):
+            assert (ids % 2 == 0).all()
+        few, best = ranker.related(node, 7)
+        assert few.tolist() == ids[:7].tolist()
+        assert best.tolist() == scores[:7].tolist()
+
+
+def test_an_index_says_what_related_says(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=10)
+    ids, scores = IndexRanker(index, decay=0.3).related(5, 12)
+    hits = index.related(graph.names.name(5), 12, decay=0.3)
+    assert graph.names.names(ids) == [hit.node for hit in hits]
+    assert scores.tolist() == [hit.score for hit in hits]
+
+
+@pytest.mark.parametrize("measure", SAMPLED)
+def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, measure: str) -> None:
+    whole = cocite.build(
+        graph, tmp_path / "whole", measure=measure, samples=20, direction="both", shard=8
+    )
+    for samples in (1, 7, 8, 9, 20):
+        few = cocite.build(
+            graph, tmp_path / f"{samples}", measure=measure, samples=samples, direction="both"
+        )
+        view = whole.first(samples)
+        assert view.samples == samples
+        for node in list(graph.names)[::60]:
+            mine, theirs = view.related(node, 50), few.related(node, 50)
+            assert [hit[:2] for hit in mine] == [hit[:2] for hit in theirs]
+            assert repr(mine) == repr(theirs)  # nan errors of a single sample are equal here
+    assert whole.samples == 20
+    assert len(whole.readers[0].part.shards) == 3
+
+
+def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", samples=5)
+    with pytest.raises(UsageError, match="samples is 6; the index has 5: ask for 1 to 5"):
+        index.first(6)
+    exact = cocite.build(graph, tmp_path / "c", measure="cocitation")
+    with pytest.raises(UsageError, match="cocitation has no samples"):
+        exact.first(1)
+
+
+def test_threads_change_nothing(rankers: dict[str, Ranker]) -> None:
+    nodes = np.arange(300, dtype=np.uint32)
+    labels = Labels(tuple((str(i),) for i in range(7)), nodes, np.arange(300) % 7)
+    judge = Judge(nodes, familial=labels.collapsed(), relevance=labels.collapsed())
+    one, three = (judge(rankers["blend"], threads=threads) for threads in (1, 3))
+    assert (one.parts == three.parts).all()
+    assert (one.wholes == three.wholes).all()
+
+
+def test_blends_by_hand() -> None:
+    one = np.array([[0, 4, 2, 0]] * 4, float)
+    two = np.array([[0, 0, 1, 1]] * 4, float)
+    rankers = [RowRanker(lambda node: one[node], 4), RowRanker(lambda node: two[node], 4)]
+    assert Blend(rankers, scale=Scale.SCORE).related(0, 3).scores.tolist() == [4, 3, 1]
+    best = Blend(rankers, [1, 2]).related(0, 3)
+    assert (best.ids.tolist(), best.scores.tolist()) == ([2, 3, 1], [2.5, 2, 1])
+    ranks = Blend(rankers, scale=Scale.RANK).related(0, 3)
+    assert ranks.ids.tolist() == [2, 1, 3]
+    assert ranks.scores.tolist() == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62])
+
+
+def test_blends_of_what_does_not_fit_are_refused() -> None:
+    row = RowRanker(lambda node: np.ones(3), 3)
+    with pytest.raises(UsageError, match="2 weights"):
+        Blend([row], [1, 2])
+    with pytest.raises(UsageError, match="other nodes"):
+        Blend([row, RowRanker(lambda node: np.ones(4), 4)])
+
+
+@pytest.mark.parametrize("kind", ["spectral", "walks"])
+def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]) -> None:
+    """Two cliques with one link between them: everybody's nearest neighbours are in its own."""
+    pytest.importorskip("sklearn" if kind == "spectral" else "gensim")
+    cliques = [
+        (a, b) for base in (0, 8) for a in range(base, base + 8) for b in range(base, a) if a != b
+    ]
+    graph = make_graph([*cliques, (0, 8)], nodes=["alone"])
+    vectors = embed(graph, kind, dimensions=4, seed=1)
+    again = embed(graph, kind, dimensions=4, seed=1)
+    assert (vectors == again).all()
+    ranker = VectorRanker(vectors)
+    ids = graph.names.ids(list(range(16)))
+    clique = {int(i): place // 8 for place, i in enumerate(ids)}
+    near = {i: [clique[j] for j in ranker.related(i, 5).ids.tolist()] for i in clique}
+    if kind == "spectral":  # the others are orthogonal, but for what the one link adds
+        assert all(set(found) == {clique[i]} for i, found in near.items())
+    else:  # skip-gram of few words is rough; strangers are 8 of 15
+        right = [found.count(clique[i]) / max(1, len(found)) for i, found in near.items()]
+        assert np.mean(right) > 0.75
+    assert ranker.related(graph.names.id("alone"), 5).ids.size == 0
+
+
+@pytest.mark.parametrize("measure", TREES)
+def test_trees_by_length_are_those_of_shorter_indexes(
+    graph: Graph, tmp_path: Path, measure: str
+) -> None:
+    whole = cocite.build(graph, tmp_path / "i", measure=measure, layout="trees", samples=6)
+    found = tree_sizes(whole)
+    for length in (1, 2, 5, 10):
+        settings = {"measure": measure, "layout": "trees", "samples": 6, "length": length}
+        short = cocite.build(graph, tmp_path / f"{length}", **settings)  # type: ignore[arg-type]
+        assert tree_sizes(short)[-1] == found[length - 1]
+
+
+def test_tree_sizes_by_hand(make_graph: Callable[..., Graph], tmp_path: Path) -> None:
+    """a and b have one in-link each, from c: they meet after one step, whatever is drawn."""
+    graph = make_graph([("c", "a"), ("c", "b")], nodes=["d"])
+    index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=3, length=2)
+    for size in tree_sizes(index):
+        # trees: {a, b}, {c}, {d}
+        assert (size.mean, size.largest, size.alone) == (1.5, 2, 0.5)
+    assert live_tokens(graph, "simrank", length=2).tolist() == [1, 0.25]

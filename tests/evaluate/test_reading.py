@@ -1,0 +1,112 @@
+"""Labels, texts and tables: as folders, archives, packed, as Parquet; what is wrong is said."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from cocite import Graph
+from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.evaluate import read_labels, read_texts
+from cocite.graph.readers import read_columns
+
+MakeGraph = Callable[..., Graph]
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return make_graph([("U.S._Navy", "Ship"), ("Ship", "100%_Ünï")])
+
+
+def test_columns_of_text(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text('\ufeff# a comment\r\n\r\na\tx y\t1\r\nb\t"q\t2\r\n', "utf-8")
+    assert list(read_columns(path)) == [("a", "x y"), ("b", '"q')]
+    assert list(read_columns(path, (3, 1))) == [("1", "a"), ("2", "b")]
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(b'a,"x, y"\nb,z\n'))
+    assert list(read_columns(packed)) == [("a", "x, y"), ("b", "z")]
+
+
+def test_columns_of_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "any name"
+    rows = "SELECT 7 AS id, 'x' AS b, NULL AS c UNION ALL SELECT 8, 'y', 'z'"
+    duckdb.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
+    assert sorted(read_columns(path)) == [("7", "x"), ("8", "y")]
+    assert list(read_columns(path, (2, 3))) == [("y", "z")]
+    with pytest.raises(InputError, match="has 3 columns; column 4 was asked for"):
+        list(read_columns(path, (1, 4)))
+
+
+def test_what_is_wrong_with_a_table_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_text("# c\na\tb\n\nc\n")
+    with pytest.raises(MalformedRow, match=r"t.tsv:4: 1 columns, where 2 are needed: 'c'"):
+        list(read_columns(path))
+    with pytest.raises(UsageError, match="numbered from 1"):
+        read_columns(path, (0, 1))
+    with pytest.raises(InputError, match="is not a file"):
+        read_columns(tmp_path / "none.tsv")
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(gzip.compress(b"a\tb\n" * 1000)[:-9])
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_columns(cut))
+
+
+def test_labels(tmp_path: Path, graph: Graph) -> None:
+    path = tmp_path / "l.tsv"
+    path.write_text("Ship\tsubject.Sea.Ships\nShip\tsubject.War\nnobody\tx\nShip\tsubject.War\n")
+    found = read_labels(path, graph.names)
+    assert set(found.paths) == {("subject", "Sea", "Ships"), ("subject", "War")}
+    assert found.labelled.tolist() == [graph.names.id("Ship")]
+    assert (found.nodes.size, found.unknown) == (2, 1)
+    whole = read_labels(path, graph.names, separator="")
+    assert ("subject.War",) in whole.paths
+    with pytest.raises(InputError, match="labels no node of the graph; it names 'subject"):
+        read_labels(path, graph.names, columns=(2, 1))
+
+
+TEXTS = {"U.S._Navy.txt": "ships", "Ship": "a hull", "100%_Ünï.html": "ü", "stranger.txt": "no"}
+
+
+def packed(path: Path) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in TEXTS.items():
+            info = tarfile.TarInfo(f"texts/{name}")
+            info.size = len(text.encode())
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive", "table"])
+def test_texts(tmp_path: Path, graph: Graph, kind: str) -> None:
+    path = tmp_path / "texts"
+    if kind == "folder":
+        (path / "below").mkdir(parents=True)
+        for name, text in TEXTS.items():
+            (path / "below" / name).write_text(text, "utf-8")
+    elif kind == "archive":
+        path = packed(tmp_path / "texts.tar.gz")
+    else:
+        path.write_text("".join(f"{name}\t{text}\n" for name, text in TEXTS.items()), "utf-8")
+    found = read_texts(path, graph.names)
+    assert {graph.names.name(node): text for node, text in found.items()} == {
+        "U.S._Navy": "ships",
+        "Ship": "a hull",
+        "100%_Ünï": "ü",
+    }
+
+
+def test_texts_of_nobody_are_refused(tmp_path: Path, graph: Graph) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "x.txt").write_text("x")
+    with pytest.raises(InputError, match="has no text that is called as a node"):
+        read_texts(tmp_path / "folder", graph.names)
+    with pytest.raises(InputError, match="is not there"):
+        read_texts(tmp_path / "nothing", graph.names)

@@ -1,0 +1,62 @@
+"""Slow, plain figures of quality: over all triples, straight from the definitions."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+Paths = dict[int, set[tuple[str, ...]]]
+
+
+def same_class(a: set[tuple[str, ...]], b: set[tuple[str, ...]], depth: int) -> bool:
+    return any(p[:depth] == q[:depth] for p in a for q in b)
+
+
+def siblings(a: set[tuple[str, ...]], b: set[tuple[str, ...]], depth: int) -> bool:
+    """Whether classes of both have one parent, and they share no class."""
+    near = any(p[: depth - 1] == q[: depth - 1] for p in a for q in b)
+    return near and not same_class(a, b, depth)
+
+
+def comparisons(
+    query: int, scores: dict[int, float], paths: Paths, depth: int
+) -> list[tuple[int, int, int]]:
+    """(v, w, 1 or -1) for all pairs of scored nodes, v of the query's class, w of a sibling."""
+    own = paths.get(query, set())
+    found = []
+    for v, w in permutations(scores, 2):
+        if min(scores[v], scores[w]) <= 0 or scores[v] == scores[w]:
+            continue
+        kin = bool(own) if v == query else same_class(own, paths.get(v, set()), depth)
+        if kin and w != query and siblings(own, paths.get(w, set()), depth):
+            found.append((v, w, 1 if scores[v] > scores[w] else -1))
+    return found
+
+
+def micro_gamma(
+    matrix: list[list[float]], paths: Paths, depth: int, top: int, queries: list[int]
+) -> float:
+    """The mean Gamma of the queries that have one, in the ``top`` best, without themselves."""
+    gammas = []
+    for query in queries:
+        others = [v for v in range(len(matrix)) if v != query and matrix[query][v] > 0]
+        others = [v for v in others if v in paths]
+        best = sorted(others, key=lambda v: (-matrix[query][v], v))[:top]
+        credits = [
+            c for *_, c in comparisons(query, {v: matrix[query][v] for v in best}, paths, depth)
+        ]
+        if credits:
+            gammas.append(sum(credits) / len(credits))
+    return sum(gammas) / len(gammas) if gammas else math.nan
+
+
+def macro_gamma(
+    matrix: list[list[float]], paths: Paths, depth: int, queries: list[int]
+) -> tuple[float, int]:
+    """(Gamma, comparable pairs) over all triples, the query itself scoring above all others."""
+    credits = []
+    for query in queries:
+        scores = {v: matrix[query][v] for v in range(len(matrix)) if v in paths}
+        scores[query] = math.inf
+        credits += [c for *_, c in comparisons(query, scores, paths, depth)]
+    return (sum(credits) / len(credits) if credits else math.nan), len(credits)
