@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names, open_names
 from cocite.index.blobs import sampled_layout
-from cocite.measures import Measure, Settings, find_measure
+from cocite.index.plan import part_prefix
+from cocite.measures import Component, Measure, Settings, find_measure
 from cocite.store import Store
 
 __all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "shard_file"]
@@ -52,11 +53,30 @@ class StoredPart:
     layout: str
     settings: Settings
     weight: float
+    weighted: bool = False
+    label: str = ""
+    fixed: Settings = field(default_factory=dict)
 
     @property
     def prefix(self) -> str:
         """What the names of its files begin with."""
-        return f"{self.direction}."
+        return part_prefix(self.label, self.direction)
+
+    def to_json(self) -> dict[str, Any]:
+        """What it is, as ``cocite info`` tells it."""
+        return {
+            "measure": self.measure.name,
+            "direction": self.direction,
+            "layout": self.layout,
+            "weight": self.weight,
+            "weighted": self.weighted,
+            "settings": self.settings,
+            "fixed": self.fixed,
+        }
+
+    def ask_settings(self, asked: Settings) -> Settings:
+        """Its own settings of a question, out of those of the index."""
+        return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
     @property
     def samples(self) -> int:
@@ -129,12 +149,20 @@ class StoredIndex:
             value["layout"],
             measure.build_settings(value["settings"]),
             float(value["weight"]),
+            value["weighted"],
+            value.get("label", ""),
+            value.get("fixed", {}),
         )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
         """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`."""
         return cls(Store.open(os.fspath(path), "index"))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether scores go by the weights of the links."""
+        return any(part.weighted for part in self.parts)
 
     @cached_property
     def names(self) -> Names:
