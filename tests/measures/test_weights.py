@@ -46,14 +46,19 @@ def matrix(n: int, edges: list[tuple[int, int, float]], weighted: bool) -> np.nd
     return found
 
 
-def by_rarity(links: np.ndarray) -> np.ndarray:
-    """Weights over the number of links of the page that a walk steps to."""
-    degrees = (links > 0).sum(axis=0)
-    return links / np.maximum(degrees, 1)[None, :]
+def by_page(links: np.ndarray, hubs: str) -> np.ndarray:
+    """Weights times what a link of the page that a walk steps to tells."""
+    degrees = np.maximum((links > 0).sum(axis=0), 1)
+    telling = {"plain": np.ones(len(links)), "rare": 1 / degrees}
+    telling["idf"] = np.log((len(links) + 1) / degrees)
+    return links * telling[hubs][None, :]
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])
-@pytest.mark.parametrize(("weighted", "hubs"), [(True, "plain"), (False, "rare"), (True, "rare")])
+@pytest.mark.parametrize(
+    ("weighted", "hubs"),
+    [(True, "plain"), (False, "idf"), (True, "idf"), (False, "rare"), (True, "rare")],
+)
 @pytest.mark.parametrize("measure", TWINS)
 def test_scores_converge_to_the_exact_recursion(
     make_graph: MakeGraph,
@@ -80,7 +85,7 @@ def test_scores_converge_to_the_exact_recursion(
     assert index.stored.weighted == weighted
     plain = matrix(n, edges, weighted)
     plain = plain if direction == "in" else plain.T
-    links = by_rarity(plain) if hubs == "rare" else plain
+    links = by_page(plain, hubs)
     order = [int(name) for name in index.nodes]
     truth = TWINS[measure](links, decay, length)[np.ix_(order, order)]
     allowed = bernstein(truth, samples, decay, truth.size)
@@ -142,7 +147,7 @@ def files(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("unweighted", [False, True])
-@pytest.mark.parametrize("hubs", ["plain", "rare"])
+@pytest.mark.parametrize("hubs", ["plain", "idf", "rare"])
 @pytest.mark.parametrize("direction", ["in", "out"])
 @pytest.mark.parametrize("measure", TWINS)
 def test_blocks_external_and_threads_make_the_same_bytes(
@@ -248,8 +253,8 @@ def test_shares_and_node_weights_count_as_memory(
     outside = plan_memory(links, means(tmp_path, 12_000, step), maker_bytes)
     assert outside.external
     assert outside.memory == 12_000
-    rows_only = plan_memory(links, means(tmp_path, 12_000, StepBytes()), maker_bytes)
-    assert len(outside.cuts) > len(rows_only.cuts)
+    without = means(tmp_path, 12_000, StepBytes(), external=True)
+    assert len(outside.cuts) > len(plan_memory(links, without, maker_bytes).cuts)
 
 
 def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from cocite.engine.step import Step
 from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Mover, Walker, walker_bytes
 from cocite.engine.weights import (
     StepWeights,
+    idf_weights,
     inverse_degrees,
     step_weights,
     telling_weights,
@@ -31,6 +32,7 @@ __all__ = [
     "StepWeights",
     "Walker",
     "Way",
+    "idf_weights",
     "inverse_degrees",
     "step_weights",
     "telling_weights",

@@ -66,15 +66,15 @@ class PartPlan:
         return _TURNS[self.direction] + _COMPONENT * self.number
 
     @property
-    def rare_hubs(self) -> bool:
+    def by_page(self) -> bool:
         """Whether a link tells the less, the more links its page has."""
-        return self.settings.get("hubs") == "rare"
+        return self.settings.get("hubs", "plain") != "plain"
 
     @property
     def step(self) -> Step:
         """The step that its walks take."""
         measure = self.measure
-        step = measure.weighted_step if self.weighted or self.rare_hubs else measure.step
+        step = measure.weighted_step if self.weighted or self.by_page else measure.step
         assert step is not None
         return step
 

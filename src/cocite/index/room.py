@@ -10,7 +10,7 @@ memory does not grow with the graph; only, a graph is cut into some hundred bloc
 the budget is no less than a 256th of all blocks (and 4 MiB).
 
 A step by weights takes more (``index/steps.py``): 4 bytes a link, mostly, which lie in a scratch
-file where the graph does not stay in memory, and with ``hubs=rare`` 4 a node, in memory always.
+file where the graph does not stay in memory, and with ``hubs`` 4 a node, in memory always.
 
 The budget is for the data; Python, its libraries and the kernels take some 150 MB beside it.
 """

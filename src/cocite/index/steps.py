@@ -2,10 +2,11 @@
 
                      links unweighted            links weighted
     hubs=plain       nothing                     w(u, v)
-    hubs=rare        1 / degree(u)               w(u, v) / degree(u)
+    hubs=idf         t(u) = log((n + 1) / d(u))  w(u, v) t(u)
+    hubs=rare        t(u) = 1 / d(u)             w(u, v) t(u)
 
-for a walk that steps from v to its neighbour u, with degree(u) how often u is a neighbour: its
-out-degree for in-links, its in-degree for out-links.
+for a walk that steps from v to its neighbour u, with n nodes, and d(u) how often u is a neighbour:
+its out-degree for in-links, its in-degree for out-links.
 
 Memory beside the links: Step.WEIGHTED reads running shares, 4 bytes a link. Step.CLOCK reads
 weights as they are: the links' own, 4 bytes a node for those of pages, 4 a link for products.
@@ -32,8 +33,8 @@ def step_bytes(part: PartPlan) -> StepBytes:
     """What the step of a part takes beside its links."""
     if not part.step.weighted:
         return StepBytes()
-    node = _VALUE if part.rare_hubs else 0
-    products = _VALUE if part.rare_hubs and part.weighted else 0
+    node = _VALUE if part.by_page else 0
+    products = _VALUE if part.by_page and part.weighted else 0
     if part.step is Step.WEIGHTED:
         return StepBytes(_VALUE + products, node, _ID + _VALUE)
     return StepBytes(products, node, _ID + _VALUE if part.weighted else _ID)
@@ -47,5 +48,5 @@ def part_weights(links: Links, part: PartPlan, room: Room, folder: Path) -> Step
         return None
     streaming = bool(room.cuts) or room.external
     scratch = Scratch.beside(folder) if streaming else Scratch(None)
-    pages = telling_weights(links) if part.rare_hubs else None
+    pages = telling_weights(links, str(part.settings["hubs"])) if part.by_page else None
     return step_weights(links, part.step, node_weights=pages, scratch=scratch)

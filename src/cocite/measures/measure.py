@@ -93,8 +93,8 @@ DECAY = Setting("decay", 0.6, "what a step further is worth", 0, 1, open=True)
 HUBS = Setting(
     "hubs",
     "plain",
-    "plain: all links tell the same; rare: a link tells the less, the more links its page has",
-    choices=("plain", "rare"),
+    "plain: all links tell the same; idf or rare: the less, the more links their page has",
+    choices=("plain", "idf", "rare"),
 )
 
 

@@ -12,7 +12,7 @@ one random order of all pages, and each walk steps to its first in-neighbour in 
 Convention: in-links; a node without in-links is similar to itself only. Two pages with the same
 in-neighbours score decay, however many those are.
 
-Weights: if links have weights, and with ``hubs=rare``, a walk at v steps to the in-neighbour u with
+Weights: if links have weights, and with ``hubs``, a walk at v steps to the in-neighbour u with
 the smallest E(u) / w(u, v), where E(u) is exponentially distributed, drawn anew for every step and
 shared by all walks. So it steps to u with probability w(u, v) / sum of w(., v), and two walks with
 weights x and y meet with the probability Jaccard coefficient
@@ -24,10 +24,10 @@ i and j with probability P(i, j) (in closed form: ``tests/oracles/simrank.py``):
 
     p(u, v) = decay * (J(x, y) + sum of P(i, j) p(i, j) over i != j)
 
-w(u, v) is the link's weight, with ``hubs=rare`` 1 / |O(u)|, O(u) being the nodes that u links to,
-with both their product. Then a link from a page that links everywhere tells less, as by inverse
-document frequency a word does that is in every document. The direction ``out`` has everything
-turned round: out-links, and 1 / |I(u)|.
+w(u, v) is the link's weight. With ``hubs`` a link from a page that links everywhere tells less, as
+a word does that is in every document: w(u, v) is log((nodes + 1) / |O(u)|), its inverse document
+frequency (``idf``), or 1 / |O(u)| (``rare``), O(u) being the nodes that u links to; times the
+link's weight, if it has one. The direction ``out`` has everything turned round: out-links, and |I(u)|.
 
 Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
 distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1 and 2.2.2.

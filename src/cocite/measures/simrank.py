@@ -14,14 +14,15 @@ stored and not scores, so the decay is chosen when asking.
 Convention: in-links; a node without in-links is similar to itself only; the walk steps to a
 uniformly drawn in-neighbour, all walks at one node to the same one.
 
-Weights: if links have weights, a walk draws its in-neighbour in proportion to them, and with
-``hubs=rare`` to 1 / |O(u)|, O(u) being the nodes that u links to, or to both multiplied:
+Weights: if links have weights, a walk draws its in-neighbour in proportion to them:
 
     s(u, v) = decay * sum of q(u, u') q(v, v') s(u', v'),     q(v, u) = w(u, v) / sum of w(., v)
 
-Then a link from a page that links everywhere tells less, as by inverse document frequency a word
-does that is in every document. The direction ``out`` has everything turned round: out-links, and
-1 / |I(u)|. A scale of all weights of a page's in-links changes nothing.
+With ``hubs`` a link from a page that links everywhere tells less, as a word does that is in every
+document: w(u, v) is log((nodes + 1) / |O(u)|), its inverse document frequency (``idf``), or
+1 / |O(u)| (``rare``), O(u) being the nodes that u links to; times the link's weight, if it has one.
+The direction ``out`` has everything turned round: out-links, and |I(u)|. A scale of all weights of
+a page's in-links changes nothing.
 
 Known weakness: two pages with the same k otherwise unrelated in-neighbours score decay / k, so
 popular pages look unrelated (001, 2.2). PSimRank mends it.
