@@ -51,7 +51,8 @@ def by_page(links: np.ndarray, hubs: str) -> np.ndarray:
     degrees = np.maximum((links > 0).sum(axis=0), 1)
     telling = {"plain": np.ones(len(links)), "rare": 1 / degrees}
     telling["idf"] = np.log((len(links) + 1) / degrees)
-    return links * telling[hubs][None, :]
+    found: np.ndarray = links * telling[hubs][None, :]
+    return found
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])

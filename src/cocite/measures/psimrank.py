@@ -27,7 +27,8 @@ i and j with probability P(i, j) (in closed form: ``tests/oracles/simrank.py``):
 w(u, v) is the link's weight. With ``hubs`` a link from a page that links everywhere tells less, as
 a word does that is in every document: w(u, v) is log((nodes + 1) / |O(u)|), its inverse document
 frequency (``idf``), or 1 / |O(u)| (``rare``), O(u) being the nodes that u links to; times the
-link's weight, if it has one. The direction ``out`` has everything turned round: out-links, and |I(u)|.
+link's weight, if it has one. The direction ``out`` has everything turned round: out-links, and
+|I(u)|.
 
 Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
 distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1 and 2.2.2.
