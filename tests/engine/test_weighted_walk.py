@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.engine import FingerprintGraph, Step, Walker, inverse_degrees, step_weights
+from cocite.engine import (
+    FingerprintGraph,
+    Step,
+    Walker,
+    inverse_degrees,
+    step_weights,
+    telling_weights,
+)
 from cocite.engine import weights as room
 from cocite.errors import UsageError
 from cocite.graph.links import Links, in_links, out_links
@@ -225,6 +233,18 @@ def test_a_link_from_a_page_that_links_everywhere_tells_less(make_graph: MakeGra
         to_hub += int(parent[x0]) == a
     truth = 0.01 / 0.51
     assert abs(to_hub / 5000 - truth) <= bernstein(truth, 5000, 1.0, 1)
+
+
+@pytest.mark.parametrize("piece", [1, 3, 100])
+def test_what_a_link_tells_follows_from_how_often_a_page_is_a_neighbour(
+    monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    """In 4 pages: page 0 links to none, page 1 to one, page 2 to two, page 3 to all."""
+    monkeypatch.setattr(room, "_PIECE", piece)
+    links = compressed([[1, 2, 3], [2, 3], [3], [3]], None)
+    assert telling_weights(links, "rare").tolist() == [1, 1, 0.5, 0.25]
+    idf = [math.log(5), math.log(5), math.log(5 / 2), math.log(5 / 4)]
+    assert telling_weights(links, "idf").tolist() == pytest.approx(idf, rel=1e-7)
 
 
 def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,27 @@ from hypothesis import given, settings
 import cocite
 from cocite import Graph, Hit, Index, UnknownNode
 from cocite.errors import UsageError
-from cocite.measures import MEASURES, Measure
+from cocite.measures import MEASURES, Measure, find_measure
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
 
-CASES = [
+BLENDS = (
+    find_measure("blend:psimrank+cocitation"),
+    find_measure("blend:0.6*psimrank(hubs=rare)+0.3*simrank+0.1*coupling(idf=true)"),
+    find_measure("blend:ppr+pagesim+simrank"),
+)
+PLAIN = [
     pytest.param(measure, layout, direction, id=f"{measure.name}-{layout}-{direction}")
     for measure in MEASURES.values()
     for layout in measure.layouts
     for direction in ("in", "out", "both")
 ]
+MIXED = [
+    pytest.param(blend, blend.components[0].measure.layouts[0], direction, id=f"{i}-{direction}")
+    for i, blend in enumerate(BLENDS)
+    for direction in ("in", "both")
+]
+CASES = PLAIN + MIXED
 every = pytest.mark.parametrize(("measure", "layout", "direction"), CASES)
 
 SAMPLES = 12
@@ -59,6 +71,23 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 
 @pytest.fixture(scope="module")
+def weighted(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """The same links, with weights over four orders of magnitude."""
+    folder = tmp_path_factory.mktemp("weighted")
+    rng = np.random.default_rng(9)
+    names = list(graph.names)
+    rows = [
+        f"{names[u]}\t{names[v]}\t{np.exp(rng.normal(0, 2)):.6g}\n"
+        for v in range(graph.nodes)
+        for u in graph.in_neighbours(v)
+    ]
+    (folder / "links.tsv").write_text("".join(rows))
+    return cocite.ingest(
+        folder / "links.tsv", folder / "g", header="no", delimiter="tab", weight_column="3"
+    )
+
+
+@pytest.fixture(scope="module")
 def built(
     graph: Graph, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Measure, str, str], Index]:
@@ -69,7 +98,7 @@ def built(
     def get(measure: Measure, layout: str, direction: str) -> Index:
         key = (measure.name, layout, direction)
         if key not in found:
-            found[key] = build(graph, folder / "-".join(key), measure, layout, direction)
+            found[key] = build(graph, folder / str(len(found)), measure, layout, direction)
         return found[key]
 
     return get
@@ -96,6 +125,44 @@ def test_related_is_similarity_sorted(
         assert index.related(node, 10**6) == expected
         for k in (1, 2, 7, 20):
             assert index.related(node, k) == expected[:k]
+
+
+BY_WEIGHT = [
+    pytest.param(name, layout, direction, hubs, id=f"{name}-{layout}-{direction}-{hubs}")
+    for name, layouts, kinds in (
+        ("psimrank", ("trees", "paths"), ("plain", "rare")),
+        ("simrank", ("trees", "paths"), ("plain", "rare")),
+        ("ppr", ("links",), ("",)),
+        ("blend:0.7*psimrank(hubs=rare)+0.2*simrank+0.1*ppr", ("trees",), ("",)),
+    )
+    for layout in layouts
+    for direction in ("in", "out", "both")
+    for hubs in kinds
+]
+
+
+def test_all_that_goes_by_weights_is_held_to_the_contract() -> None:
+    held = {case.values[0] for case in BY_WEIGHT}
+    assert {name for name, measure in MEASURES.items() if measure.weighted} <= held
+
+
+@pytest.mark.parametrize(("name", "layout", "direction", "hubs"), BY_WEIGHT)
+def test_related_is_similarity_sorted_by_weights_too(
+    weighted: Graph, tmp_path: Path, name: str, layout: str, direction: str, hubs: str
+) -> None:
+    chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
+    chosen |= {"hubs": hubs} if hubs else {}
+    chosen |= {} if name == "ppr" else {"samples": SAMPLES}
+    index = cocite.build(weighted, tmp_path / "i", **chosen)
+    for node in SOME[:3]:
+        expected = by_similarity(index, node)
+        assert index.related(node, 10**6) == expected
+        assert index.related(node, 3) == expected[:3]
+        assert expected
+    once = cocite.build(weighted, tmp_path / "once", threads=1, **chosen)
+    assert once.stored.digest == index.stored.digest
+    aside = cocite.build(weighted, tmp_path / "aside", unweighted=True, **chosen)
+    assert aside.stored.digest != index.stored.digest
 
 
 @every
@@ -220,7 +287,9 @@ def test_an_unknown_node_or_setting_is_an_error_that_names_what_there_is(
         index.related("n7777")
     with pytest.raises(UnknownNode):
         index.similarity("n3", "nobody")
-    with pytest.raises(UsageError, match=rf"{measure.name} has no setting 'colour' when asking"):
+    with pytest.raises(
+        UsageError, match=rf"{re.escape(measure.name)} has no setting 'colour' when asking"
+    ):
         index.related("n3", colour="red")
 
 

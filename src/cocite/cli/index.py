@@ -22,7 +22,9 @@ __all__ = ["index", "measures"]
     metavar="NAME",
     default="psimrank",
     show_default=True,
-    help="What similar means: " + ", ".join(MEASURES) + " (see: cocite measures).",
+    help="What similar means: "
+    + ", ".join(MEASURES)
+    + "; or a weighted mean, such as blend:psimrank+cocitation (see: cocite measures).",
 )
 @click.option(
     "--direction",
@@ -38,6 +40,11 @@ __all__ = ["index", "measures"]
     help="How the index lies on disk, where a measure has a choice (see: cocite measures).",
 )
 @build_options
+@click.option(
+    "--unweighted",
+    is_flag=True,
+    help="Leave the weights of links aside.  [default: go by them, if links have any]",
+)
 @click.option(
     "--shard",
     type=int,
@@ -76,6 +83,7 @@ def index(
     external: bool,
     overwrite: bool,
     restart: bool,
+    unweighted: bool,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH.
@@ -86,7 +94,7 @@ def index(
     """
     from cocite.graph import Graph
     from cocite.index.build import IndexBuild, format_time
-    from cocite.index.plan import DIRECTIONS, BuildOptions
+    from cocite.index.plan import BuildOptions, links_in_words
 
     options = BuildOptions.checked(measure, direction, layout, given(settings))
     stored = Graph.open(graph)
@@ -101,19 +109,21 @@ def index(
         external=external,
         overwrite=overwrite,
         restart=restart,
+        unweighted=unweighted,
     ) as work:
         say(f"{output}: {work.estimate()}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit}) as stages:
             report = work.run(lambda done, total: stages(stage, done, total))
-        unit, units = work.unit, work.units
+        unit, units, weighted = work.unit, work.units, work.weighted
     facts: dict[str, object] = {"index": output, "measure": measure, "direction": options.direction}
-    facts |= {"layout": options.parts[0].layout, **options.settings}
+    layouts = " ".join(dict.fromkeys(plan.layout for plan in options.parts))
+    facts |= {"layout": layouts, "weighted": weighted, **options.settings}
     facts |= {f"{unit}_made": report.units, "seconds": report.seconds, "bytes": report.bytes}
     chosen = "".join(f", {name} {value}" for name, value in options.settings.items())
     shown = {
         "index": output,
-        "measure": f"{measure}, {DIRECTIONS[options.measure.looks_at(options.direction)]}" + chosen,
+        "measure": f"{measure}, {links_in_words(options.measure, options.direction)}" + chosen,
         "made": f"{report.units:,} of {units:,} {unit} in {format_time(report.seconds)}",
     }
     if unit == "samples":
@@ -154,6 +164,11 @@ def measures(form: str) -> None:
         print_table(["measure", "what it is"], [(row[0], row[4]) for row in rows])
         print()
         print_table(titles[:4], [row[:4] for row in rows])
+        print()
+        print(
+            "A weighted mean of several: blend:psimrank+cocitation, or with weights and settings of"
+        )
+        print("their own: 'blend:0.6*psimrank(hubs=rare,direction=both)+0.4*cocitation(idf=true)'.")
 
 
 def _described(name: str) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from cocite.cli.output import print_facts
 from cocite.graph import Graph
 from cocite.memory import format_size
 from cocite.store import kind_of
+
+if TYPE_CHECKING:
+    from cocite.index import StoredIndex
 
 __all__ = ["info", "print_graph"]
 
@@ -66,20 +70,23 @@ def print_graph(graph: Graph, form: str) -> None:
 def print_index(path: str, form: str) -> None:
     """The facts of an index."""
     from cocite.index import StoredIndex
-    from cocite.index.plan import DIRECTIONS
+    from cocite.index.plan import links_in_words
 
     index = StoredIndex.open(path)
-    part = index.parts[0]
-    links = DIRECTIONS[index.measure.looks_at(index.direction)]
+    links = links_in_words(index.measure, index.direction)
+    layouts = list(dict.fromkeys(part.layout for part in index.parts))
     samples = int(index.settings.get("samples", 1))
     each = index.store.nbytes / (index.nodes * samples)
+    used = "of links, gone by" if index.weighted else "of links, left aside"
     print_facts(
         {
             "kind": "index",
             "path": path,
             "measure": index.measure.name,
             "direction": index.direction,
-            "layout": part.layout,
+            "layout": " ".join(layouts),
+            "weighted": index.weighted,
+            "parts": [part.to_json() for part in index.parts],
             "nodes": index.nodes,
             "settings": index.settings,
             "graph": index.graph,
@@ -90,11 +97,27 @@ def print_index(path: str, form: str) -> None:
         {
             "index": path,
             "measure": f"{index.measure.name}, {links}",
-            "layout": part.layout,
+            "layout": " ".join(layouts),
+            **_shown_parts(index),
             "nodes": f"{index.nodes:,}",
             **{name: f"{value}" for name, value in index.settings.items()},
             "graph": f"{index.graph['name']}, {index.graph['edges']:,} links",
+            **({"weights": used} if index.graph["weighted"] else {}),
             "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node"
             + (" and sample" if "samples" in index.settings else ""),
         },
     )
+
+
+def _shown_parts(index: StoredIndex) -> dict[str, str]:
+    """A line for each part of a blend: its share, its links, and what differs from the blend's."""
+    from cocite.index.plan import DIRECTIONS
+
+    shown = {}
+    for number, part in enumerate((part for part in index.parts if part.label), 1):
+        own = {**part.settings, **part.fixed}
+        settings = [f"{k} {v}" for k, v in own.items() if index.settings.get(k) != v]
+        links = DIRECTIONS[part.measure.looks_at(part.direction)]
+        words = [f"{part.weight:.4g} of {part.measure.name}", links, part.layout, *settings]
+        shown[f"part {number}"] = ", ".join(words)
+    return shown

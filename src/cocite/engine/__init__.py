@@ -6,7 +6,13 @@ from cocite.engine.scan import Fold, Scan
 from cocite.engine.scan_plan import ScanPlan, Way
 from cocite.engine.step import Step
 from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Mover, Walker, walker_bytes
-from cocite.engine.weights import StepWeights, inverse_degrees, step_weights
+from cocite.engine.weights import (
+    StepWeights,
+    idf_weights,
+    inverse_degrees,
+    step_weights,
+    telling_weights,
+)
 
 __all__ = [
     "BLOCK_NODE",
@@ -26,7 +32,9 @@ __all__ = [
     "StepWeights",
     "Walker",
     "Way",
+    "idf_weights",
     "inverse_degrees",
     "step_weights",
+    "telling_weights",
     "walker_bytes",
 ]

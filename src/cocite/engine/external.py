@@ -14,7 +14,8 @@ order.
 Cost of a sample: O(live steps * log(blocks)). Memory: 13 bytes for each node of the largest block,
 its slice of the graph, and 64 bytes for each of ``rows`` rows that are under way. A node with more
 in-links than fit needs no more: the uniform step reads one of them, and the argmin step does not
-scan the in-links of such a hub (``kernels/walk.py``).
+scan the in-links of such a hub (``kernels/walk.py``). The clock step reads all of them, once a
+step, as pages of the file that the system can take back.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting and merging in place
 of arrays; tokens), 2.2.3.
@@ -31,8 +32,9 @@ from numpy.typing import NDArray
 
 from cocite.engine.step import Step
 from cocite.engine.walk import Move, Mover
+from cocite.engine.weights import StepWeights
 from cocite.graph.links import Links
-from cocite.store import Reader, Spool
+from cocite.store import Reader, Spool, forget
 
 __all__ = ["BLOCK_NODE", "ROW_ROOM", "Dealer", "ExternalWalker", "Meetings"]
 
@@ -121,12 +123,14 @@ class ExternalWalker:
         directory: Path,
         rows: int,
         turn: int = 0,
+        *,
+        weights: StepWeights | None = None,
     ) -> None:
         """``blocks`` holds the first node of every block but the first; ``rows`` is how many rows
-        are in memory at once; ``turn`` is added to the number of a step for its draws.
+        are in memory at once; ``turn`` and ``weights`` are as for ``Walker``.
         """
-        self._links, self._length = links, length
-        self._mover = Mover(links, step, seed, blocks, turn)
+        self._links, self._weights, self._length = links, weights, length
+        self._mover = Mover(links, step, seed, blocks, turn, weights)
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
         count = self.cuts.size - 1
         self.rooms = _Rooms(self.cuts, rows)
@@ -233,6 +237,8 @@ class ExternalWalker:
             # After the first step the runs of the blocks follow each other in order of head.
             self.dealer.rows(self._going, rooms.going[:gone], 0 if step == 1 else block)
         self._links.forget()
+        if self._weights is not None:
+            forget(self._weights.values)
 
     # -- records ----------------------------------------------------------------------------
 

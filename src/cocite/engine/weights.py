@@ -26,9 +26,10 @@ from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import Links
 from cocite.store import Scratch, forget
 
-__all__ = ["StepWeights", "inverse_degrees", "step_weights"]
+__all__ = ["StepWeights", "idf_weights", "inverse_degrees", "step_weights", "telling_weights"]
 
-_PIECE = 16 << 20
+_PIECE = 1 << 20
+"""Links multiplied at a time, and bytes of those whose shares are made at a time."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,36 @@ class StepWeights:
 def inverse_degrees(degrees: NDArray[np.uint32]) -> NDArray[np.float32]:
     """Node weights of 1 / degree, float32[nodes]; 1 for nodes without links, which nobody meets."""
     return (1.0 / np.maximum(degrees, 1)).astype(np.float32)
+
+
+def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
+    """Node weights of log((nodes + 1) / degree), float32: inverse document frequencies, above 0
+    even for a page that links to all nodes. A node without links has that of one link.
+    """
+    return np.log((nodes + 1.0) / np.maximum(degrees, 1)).astype(np.float32)
+
+
+def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
+    """How much a link from each node tells: :func:`idf_weights` (``hubs`` is ``idf``) or
+    :func:`inverse_degrees` (``rare``) of how often it is a neighbour in ``links``, which is its
+    out-degree for in-links, its in-degree for out-links.
+
+    float32[nodes], in 4 bytes a node and a pass over the links.
+    """
+    from cocite.kernels.links import add_counts
+
+    counts = np.zeros(links.nodes, np.uint32)
+    for low in range(0, links.edges, _PIECE):
+        add_counts(links.neighbours[low : low + _PIECE], counts)
+        forget(links.neighbours)
+    found = counts.view(np.float32)
+    for low in range(0, links.nodes, _PIECE):
+        piece = slice(low, low + _PIECE)
+        degrees = counts[piece]
+        found[piece] = (
+            idf_weights(degrees, links.nodes) if hubs == "idf" else inverse_degrees(degrees)
+        )
+    return found
 
 
 def step_weights(

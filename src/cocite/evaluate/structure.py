@@ -29,7 +29,6 @@ from cocite.engine import Walker
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import in_links, out_links
-from cocite.index.plan import TURNS
 from cocite.measures import find_measure
 from cocite.query import Index
 
@@ -106,10 +105,10 @@ def live_tokens(
     step = find_measure(measure).step
     if step is None:
         raise UsageError(f"{measure} is not made of walks")
-    if direction not in TURNS:
-        raise UsageError(f"direction is {direction!r}; a walk goes {' or '.join(TURNS)}")
+    if direction not in ("in", "out"):
+        raise UsageError(f"direction is {direction!r}; a walk goes in or out")
     links = in_links(graph) if direction == "in" else out_links(graph)
-    walker = Walker(links, step, length, seed, turn=TURNS[direction])
+    walker = Walker(links, step, length, seed)
     found = np.zeros(length)
     for sample in range(samples):
         live = walker(sample).live

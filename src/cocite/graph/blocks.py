@@ -6,6 +6,7 @@ weights). A node's links are never cut. Cuts are the first node of every block b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cocite.store import forget
@@ -18,14 +19,18 @@ __all__ = ["cut_blocks", "cut_evenly"]
 _OFFSET = 8
 
 
-def cut_blocks(links: Links, block: int, beside: int = 0) -> tuple[int, ...]:
+def cut_blocks(
+    links: Links, block: int, beside: int = 0, link: int | None = None
+) -> tuple[int, ...]:
     """The first node of every block but the first, for blocks of at most ``block`` bytes, with
-    ``beside`` bytes that a run keeps beside the rows for each node of the block.
+    ``beside`` bytes that a run keeps beside the rows for each node of the block. A link takes
+    ``link`` bytes, by default those of its neighbour and weight.
     """
+    rows = _Rows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
     first = 0
     while True:
-        fitting = _first_beyond(links, _bytes_before(links, first, beside) + block, beside) - 1
+        fitting = rows.first_beyond(rows.before(first) + block) - 1
         first = max(fitting, first + 1)  # a node alone may be larger than a block
         if first >= links.nodes:
             return tuple(cuts)
@@ -34,24 +39,32 @@ def cut_blocks(links: Links, block: int, beside: int = 0) -> tuple[int, ...]:
 
 def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
     """Cuts into ``blocks`` blocks of about equal size; fewer if there are fewer nodes."""
-    whole = _bytes_before(links, links.nodes)
-    cuts = {_first_beyond(links, whole * i // blocks) for i in range(1, blocks)}
+    rows = _Rows(links, _OFFSET, links.link_bytes)
+    whole = rows.before(links.nodes)
+    cuts = {rows.first_beyond(whole * i // blocks) for i in range(1, blocks)}
     return tuple(sorted(cuts - {0, links.nodes, links.nodes + 1}))
 
 
-def _bytes_before(links: Links, node: int, beside: int = 0) -> int:
-    """What the rows of all smaller nodes take."""
-    return (_OFFSET + beside) * node + links.link_bytes * int(links.offsets[node])
+@dataclass(frozen=True)
+class _Rows:
+    """What rows take: ``node`` bytes a node, ``link`` bytes a link."""
 
+    links: Links
+    node: int
+    link: int
 
-def _first_beyond(links: Links, size: int, beside: int = 0) -> int:
-    """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
-    low, high = 0, links.nodes + 1
-    while low < high:
-        middle = (low + high) // 2
-        if _bytes_before(links, middle, beside) > size:
-            high = middle
-        else:
-            low = middle + 1
-    forget(links.offsets)  # every probe brought its neighbourhood along
-    return low
+    def before(self, node: int) -> int:
+        """What the rows of all smaller nodes take."""
+        return self.node * node + self.link * int(self.links.offsets[node])
+
+    def first_beyond(self, size: int) -> int:
+        """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
+        low, high = 0, self.links.nodes + 1
+        while low < high:
+            middle = (low + high) // 2
+            if self.before(middle) > size:
+                high = middle
+            else:
+                low = middle + 1
+        forget(self.links.offsets)  # every probe brought its neighbourhood along
+        return low

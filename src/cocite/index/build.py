@@ -11,9 +11,9 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+import weakref
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from cocite.index.part import PartBuild, Progress
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.room import Means, Room
 from cocite.index.sharded import ShardedPart, shard_samples
+from cocite.index.steps import step_bytes
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.memory import budget, checked_threads, format_size
@@ -88,25 +89,31 @@ class IndexBuild:
         external: bool = False,
         overwrite: bool = False,
         restart: bool = False,
+        unweighted: bool = False,
     ) -> None:
+        """``unweighted`` leaves the weights of links aside; else every measure goes by them."""
         graph.check()
+        if graph.in_weights is not None and not unweighted:
+            options = options.heeding_weights()
         self._graph, self._options, self._restart = graph, options, restart
         self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
         self._threads, self._memory = checked_threads(threads), budget(memory)
         self._blocks, self._external = blocks, external
-        self._shard = 0
+        self._turned: weakref.WeakValueDictionary[bool, Links] = weakref.WeakValueDictionary()
+        self._shards: list[int] = []
+        if (shard is not None or blocks is not None or external) and not self._sampled:
+            raise UsageError(
+                f"{options.measure.name} is built in one go: it takes no shard, no blocks, and is "
+                "not external"
+            )
         self.parts = [self._part(plan, shard) for plan in options.parts]
 
     def _part(self, plan: PartPlan, shard: int | None) -> PartBuild:
-        links, directory = self._links(plan.direction), self._draft.path
+        links, directory = partial(self._links, plan), self._draft.path
         if not is_sampled(plan.layout):
-            if shard is not None or self._blocks is not None or self._external:
-                raise UsageError(
-                    f"{plan.measure.name} is built in one go: it takes no shard, no blocks, and is "
-                    "not external"
-                )
             return WholePart(plan, self._graph, links, directory, self._memory, self._threads)
-        self._shard = shard_samples(plan, self._graph.nodes, shard)
+        samples = shard_samples(plan, self._graph.nodes, shard)
+        self._shards.append(samples)
 
         layout = sampled_layout(plan.layout)
         means = Means(
@@ -117,19 +124,27 @@ class IndexBuild:
             self._blocks,
             self._external,
             layout.has_external,
+            step_bytes(plan),
         )
 
         def room(links: Links) -> Room:
             return layout.plan_room(links, plan, means)
 
-        room(in_links(self._graph))  # what does not fit is said now; both directions take the same
-        return ShardedPart(plan, links, directory, self._shard, room)
+        # What does not fit is said now; both directions take the same.
+        room(in_links(self._graph, weighted=plan.weighted))
+        return ShardedPart(plan, links, directory, samples, room)
 
-    def _links(self, direction: str) -> Callable[[], Links]:
-        """The links that a part follows, made when they are first needed."""
-        if direction == "in":
-            return lambda: in_links(self._graph)
-        return cache(lambda: out_links(self._graph, self._memory))
+    def _links(self, plan: PartPlan) -> Links:
+        """The links that a part follows. Out-links are made when they are first needed, and there
+        as long as some part holds them.
+        """
+        if plan.direction == "in":
+            return in_links(self._graph, weighted=plan.weighted)
+        links = self._turned.get(plan.weighted)
+        if links is None:
+            links = out_links(self._graph, self._memory, weighted=plan.weighted)
+            self._turned[plan.weighted] = links
+        return links
 
     def __enter__(self) -> IndexBuild:
         self._draft.__enter__()
@@ -153,19 +168,38 @@ class IndexBuild:
     # -- what is there, what is to do -------------------------------------------------
 
     @property
+    def weighted(self) -> bool:
+        """Whether it goes by the weights of links."""
+        return any(plan.weighted for plan in self._options.parts)
+
+    @property
+    def _sampled(self) -> list[PartPlan]:
+        return [plan for plan in self._options.parts if is_sampled(plan.layout)]
+
+    @property
     def unit(self) -> str:
-        """What progress counts."""
-        return "samples" if is_sampled(self._options.parts[0].layout) else "nodes"
+        """What progress counts: samples, or nodes; or where parts of both kinds are made, steps of
+        equally many for each part.
+        """
+        if not self._sampled:
+            return "nodes"
+        return "samples" if len(self._sampled) == len(self._options.parts) else "steps"
+
+    def _steps(self, part: PartBuild, done: int) -> int:
+        """``done`` of a part's own units, as progress counts."""
+        if self.unit != "steps":
+            return done
+        return done * int(self._sampled[0].settings["samples"]) // max(1, part.units)
 
     @property
     def units(self) -> int:
         """How many there are in all parts."""
-        return sum(part.units for part in self.parts)
+        return sum(self._steps(part, part.units) for part in self.parts)
 
     @property
     def done(self) -> int:
         """How many are finished."""
-        return sum(part.done for part in self.parts)
+        return sum(self._steps(part, part.done) for part in self.parts)
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -176,7 +210,7 @@ class IndexBuild:
             "direction": self._options.direction,
             "settings": self._options.settings,
             "parts": [plan.to_json() for plan in self._options.parts],
-            "shard": self._shard,
+            "shard": self._shards,
             "graph": self._graph.digest,
         }
 
@@ -202,7 +236,11 @@ class IndexBuild:
 
     def estimate(self) -> IndexEstimate:
         """Size, memory and time of all parts, from pilots on this graph."""
-        found = [part.estimate() for part in self.parts]
+        found = []
+        for part in self.parts:
+            found.append(part.estimate())
+            if len(self.parts) > 1:
+                part.close()  # parts are made one after another, and planned so
         names = self._name_files().values()
         size = sum(each.bytes for each in found)
         total = size + sum(entry.nbytes for entry in names)
@@ -225,8 +263,9 @@ class IndexBuild:
         progress(before, self.units)
         base = 0
         for part in self.parts:
-            part.run(partial(self._report, progress, base))
-            base += part.units
+            part.run(partial(self._report, progress, part, base))
+            base += self._steps(part, part.units)
+            part.close()
         live = sum(part.live_steps for part in self.parts)
         path = self._publish()
         return BuildReport(
@@ -236,8 +275,8 @@ class IndexBuild:
             bytes=StoredIndex.open(path).store.nbytes,
         )
 
-    def _report(self, progress: Progress, base: int, done: int, _: int) -> None:
-        progress(base + done, self.units)
+    def _report(self, progress: Progress, part: PartBuild, base: int, done: int, _: int) -> None:
+        progress(base + self._steps(part, done), self.units)
 
     def _name_files(self) -> dict[str, Entry]:
         files = self._graph.store.manifest.files
@@ -261,6 +300,7 @@ class IndexBuild:
                 "name": graph.path.resolve().name,
                 "digest": graph.digest,
                 "edges": graph.edges,
+                "weighted": graph.in_weights is not None,
             },
         }
         return self._draft.publish(Manifest("index", facts, files))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from cocite.engine import Mover
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
-from cocite.index.plan import TURNS, PartPlan
+from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room, plan_memory
 from cocite.measures import Settings
 
@@ -60,9 +60,8 @@ class CompactLayout(SampledLayout):
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One a thread."""
-        settings, step = part.settings, part.measure.step
-        assert step is not None
-        move = Mover(links, step, int(settings["seed"]), room.cuts, TURNS[part.direction])
+        settings = part.settings
+        move = Mover(links, part.step, int(settings["seed"]), room.cuts, part.turn)
         return [CompactMaker(move, links.nodes) for _ in range(room.threads)]
 
 

@@ -2,7 +2,7 @@
 
     in_offsets       uint64[nodes + 1]    where each node's in-neighbours begin
     in_neighbours    uint32[edges]        the in-neighbours, ascending within a node
-    in_weights       float32[edges]       beside them, if links have weights
+    in_weights       float32[edges]       beside them, if the measure goes by weights
     out_offsets, out_neighbours, out_weights    the same for out-neighbours
     norms            float64[nodes, 2]    of common neighbours only, see below
 
@@ -84,7 +84,7 @@ class LinksLayout(WholeLayout):
                 nodes * (number * total + done) // (stages * total), nodes
             )
 
-        ins = in_links(self.graph)
+        ins = in_links(self.graph, weighted=self.plan.weighted)
         files = self._copy(directory, "in", ins, stage(0))
         outs = self.links if self.plan.direction == "out" else self._turned(stage(1))
         files |= self._copy(directory, "out", outs, stage(2))
@@ -97,7 +97,7 @@ class LinksLayout(WholeLayout):
         return files
 
     def _turned(self, progress: Progress) -> Links:
-        return out_links(self.graph, self.memory, progress)
+        return out_links(self.graph, self.memory, progress, weighted=self.plan.weighted)
 
     def _copy(
         self, directory: Path, way: str, links: Links, progress: Progress

@@ -32,8 +32,9 @@ from cocite.engine import Walker, walker_bytes
 from cocite.errors import ResourceError
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
-from cocite.index.plan import TURNS, PartPlan
+from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room, plan_memory
+from cocite.index.steps import part_weights
 from cocite.measures import Settings
 
 __all__ = ["PathMaker", "PathsLayout", "blob_words", "maker_bytes"]
@@ -80,11 +81,11 @@ class PathsLayout(SampledLayout):
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
-        settings, step = part.settings, part.measure.step
-        assert step is not None
+        settings = part.settings
         length, seed = int(settings["length"]), int(settings["seed"])
-        turn = TURNS[part.direction]
-        walkers = [Walker(links, step, length, seed, room.cuts, turn) for _ in range(room.threads)]
+        weights = part_weights(links, part, room, folder)
+        walk = links, part.step, length, seed, room.cuts, part.turn
+        walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]
         return [PathMaker(walker, links.nodes, length, room.keep) for walker in walkers]
 
 

@@ -1,32 +1,48 @@
 """What an index is to be made of, checked once: a measure, a direction, a layout, settings.
 
-An index is a sum of *parts*: one for a single direction; for ``both`` one of each, with weight 1/2,
-so that a score stays in the measure's range and a node and itself still score what they did. That
-is the idea of P-Rank (Zhao, Han, Sun 2009), with the two directions added up outside instead of
-inside the recursion.
+An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one of each,
+with weight 1/2, so that a score stays in the measure's range and a node and itself still score what
+they did. That is the idea of P-Rank (Zhao, Han, Sun 2009), with the two directions added up outside
+instead of inside the recursion. A blend (``measures/blend.py``) has the parts of each of its
+components, their weights multiplied by the component's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from cocite.engine import Step
 from cocite.errors import UsageError
-from cocite.measures import Measure, Settings, find_measure
+from cocite.measures import Component, Measure, Settings, find_measure
 
-__all__ = ["DIRECTIONS", "TURNS", "BuildOptions", "PartPlan"]
+__all__ = ["DIRECTIONS", "BuildOptions", "PartPlan", "links_in_words", "part_prefix"]
 
 DIRECTIONS = {"in": "in-links", "out": "out-links", "both": "both directions"}
 """Which links a measure looks at, in words."""
-TURNS = {"in": 0, "out": 16}
-"""What is added to a walk's step for its draws: walks of both directions are independent."""
+_TURNS = {"in": 0, "out": 16}
+_COMPONENT = 32
+"""What is added to a walk's step for its draws: walks of both directions are independent, and those
+of different components are.
+"""
+
+
+def part_prefix(label: str, direction: str) -> str:
+    """What the names of a part's files begin with."""
+    return f"{label}-{direction}." if label else f"{direction}."
+
+
+def links_in_words(measure: Measure, direction: str) -> str:
+    """Which links a measure looks at; ``mixed`` if the components of a blend differ in it."""
+    return DIRECTIONS.get(measure.looks_at(direction), "mixed directions")
 
 
 @dataclass(frozen=True)
 class PartPlan:
     """One part: its measure in one direction (``in`` or ``out``), and its weight in the scores.
 
-    Its files' names begin with ``prefix``.
+    ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
+    of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
     """
 
     measure: Measure
@@ -34,26 +50,52 @@ class PartPlan:
     layout: str
     settings: Settings
     weight: float
+    label: str = ""
+    number: int = 0
+    fixed: Settings = field(default_factory=dict)
+    weighted: bool = False
 
     @property
     def prefix(self) -> str:
         """What the names of its files begin with."""
-        return f"{self.direction}."
+        return part_prefix(self.label, self.direction)
+
+    @property
+    def turn(self) -> int:
+        """What is added to the number of a step for its draws."""
+        return _TURNS[self.direction] + _COMPONENT * self.number
+
+    @property
+    def by_page(self) -> bool:
+        """Whether a link tells the less, the more links its page has."""
+        return self.settings.get("hubs", "plain") != "plain"
+
+    @property
+    def step(self) -> Step:
+        """The step that its walks take."""
+        measure = self.measure
+        step = measure.weighted_step if self.weighted or self.by_page else measure.step
+        assert step is not None
+        return step
 
     def to_json(self) -> dict[str, object]:
         """As plans and manifests hold it."""
-        return {
+        value: dict[str, object] = {
             "measure": self.measure.name,
             "direction": self.direction,
             "layout": self.layout,
             "settings": self.settings,
             "weight": self.weight,
+            "weighted": self.weighted,
         }
+        if self.label:
+            value |= {"label": self.label, "number": self.number, "fixed": self.fixed}
+        return value
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What an index is made of."""
+    """What an index is made of. ``direction`` is ``mixed`` if components differ in it."""
 
     measure: Measure
     direction: str
@@ -72,10 +114,57 @@ class BuildOptions:
         is not allowed.
         """
         found = find_measure(measure)
-        direction = found.direction if direction is None else direction
-        if direction not in DIRECTIONS:
+        if direction is not None and direction not in DIRECTIONS:
             raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
-        layout, filled = found.choose(layout, settings or {})
-        ways = ("in", "out") if direction == "both" else (direction,)
-        parts = tuple(PartPlan(found, way, layout, filled, 1 / len(ways)) for way in ways)
-        return cls(found, direction, filled, parts)
+        _, filled = found.choose(layout, settings or {})
+        ways, parts = set(), []
+        for component in found.components:
+            way = component.direction or direction or component.measure.direction
+            ways.add(way)
+            parts += _parts(component, way, *component.choose(layout, settings or {}))
+        _check_samples(parts)
+        return cls(found, ways.pop() if len(ways) == 1 else "mixed", filled, tuple(parts))
+
+    def heeding_weights(self) -> BuildOptions:
+        """The same for a graph whose links have weights that are to count.
+
+        Raises :class:`UsageError` if a measure does not follow weights.
+        """
+        deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
+        if deaf:
+            raise UsageError(
+                f"the links of the graph have weights, which {deaf[0]} does not follow. Leave them "
+                "aside with --unweighted (unweighted=True), or ingest the links without "
+                "--weight-column"
+            )
+        return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))
+
+
+def _parts(component: Component, way: str, layout: str, settings: Settings) -> list[PartPlan]:
+    measure = component.measure
+    fixed = {s.name: component.fixed[s.name] for s in measure.ask if s.name in component.fixed}
+    ways = ("in", "out") if way == "both" else (way,)
+    return [
+        PartPlan(
+            measure,
+            each,
+            layout,
+            settings,
+            component.weight / len(ways),
+            component.label,
+            component.number,
+            fixed,
+        )
+        for each in ways
+    ]
+
+
+def _check_samples(parts: list[PartPlan]) -> None:
+    """Sample i of a blend is the sum of theirs, so they have equally many."""
+    counts = {int(plan.settings["samples"]) for plan in parts if "samples" in plan.settings}
+    if len(counts) > 1:
+        raise UsageError(
+            "the components of a blend have "
+            + " and ".join(f"{count:,}" for count in sorted(counts))
+            + " samples; they all have the same number: give it for the blend"
+        )

@@ -31,7 +31,7 @@ from cocite.engine.scan_plan import plan_scan
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob
-from cocite.index.plan import TURNS, PartPlan
+from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room
 from cocite.memory import OWN_MEMORY, available, format_size
 from cocite.runner import in_order
@@ -153,7 +153,7 @@ class RingMaker:
             threads=room.plan.asked,
             memory=room.budget,
             blocks=room.blocks,
-            turn=TURNS[part.direction],
+            turn=part.turn,
             folder=folder,
         )
         scratch = Scratch.beside(folder) if room.on_disk else Scratch(None)

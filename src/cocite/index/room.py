@@ -9,6 +9,9 @@ and 4 a link of its own there, buffers are a quarter of the budget, 16 MiB at mo
 memory does not grow with the graph; only, a graph is cut into some hundred blocks at most, so that
 the budget is no less than a 256th of all blocks (and 4 MiB).
 
+A step by weights takes more (``index/steps.py``): 4 bytes a link, mostly, which lie in a scratch
+file where the graph does not stay in memory, and with ``hubs`` 4 a node, in memory always.
+
 The budget is for the data; Python, its libraries and the kernels take some 150 MB beside it.
 """
 
@@ -33,6 +36,17 @@ _MOST_BLOCKS = 1024
 """A table of four bytes for each pair of blocks is in memory, twice."""
 
 
+@dataclass(frozen=True)
+class StepBytes:
+    """What a step by weights takes beside the links: ``link`` bytes a link and ``node`` bytes a
+    node while it is prepared and used; ``read`` is what it reads a link, if not the links' own.
+    """
+
+    link: int = 0
+    node: int = 0
+    read: int | None = None
+
+
 MakerBytes = Callable[[int, bool], int]
 
 
@@ -40,7 +54,7 @@ MakerBytes = Callable[[int, bool], int]
 class Means:
     """What a build of one part is given: ``threads`` at most, ``memory`` bytes, so many ``blocks``
     if that is forced, tokens in files if ``external`` is forced; its ``layout``, and whether that
-    has an external form; ``folder``, where scratch files lie.
+    has an external form; ``folder``, where scratch files lie; what its ``step`` takes by weights.
     """
 
     threads: int
@@ -50,6 +64,7 @@ class Means:
     blocks: int | None = None
     external: bool = False
     has_external: bool = False
+    step: StepBytes = StepBytes()
 
 
 @dataclass(frozen=True)
@@ -102,20 +117,22 @@ def plan_memory(links: Links, means: Means, maker_bytes: MakerBytes) -> Room:
         raise UsageError(f"blocks is {blocks}; it is 1 or more")
     if means.external and not means.has_external:
         raise UsageError(f"external: the layout {means.layout} keeps its tokens in memory")
-    nodes, size = links.nodes, links.nbytes
-    least = maker_bytes(nodes, False)
+    nodes, size = links.nodes, links.nbytes + means.step.link * links.edges
+    beside = means.step.node * nodes
+    least = maker_bytes(nodes, False) + beside
     if not means.external and blocks is not None:
         need = least + -(-size // blocks)
         if need <= memory or not means.has_external:
             return Room(need, 1, cut_evenly(links, blocks))
     if not means.external and blocks is None:
         for count in range(means.threads, 0, -1):
-            need = size + count * maker_bytes(nodes, count > 1)
+            need = size + beside + count * maker_bytes(nodes, count > 1)
             if need <= memory:
                 return Room(need, count, (), means.threads)
         if memory >= least + min(_LEAST_BLOCK, size):
             # Half of what is left: the pages of a block come along with some of their neighbours.
-            return Room(memory, 1, cut_blocks(links, (memory - least) // 2), means.threads)
+            cuts = cut_blocks(links, (memory - least) // 2, link=means.step.read)
+            return Room(memory, 1, cuts, means.threads)
         if not means.has_external:
             raise _too_little(nodes, least + min(_LEAST_BLOCK, size), memory, "with one thread")
     return _plan_external(links, means, 0 if means.external else least)
@@ -123,22 +140,25 @@ def plan_memory(links: Links, means: Means, maker_bytes: MakerBytes) -> Room:
 
 def _plan_external(links: Links, means: Means, tokens: int) -> Room:
     """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
-    nodes, memory, blocks = links.nodes, means.memory, means.blocks
-    whole = links.nbytes + BLOCK_NODE * nodes
+    nodes, blocks = links.nodes, means.blocks
+    beside = means.step.node * nodes
+    memory = means.memory - beside
+    whole = links.nbytes + means.step.link * links.edges + BLOCK_NODE * nodes
     rows = max(1, min(_MOST_ROWS, memory // 4 // ROW_ROOM))
     if blocks is not None:
         if blocks > _MOST_BLOCKS:
             raise UsageError(
                 f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
             )
-        need = rows * ROW_ROOM + -(-whole // blocks)
+        need = rows * ROW_ROOM + -(-whole // blocks) + beside
         return Room(need, 1, cut_evenly(links, blocks), 0, rows, tokens)
     needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
     if memory < needed:
-        raise _too_little(nodes, needed, memory, "with all tokens on disk")
+        raise _too_little(nodes, needed + beside, means.memory, "with all tokens on disk")
     block = (memory - rows * ROW_ROOM) // 2
-    cuts = cut_blocks(links, block, BLOCK_NODE)
-    return Room(min(memory, rows * ROW_ROOM + whole), 1, cuts, means.threads, rows, tokens)
+    cuts = cut_blocks(links, block, BLOCK_NODE, means.step.read)
+    need = beside + min(memory, rows * ROW_ROOM + whole)
+    return Room(need, 1, cuts, means.threads, rows, tokens)
 
 
 def _too_little(nodes: int, needed: int, memory: int, how: str) -> ResourceError:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout
-from cocite.index.plan import TURNS, PartPlan
+from cocite.index.plan import PartPlan
 from cocite.index.rings import LANES, Layer, RingMaker, plan_rings
 from cocite.index.room import Means, Room
 from cocite.measures import Settings
@@ -70,7 +70,7 @@ class PlaneLayer(Layer):
 
     def __init__(self, part: PartPlan) -> None:
         self._bits, self._seed = int(part.settings["bits"]), int(part.settings["seed"])
-        self._turn = TURNS[part.direction]
+        self._turn = part.turn
 
     def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
         """A blob of memory of its own."""

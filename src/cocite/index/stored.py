@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names, open_names
 from cocite.index.blobs import sampled_layout
-from cocite.measures import Measure, Settings, find_measure
+from cocite.index.plan import PartPlan, part_prefix
+from cocite.measures import Component, Measure, Settings, find_measure
 from cocite.store import Store
 
 __all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "is_shard", "shard_file"]
@@ -58,13 +59,48 @@ class StoredPart:
     layout: str
     settings: Settings
     weight: float
+    weighted: bool = False
+    label: str = ""
+    number: int = 0
+    fixed: Settings = field(default_factory=dict)
     only: int | None = None
     """The first samples that count; None for all of them."""
 
     @property
     def prefix(self) -> str:
         """What the names of its files begin with."""
-        return f"{self.direction}."
+        return part_prefix(self.label, self.direction)
+
+    @property
+    def plan(self) -> PartPlan:
+        """The plan that it was made by."""
+        return PartPlan(
+            self.measure,
+            self.direction,
+            self.layout,
+            self.settings,
+            self.weight,
+            self.label,
+            self.number,
+            self.fixed,
+            self.weighted,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What it is, as ``cocite info`` tells it."""
+        return {
+            "measure": self.measure.name,
+            "direction": self.direction,
+            "layout": self.layout,
+            "weight": self.weight,
+            "weighted": self.weighted,
+            "settings": self.settings,
+            "fixed": self.fixed,
+        }
+
+    def ask_settings(self, asked: Settings) -> Settings:
+        """Its own settings of a question, out of those of the index."""
+        return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
     @property
     def samples(self) -> int:
@@ -141,6 +177,10 @@ class StoredIndex:
             value["layout"],
             measure.build_settings(value["settings"]),
             float(value["weight"]),
+            value["weighted"],
+            value.get("label", ""),
+            int(value.get("number", 0)),
+            value.get("fixed", {}),
         )
 
     @classmethod
@@ -159,6 +199,11 @@ class StoredIndex:
         view.settings = self.settings | {"samples": samples}
         view.parts = tuple(replace(part, only=samples) for part in self.parts)
         return view
+
+    @property
+    def weighted(self) -> bool:
+        """Whether scores go by the weights of the links."""
+        return any(part.weighted for part in self.parts)
 
     @cached_property
     def names(self) -> Names:

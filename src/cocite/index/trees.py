@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from cocite.engine import ExternalWalker, Walker, walker_bytes
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
-from cocite.index.plan import TURNS, PartPlan
+from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room, plan_memory
+from cocite.index.steps import part_weights
 from cocite.measures import Settings
 
 __all__ = ["TreeMaker", "TreesLayout", "blob_words", "maker_bytes"]
@@ -62,16 +63,26 @@ class TreesLayout(SampledLayout):
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
-        settings, step = part.settings, part.measure.step
-        assert step is not None
+        settings = part.settings
         length, seed = int(settings["length"]), int(settings["seed"])
-        turn = TURNS[part.direction]
+        weights = part_weights(links, part, room, folder)
         if room.external:
             from cocite.index.external_trees import ExternalTreeMaker
 
-            walk = links, step, length, seed, room.cuts, folder, room.rows
-            return [ExternalTreeMaker(ExternalWalker(*walk, turn), links.nodes, folder)]
-        walkers = [Walker(links, step, length, seed, room.cuts, turn) for _ in range(room.threads)]
+            walker = ExternalWalker(
+                links,
+                part.step,
+                length,
+                seed,
+                room.cuts,
+                folder,
+                room.rows,
+                part.turn,
+                weights=weights,
+            )
+            return [ExternalTreeMaker(walker, links.nodes, folder)]
+        walk = links, part.step, length, seed, room.cuts, part.turn
+        walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]
         return [TreeMaker(walker, links.nodes, room.keep) for walker in walkers]
 
 

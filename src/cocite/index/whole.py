@@ -120,6 +120,10 @@ class WholePart(PartBuild):
         disk.sync_directory(self._directory)
         self._made = None
 
+    def close(self) -> None:
+        """The links go, and what was made for an estimate."""
+        self._made = None
+
     def publish(self) -> dict[str, Entry]:
         """Nothing is left to do."""
         return self._files

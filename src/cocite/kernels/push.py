@@ -4,9 +4,10 @@ Every node has an *estimate* p and a *residual* r, the share of the walk that ha
 not yet accounted for; at first r(source) = 1. A *push* of node v accounts for its residual:
 
     p(v) += (1 - damping) r(v)
-    r(w) += damping r(v) / degree(v)      for its neighbours w; r(source) if it has none
+    r(w) += damping r(v) share(v, w)      for its neighbours w; r(source) if it has none
     r(v)  = 0
 
+with share(v, w) = 1 / degree(v), or the weight of the link over the sum of those of all v's links,
 after which, as before, share = p + sum over w of r(w) * (share from w). What has come back to the
 source is never pushed: the walk begins anew there, a geometric series, so that with r = r(source)
 
@@ -66,12 +67,27 @@ def _open(values: Any, used: Any, reached: Any) -> Any:
     return total
 
 
+@helper
+def _total(weights: Any, begin: Any, end: Any) -> Any:
+    """The sum of a row's weights; nan if one is not positive and finite."""
+    total, fine = 0.0, True
+    for link in range(begin, end):
+        weight = np.float64(weights[link])
+        fine = fine and 0.0 < weight < np.inf
+        total += weight
+    return total if fine else np.nan
+
+
 @kernel
-def push(offsets: Any, neighbours: Any, limit: Any, values: Any, used: Any, state: Any) -> Any:
+def push(
+    offsets: Any, neighbours: Any, weights: Any, limit: Any, values: Any, used: Any, state: Any
+) -> Any:
     """Push until the error is within the tolerance, or about ``limit`` links were read.
 
-    Every link of a node counts the same. Returns DONE, MORE or DAMAGED.
+    ``weights`` float32[links], or empty if every link of a node counts the same. Returns DONE, MORE
+    or DAMAGED.
     """
+    weighted = weights.size > 0
     nodes, source = np.int64(offsets.size - 1), np.int64(used[0])
     at, reached = np.int64(state[_AT]), np.int64(state[REACHED])
     threshold, cost = state[_THRESHOLD], state[_COST]
@@ -105,14 +121,18 @@ def push(offsets: Any, neighbours: Any, limit: Any, values: Any, used: Any, stat
         if begin == end:
             values[source, 1] += damping * residual
             continue
-        share = damping * residual / np.float64(end - begin)
+        total = _total(weights, begin, end) if weighted else np.float64(end - begin)
+        if not total > 0.0:
+            return DAMAGED
+        share = damping * residual / total
         for link in range(begin, end):
             other = np.int64(neighbours[link])
             if other >= nodes:
                 return DAMAGED
+            given = share * np.float64(weights[link]) if weighted else share
             before = values[other, 1]
             used[reached] = np.uint32(other)  # no branch: none could be foreseen
-            values[other, 1] = before + share
+            values[other, 1] = before + given
             reached += 1 if (before == 0.0) & (values[other, 0] == 0.0) else 0
     state[_AT], state[REACHED] = np.float64(at), np.float64(reached)
     state[_THRESHOLD], state[_COST] = threshold, cost

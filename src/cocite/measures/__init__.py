@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from cocite.errors import UsageError
+from cocite.measures.blend import PREFIX, parse_blend
 from cocite.measures.cocitation import COCITATION
 from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
-from cocite.measures.measure import Measure, Setting, Settings, Value
+from cocite.measures.measure import Component, Measure, Setting, Settings, Value
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.simrank import SIMRANK
 from cocite.measures.xjaccard import XJACCARD
 
-__all__ = ["MEASURES", "Measure", "Setting", "Settings", "Value", "find_measure"]
+__all__ = ["MEASURES", "Component", "Measure", "Setting", "Settings", "Value", "find_measure"]
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
@@ -31,7 +32,12 @@ MEASURES: dict[str, Measure] = {
 
 
 def find_measure(name: str) -> Measure:
-    """The measure called ``name``; raises :class:`~cocite.errors.UsageError`."""
+    """The measure called ``name``, or the blend that it describes (``blend:...``).
+
+    Raises :class:`~cocite.errors.UsageError`.
+    """
+    if name.startswith(PREFIX):
+        return parse_blend(name, MEASURES)
     try:
         return MEASURES[name]
     except KeyError:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cocite.engine import MAX_LENGTH, Step
 from cocite.errors import UsageError
 
 __all__ = [
     "DECAY",
+    "HUBS",
     "LENGTH",
     "MAX_SAMPLES",
     "SAMPLES",
     "SEED",
+    "Component",
     "Measure",
     "Setting",
     "Settings",
@@ -90,6 +92,12 @@ SAMPLES = Setting(
 LENGTH = Setting("length", 10, "steps of a walk", 1, MAX_LENGTH)
 SEED = Setting("seed", 0, "equal seeds give equal samples", 0, 2**64 - 1)
 DECAY = Setting("decay", 0.6, "what a step further is worth", 0, 1, open=True)
+HUBS = Setting(
+    "hubs",
+    "plain",
+    "plain: all links tell the same; idf or rare: the less, the more links their page has",
+    choices=("plain", "idf", "rare"),
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,8 @@ class Measure:
     """A measure.
 
     ``name`` as users type it, one line on what it is, the layouts that can hold it (the first one
-    by default), its settings, the step its walks take if it walks, whether s(u, v) = s(v, u),
+    by default), its settings, the step its walks take if it walks, the one they take by weights
+    (of links, or with ``hubs``; None if the measure has no such), whether s(u, v) = s(v, u),
     whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
     (``monotone``), whether it follows the weights of links, the ``direction`` it takes unless told
     otherwise, whether it is ``turned``: whether its direction ``in`` looks at out-links; the
@@ -111,6 +120,7 @@ class Measure:
     build: tuple[Setting, ...] = ()
     ask: tuple[Setting, ...] = ()
     step: Step | None = None
+    weighted_step: Step | None = None
     symmetric: bool = True
     unit: bool = True
     monotone: bool = True
@@ -119,6 +129,11 @@ class Measure:
     turned: bool = False
     noisy: tuple[str, ...] = ()
     chooses: Choice | None = None
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What it is the weighted mean of: itself, unless it is a blend."""
+        return (Component(self),)
 
     def looks_at(self, direction: str) -> str:
         """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
@@ -159,3 +174,40 @@ class Measure:
             return f"{self.name} takes {name} when {elsewhere}, not here"
         names = ", ".join(setting.name for setting in settings) or "no settings"
         return f"{self.name} has no setting {name!r} when {when}; it takes {names}"
+
+
+@dataclass(frozen=True)
+class Component:
+    """A measure as what an index is made of: the only one, or one of a blend's.
+
+    ``weight`` is its share of the scores, ``label`` what tells its files from the others', empty if
+    there are none, ``number`` its place among them. ``fixed`` are settings, of building and of
+    asking, that nobody may choose; ``direction`` and ``layout`` likewise, unless None.
+    """
+
+    measure: Measure
+    weight: float = 1.0
+    label: str = ""
+    number: int = 0
+    fixed: Settings = field(default_factory=dict)
+    direction: str | None = None
+    layout: str | None = None
+
+    def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, Settings]:
+        """Its own layout and settings of an index, out of those of the whole."""
+        names = {setting.name for setting in self.measure.build}
+        mine = {name: value for name, value in (dict(given) | self.fixed).items() if name in names}
+        shared = layout if layout in self.measure.layouts else None
+        return self.measure.choose(self.layout or shared, mine)
+
+    def ask_settings(self, given: Mapping[str, object]) -> Settings:
+        """Its own settings of a question, out of those of the whole."""
+        return self._own(self.measure.ask, given)
+
+    def free(self, settings: tuple[Setting, ...]) -> tuple[Setting, ...]:
+        """Those of its ``settings`` that are not fixed."""
+        return tuple(setting for setting in settings if setting.name not in self.fixed)
+
+    def _own(self, settings: tuple[Setting, ...], given: Mapping[str, object]) -> Settings:
+        found = {**given, **self.fixed}
+        return {s.name: s.checked(found.get(s.name, s.default)) for s in settings}

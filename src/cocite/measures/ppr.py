@@ -6,6 +6,9 @@ with O(x) the pages that x links to and I(v) those that link to v: the share of 
 spends at v which at each step follows a link with the probability ``damping`` and goes back to u
 else. At a page without links it goes back to u as well. The scores from one u add up to 1.
 
+Weights: if links have weights w(x, v), the walk follows them in proportion: score(u, x) / |O(x)|
+becomes score(u, x) w(x, v) / sum of w(x, .).
+
 Convention: by default the walk follows links forwards, the direction ``out``; in the direction
 ``in`` it follows them backwards, from a page to those that link to it. The measure is **not
 symmetric**: score(u, v) says how near v is to a walk from u. A node's score with itself is not 1
@@ -36,5 +39,6 @@ PPR = Measure(
     layouts=("links",),
     ask=(DAMPING, TOLERANCE),
     symmetric=False,
+    weighted=True,
     direction="out",
 )

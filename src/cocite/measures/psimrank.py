@@ -12,13 +12,32 @@ one random order of all pages, and each walk steps to its first in-neighbour in 
 Convention: in-links; a node without in-links is similar to itself only. Two pages with the same
 in-neighbours score decay, however many those are.
 
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1 and 2.2.2.
+Weights: if links have weights, and with ``hubs``, a walk at v steps to the in-neighbour u with
+the smallest E(u) / w(u, v), where E(u) is exponentially distributed, drawn anew for every step and
+shared by all walks. So it steps to u with probability w(u, v) / sum of w(., v), and two walks with
+weights x and y meet with the probability Jaccard coefficient
+
+    J(x, y) = sum over i in both of 1 / sum over j of max(x[j] / x[i], y[j] / y[i])
+
+which is the Jaccard coefficient where all weights are equal. Where they do not meet, they step to
+i and j with probability P(i, j) (in closed form: ``tests/oracles/simrank.py``):
+
+    p(u, v) = decay * (J(x, y) + sum of P(i, j) p(i, j) over i != j)
+
+w(u, v) is the link's weight. With ``hubs`` a link from a page that links everywhere tells less, as
+a word does that is in every document: w(u, v) is log((nodes + 1) / |O(u)|), its inverse document
+frequency (``idf``), or 1 / |O(u)| (``rare``), O(u) being the nodes that u links to; times the
+link's weight, if it has one. The direction ``out`` has everything turned round: out-links, and
+|I(u)|.
+
+Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
+distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1 and 2.2.2.
 """
 
 from __future__ import annotations
 
 from cocite.engine import Step
-from cocite.measures.measure import DECAY, LENGTH, SAMPLES, SEED, Measure
+from cocite.measures.measure import DECAY, HUBS, LENGTH, SAMPLES, SEED, Measure
 
 __all__ = ["PSIMRANK"]
 
@@ -26,7 +45,9 @@ PSIMRANK = Measure(
     name="psimrank",
     summary="SimRank whose walks meet with the Jaccard coefficient of their in-links",
     layouts=("trees", "paths"),
-    build=(SAMPLES, LENGTH, SEED),
+    build=(SAMPLES, LENGTH, SEED, HUBS),
     ask=(DECAY,),
+    weighted=True,
+    weighted_step=Step.CLOCK,
     step=Step.ARGMIN,
 )

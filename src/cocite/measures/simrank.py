@@ -14,6 +14,16 @@ stored and not scores, so the decay is chosen when asking.
 Convention: in-links; a node without in-links is similar to itself only; the walk steps to a
 uniformly drawn in-neighbour, all walks at one node to the same one.
 
+Weights: if links have weights, a walk draws its in-neighbour in proportion to them:
+
+    s(u, v) = decay * sum of q(u, u') q(v, v') s(u', v'),     q(v, u) = w(u, v) / sum of w(., v)
+
+With ``hubs`` a link from a page that links everywhere tells less, as a word does that is in every
+document: w(u, v) is log((nodes + 1) / |O(u)|), its inverse document frequency (``idf``), or
+1 / |O(u)| (``rare``), O(u) being the nodes that u links to; times the link's weight, if it has one.
+The direction ``out`` has everything turned round: out-links, and |I(u)|. A scale of all weights of
+a page's in-links changes nothing.
+
 Known weakness: two pages with the same k otherwise unrelated in-neighbours score decay / k, so
 popular pages look unrelated (001, 2.2). PSimRank mends it.
 
@@ -23,7 +33,7 @@ Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 
 from __future__ import annotations
 
 from cocite.engine import Step
-from cocite.measures.measure import DECAY, LENGTH, SAMPLES, SEED, Measure
+from cocite.measures.measure import DECAY, HUBS, LENGTH, SAMPLES, SEED, Measure
 
 __all__ = ["SIMRANK"]
 
@@ -31,7 +41,9 @@ SIMRANK = Measure(
     name="simrank",
     summary="similar if similar pages link to them; independent walks (Jeh, Widom)",
     layouts=("trees", "paths"),
-    build=(SAMPLES, LENGTH, SEED),
+    build=(SAMPLES, LENGTH, SEED, HUBS),
     ask=(DECAY,),
+    weighted=True,
+    weighted_step=Step.WEIGHTED,
     step=Step.UNIFORM,
 )

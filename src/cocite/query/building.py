@@ -36,6 +36,7 @@ def build(
     external: bool = False,
     overwrite: bool = False,
     restart: bool = False,
+    unweighted: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Value,
 ) -> Index:
@@ -49,6 +50,7 @@ def build(
         The directory to make. A build that was interrupted is resumed.
     measure
         Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
+        Or a weighted mean of several: ``"blend:0.6*psimrank+0.4*cocitation(idf=true)"``.
     direction
         Which links the measure looks at: ``in`` (two pages are similar if similar pages link to
         them), ``out`` (the same on the graph turned round: if they link to similar pages), or
@@ -73,6 +75,9 @@ def build(
         Replace ``output`` if it is an index; the old one answers until the new one is whole.
     restart
         Throw away an unfinished build with other settings.
+    unweighted
+        Leave the weights of links aside. By default measures go by them, if there are any, and one
+        that cannot is refused.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -97,6 +102,7 @@ def build(
         external=external,
         overwrite=overwrite,
         restart=restart,
+        unweighted=unweighted,
     ) as work:
         work.run(progress)
     return open_index(output)

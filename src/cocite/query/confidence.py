@@ -61,13 +61,18 @@ def half_width(
 
 
 def leading_certain(
-    values: NDArray[np.float64], width: float, confidence: float, bound: str = "bernstein"
+    values: NDArray[np.float64],
+    width: float,
+    confidence: float,
+    bound: str = "bernstein",
+    doubt: ArrayLike = 0.0,
 ) -> int:
     """How many of the first hits stand in their order for certain.
 
     ``values`` float64[hits, samples] are the samples of each hit, best first. Each hit is compared
     with the next; the failure allowed is shared among the comparisons made. The last hit cannot be
-    certain: what came behind it is not known here.
+    certain: what came behind it is not known here. ``doubt`` (of each step, or of all) is how much
+    smaller than its samples say a step may be, beside their error.
     """
     hits, samples = values.shape
     if samples < 2 or hits < 2:
@@ -77,5 +82,6 @@ def leading_certain(
     errors = steps.std(axis=1, ddof=1) / math.sqrt(samples)
     # A difference lies in [-R, R]; the papers bound it as they bound a value.
     span = 2 * width if bound == "bernstein" else width
-    sure = steps.mean(axis=1) > half_width(errors, samples, span, level, bound)
+    half = half_width(errors, samples, span, level, bound)
+    sure = steps.mean(axis=1) > half + np.asarray(doubt)
     return int(sure.argmin()) if not sure.all() else hits - 1

@@ -65,6 +65,11 @@ def _check_number(name: str, value: object, least: int) -> None:
         raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
 
 
+def _own(reader: Reader, asked: Settings) -> Settings:
+    """The settings of a question that the measure of a reader takes."""
+    return reader.part.ask_settings(asked)
+
+
 class Index:
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
@@ -251,7 +256,7 @@ class Index:
         floor = max(1.0, float(np.rint(min_score * GRAINS)))
         with borrowed(self._stored.nodes) as scratch:
             for reader in self.readers:
-                reader.gather(node, settings, scratch)
+                reader.gather(node, _own(reader, settings), scratch)
             chosen.apply(scratch)
             room = min(k, scratch.have)
             ids, best = np.empty(room, np.uint32), np.empty((room, 2))
@@ -287,10 +292,16 @@ class Index:
             steps = [(a.low, b.high) for a, b in pairwise(hits)]
             return next((i for i, (a, b) in enumerate(steps) if a <= b), max(0, len(hits) - 1))
         values = np.zeros((len(hits), sampled[0].part.samples))
-        for reader in sampled:
-            for row, other in enumerate(ids.tolist()):
-                values[row] += reader.part.weight * reader.values(me, other, asked)
-        return leading_certain(values, self._width(asked), confidence, bound)
+        for reader in self.readers:
+            if isinstance(reader, SampledReader):
+                own, weight = _own(reader, asked), reader.part.weight
+                for row, other in enumerate(ids.tolist()):
+                    values[row] += weight * reader.values(me, other, own)
+            else:  # the same in every sample
+                values += self._exact(reader, me, ids, asked)[:, None]
+        room = self._certified(me, ids, asked)
+        doubt = room[:-1, 0] + room[1:, 1]
+        return leading_certain(values, self._width(asked), confidence, bound, doubt)
 
     def related_many(
         self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Any
@@ -369,13 +380,34 @@ class Index:
         """The score of a pair and its standard error."""
         grains = variance = 0.0
         for reader in self.readers:
-            found, weight = reader.pair(first, second, asked), reader.part.weight
+            found, weight = reader.pair(first, second, _own(reader, asked)), reader.part.weight
             grains += weight * found.grains
             variance += weight * weight * found.variance
         return scores_of(np.array([[np.rint(grains), variance]]))
 
     def _width(self, asked: Settings) -> float:
-        return sum(reader.part.weight * reader.width(asked) for reader in self._sampled)
+        return sum(
+            reader.part.weight * reader.width(_own(reader, asked)) for reader in self._sampled
+        )
+
+    def _exact(
+        self, reader: Reader, node: int, others: NDArray[np.uint32], asked: Settings
+    ) -> NDArray[np.float64]:
+        """float64[h]: what a part without samples adds to some scores."""
+        with borrowed(self._stored.nodes) as scratch:
+            reader.gather(node, _own(reader, asked), scratch)
+            found: NDArray[np.float64] = scratch.totals[others, 0] / GRAINS
+            scratch.totals[scratch.touched[: scratch.have]] = 0.0
+        return found
+
+    def _certified(
+        self, node: int, others: NDArray[np.uint32], asked: Settings
+    ) -> NDArray[np.float64]:
+        """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
+        room = np.zeros((others.size, 2))
+        for reader in self.readers:
+            room += reader.part.weight * reader.certified(node, others, _own(reader, asked))
+        return room
 
     def _intervals(
         self,
@@ -388,9 +420,7 @@ class Index:
         bound: str,
     ) -> tuple[list[float], list[float]]:
         """The ends of the intervals of some scores."""
-        below = np.zeros((len(scores), 2))
-        for reader in self.readers:
-            below += reader.part.weight * reader.certified(node, others, asked)
+        below = self._certified(node, others, asked)
         if self._sampled:
             samples = min(reader.part.samples for reader in self._sampled)
             half = half_width(errors, samples, self._width(asked), confidence, bound)

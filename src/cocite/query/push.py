@@ -37,6 +37,8 @@ class PushReader(Reader):
         self._way = part.measure.looks_at(part.direction)
         self._links = stored_links(part, self._way)
         self._before = stored_links(part, "in" if self._way == "out" else "out")
+        weights = self._links.weights
+        self._weights = np.empty(0, np.float32) if weights is None else weights
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:
         """The share of ``second`` in a walk from ``first``."""
@@ -131,7 +133,9 @@ class PushReader(Reader):
         push.start(np.int64(node), damping, tolerance, values, used, state)
         result = push.MORE
         while result == push.MORE:
-            result = push.push(links.offsets, links.neighbours, _SLICE, values, used, state)
+            result = push.push(
+                links.offsets, links.neighbours, self._weights, _SLICE, values, used, state
+            )
         if result == push.DAMAGED:
             raise self.part.damaged_file(f"{self._way}_neighbours")
         return state

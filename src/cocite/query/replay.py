@@ -22,7 +22,8 @@ from cocite.errors import Damaged
 from cocite.graph import Graph
 from cocite.graph.links import Links, in_links, out_links
 from cocite.index import StoredPart
-from cocite.index.plan import TURNS
+from cocite.index.room import Room
+from cocite.index.steps import part_weights
 
 __all__ = ["Replay"]
 
@@ -34,13 +35,13 @@ class Replay:
 
     def __init__(self, part: StoredPart, graph: Graph) -> None:
         """``graph`` is the one that the index was built from (``query/why.py`` sees to it)."""
-        step = part.measure.step
-        assert step is not None
+        plan = part.plan
         self._part, self._graph = part, graph
         links = out_links if part.direction == "out" else in_links
-        self._links: Links = links(graph, weighted=step.weighted)
-        turn = TURNS[part.direction]
-        self._move = Mover(self._links, step, int(part.settings["seed"]), turn=turn)
+        self._links: Links = links(graph, weighted=part.weighted)
+        weights = part_weights(self._links, plan, Room(0, 1, ()), graph.path)
+        seed = int(part.settings["seed"])
+        self._move = Mover(self._links, plan.step, seed, turn=plan.turn, weights=weights)
         self._sound: set[int] = set()
 
     def __call__(

@@ -96,7 +96,10 @@ def explained(
     first, second = pair
     if first == second:
         return _itself(stored, first, score)
-    found = [reader.reasons(first, second, settings, graph) for reader in readers]
+    found = [
+        reader.reasons(first, second, reader.part.ask_settings(settings), graph)
+        for reader in readers
+    ]
     shares = np.concatenate(
         [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
     )

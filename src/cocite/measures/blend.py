@@ -1,0 +1,189 @@
+"""Blends: the weighted mean of several measures, each with settings of its own.
+
+    score(u, v) = sum over components i of  w_i * s_i(u, v),      the w_i positive, their sum 1
+
+A blend is written down and not registered:
+
+    blend:psimrank+cocitation                           equal weights
+    blend:0.6*psimrank+0.4*coupling                     any weights, divided by their sum
+    blend:psimrank(hubs=rare,direction=both)+cocitation(idf=true)
+
+What stands in parentheses is the component's own: settings of its index or of its questions, its
+``direction``, its ``layout``. All else is chosen for the blend, and reaches every component that
+has a setting of that name; what is not chosen is each component's default.
+
+A blend is symmetric, within [0, 1], or monotone in the decay if all its components are.
+
+Scores of different measures lie on different scales: that of two pages with the same in-links is
+decay by PSimRank, decay divided by their number by SimRank, 1 by cocitation. The weights apply to
+the scores as they are, and nothing is rescaled: a scale that depended on what else is in a list
+would make a score of two pages depend on a third. So 0.5 does not mean half of the order.
+
+Convention: components that walk have the same number of samples and draw independently, so that
+sample i of the blend is the weighted sum of theirs and the errors of a score are those of a mean of
+independent values.
+
+Cost: that of its components, one after another.
+Source: P-Rank (Zhao, Han, Sun 2009) blends two directions of one measure inside its recursion; this
+adds up outside, any measures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cocite.errors import UsageError
+from cocite.measures.measure import Component, Measure, Setting, Settings
+
+__all__ = ["PREFIX", "Blend", "parse_blend"]
+
+PREFIX = "blend:"
+_TERM = re.compile(
+    r"(?:(?P<share>\d+(?:\.\d*)?|\.\d+)\*)?(?P<name>[a-z][a-z-]*)(?:\((?P<own>[^()]*)\))?"
+)
+_DIRECTIONS = ("in", "out", "both")
+
+
+@dataclass(frozen=True)
+class Blend(Measure):
+    """A measure that is the weighted mean of ``parts``. Made by :func:`parse_blend`."""
+
+    parts: tuple[Component, ...] = ()
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What it is the weighted mean of."""
+        return self.parts
+
+    def _filled(self, settings: tuple[Setting, ...], given: Mapping[str, object]) -> Settings:
+        """What is given, and the defaults on which all components agree."""
+        known = {setting.name for setting in settings}
+        for name in given:
+            if name not in known:
+                raise UsageError(self._stranger(name, settings))
+        found: Settings = {}
+        for name in (setting.name for setting in settings):
+            values = [
+                setting.checked(given.get(name, setting.default))
+                for part in self.parts
+                for setting in part.free(self._same_kind(part.measure, settings))
+                if setting.name == name
+            ]
+            if all(value == values[0] for value in values):
+                found[name] = values[0]
+        return found
+
+    def _same_kind(self, measure: Measure, settings: tuple[Setting, ...]) -> tuple[Setting, ...]:
+        return measure.ask if settings is self.ask else measure.build
+
+
+def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
+    """The blend that ``text`` describes, of the given ``measures``.
+
+    Raises :class:`UsageError` for what is not one.
+    """
+    terms = [
+        _TERM.fullmatch(term) for term in text.removeprefix(PREFIX).replace(" ", "").split("+")
+    ]
+    if not all(terms) or len(terms) < 2:
+        raise UsageError(
+            f"{text!r} is no blend; one looks like blend:psimrank+cocitation, or like "
+            "blend:0.6*psimrank(hubs=rare)+0.4*cocitation(idf=true): two components or more"
+        )
+    shares = [term["share"] for term in terms if term]
+    if any(shares) and not all(shares):
+        raise UsageError(f"{text!r} has weights for some components; give all of them one, or none")
+    values = [float(share or 1) for share in shares]
+    if not all(value > 0 for value in values):
+        raise UsageError(f"{text!r} has a weight of 0; weights are above 0")
+    parts: list[Component] = []
+    for term, value in zip(terms, values, strict=True):
+        assert term is not None
+        parts.append(_component(term, value / sum(values), parts, measures))
+    written = [
+        (f"{value!r}*" if any(shares) else "") + _written(part)
+        for value, part in zip(values, parts, strict=True)
+    ]
+    return _blend(PREFIX + "+".join(written), tuple(parts))
+
+
+def _blend(name: str, parts: tuple[Component, ...]) -> Blend:
+    measures = [part.measure for part in parts]
+    directions = {part.direction or part.measure.direction for part in parts}
+    return Blend(
+        name=name,
+        summary="the weighted mean of " + ", ".join(measure.name for measure in measures),
+        layouts=tuple(dict.fromkeys(layout for m in measures for layout in m.layouts)),
+        build=_union(part.free(part.measure.build) for part in parts),
+        ask=_union(part.free(part.measure.ask) for part in parts),
+        symmetric=all(measure.symmetric for measure in measures),
+        unit=all(measure.unit for measure in measures),
+        monotone=all(measure.monotone for measure in measures),
+        weighted=all(measure.weighted for measure in measures),
+        direction=directions.pop() if len(directions) == 1 else "mixed",
+        parts=parts,
+    )
+
+
+def _union(settings: Iterable[tuple[Setting, ...]]) -> tuple[Setting, ...]:
+    found: dict[str, Setting] = {}
+    for several in settings:
+        for setting in several:
+            found.setdefault(setting.name, setting)
+    return tuple(found.values())
+
+
+def _component(
+    term: re.Match[str], weight: float, before: list[Component], measures: Mapping[str, Measure]
+) -> Component:
+    name = term["name"]
+    if name not in measures:
+        raise UsageError(f"no measure is called {name!r}; there are " + ", ".join(sorted(measures)))
+    measure, same = measures[name], sum(part.measure.name == name for part in before)
+    own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
+    direction, layout = own.pop("direction", None), own.pop("layout", None)
+    for what, value, allowed in (
+        ("direction", direction, _DIRECTIONS),
+        ("layout", layout, measure.layouts),
+    ):
+        if value is not None and value not in allowed:
+            raise UsageError(f"{what} of {name} is {value!r}; it is " + " or ".join(allowed))
+    settings = {setting.name: setting for setting in measure.build + measure.ask}
+    for stranger in own.keys() - settings.keys():
+        raise UsageError(
+            f"{name} has no setting {stranger!r}; in a blend it takes "
+            + ", ".join([*settings, "direction", "layout"])
+        )
+    fixed = {key: settings[key].checked(_read(settings[key], value)) for key, value in own.items()}
+    label = name if not same else f"{name}-{same + 1}"
+    return Component(measure, weight, label, len(before), fixed, direction, layout)
+
+
+def _assignment(name: str, item: str) -> tuple[str, str]:
+    key, equals, value = item.partition("=")
+    if not equals:
+        raise UsageError(f"{name}({item}): a setting is written name=value, such as hubs=rare")
+    return key.replace("-", "_"), value
+
+
+def _read(setting: Setting, text: str) -> object:
+    """The value that is written; what is none of its kind is left for the setting to refuse."""
+    try:
+        if type(setting.default) is bool:
+            return {"true": True, "false": False}.get(text, text)
+        return type(setting.default)(text)
+    except ValueError:
+        return text
+
+
+def _written(part: Component) -> str:
+    chosen = {"direction": part.direction, "layout": part.layout}
+    own: Settings = {key: value for key, value in chosen.items() if value is not None}
+    own |= part.fixed
+    items = ",".join(
+        f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+        for key, value in own.items()
+    )
+    return part.measure.name + (f"({items})" if items else "")

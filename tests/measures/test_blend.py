@@ -1,0 +1,267 @@
+"""Blends: their scores are the weighted means of their components', whatever is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.measures import find_measure
+from cocite.query.confidence import leading_certain
+from cocite.query.trees import TreeReader
+from tests.conftest import MakeGraph
+from tests.oracles import neighbours as exact
+from tests.oracles import simrank as recursions
+from tests.oracles.bounds import bernstein
+from tests.query.exact import scores
+
+GRAIN = 1e-12
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(6)
+    return make_graph(rng.integers(0, 25, (110, 2)).tolist(), range(25))
+
+
+def test_a_score_is_the_weighted_mean_of_the_exact_scores(graph: Graph, tmp_path: Path) -> None:
+    blend = "blend:3*cocitation(idf=true)+1*coupling(form=jaccard)+1*ppr"
+    index = cocite.build(graph, tmp_path / "b", measure=blend)
+    assert index.direction == "mixed"
+    wanted = np.zeros((25, 25))
+    for name, weight, asked in (
+        ("cocitation", 0.6, {"idf": True}),
+        ("coupling", 0.2, {"form": "jaccard"}),
+        ("ppr", 0.2, {}),
+    ):
+        alone = cocite.build(graph, tmp_path / name, measure=name)
+        wanted += weight * scores(alone, **asked)
+    assert np.abs(scores(index) - wanted).max() <= GRAIN
+
+
+def test_sampled_and_exact_components_converge_to_the_exact_twins(
+    graph: Graph, tmp_path: Path
+) -> None:
+    samples, decay = 10_000, 0.7
+    index = cocite.build(
+        graph,
+        tmp_path / "b",
+        measure="blend:0.5*psimrank+0.3*simrank+0.2*cocitation",
+        samples=samples,
+        length=5,
+        shard=2000,
+    )
+    order = [int(name) for name in index.nodes]
+    links = np.zeros((25, 25))
+    for v in range(25):
+        links[order[v], [order[u] for u in graph.in_neighbours(v)]] = 1
+    p, s = (solve(links, decay, 5) for solve in (recursions.psimrank, recursions.simrank))
+    truth = 0.5 * p + 0.3 * s + 0.2 * exact.common(links, "cosine", False)
+    allowed = 0.5 * bernstein(p, samples, decay, 2 * p.size)
+    allowed += 0.3 * bernstein(s, samples, decay, 2 * s.size)
+    np.fill_diagonal(allowed, 1e-9)
+    found = scores(index, decay=decay)
+    assert (np.abs(found - truth[np.ix_(order, order)]) <= allowed[np.ix_(order, order)]).all()
+    assert allowed.max() < 0.03
+
+
+def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independent(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(4)
+    graph = make_graph(rng.integers(0, 25, (90, 2)).tolist(), undirected=True)
+    measure = "blend:psimrank+psimrank+simrank"
+    chosen: dict[str, Any] = {"samples": 10_000, "shard": 1000}
+    index = cocite.build(graph, tmp_path / "b", measure=measure, direction="both", **chosen)
+    alone = cocite.build(graph, tmp_path / "a", direction="both", **chosen)
+    values = []
+    for reader in index.readers:
+        assert isinstance(reader, TreeReader)
+        values.append(reader.values(1, 2, {"decay": 0.6}))
+    for mine, other in zip(values, alone.readers, strict=False):
+        assert isinstance(other, TreeReader)
+        assert (mine == other.values(1, 2, {"decay": 0.6})).all()
+    found = np.corrcoef(values)
+    assert found.shape == (6, 6)
+    assert np.abs(found - np.eye(6)).max() < 6 / np.sqrt(10_000)
+    files = {name.partition(".")[0] for name in index.stored.store.manifest.files}
+    ways = ("in", "out")
+    wanted = {f"{m}-{way}" for m in ("psimrank", "psimrank-2", "simrank") for way in ways}
+    assert wanted <= files
+
+
+def test_settings_reach_the_components_that_have_them_and_no_fixed_one(
+    graph: Graph, tmp_path: Path
+) -> None:
+    measure = "blend:psimrank(hubs=rare,length=3)+simrank+cocitation(idf=true)+pagesim"
+    index = cocite.build(graph, tmp_path / "b", measure=measure, samples=7, length=4)
+    assert index.measure == measure
+    parts = {part.measure.name: part for part in index.stored.parts}
+    assert parts["psimrank"].settings == {"samples": 7, "length": 3, "seed": 0, "hubs": "rare"}
+    assert parts["simrank"].settings == {"samples": 7, "length": 4, "seed": 0, "hubs": "plain"}
+    assert index.settings["samples"] == 7
+    assert index.settings["length"] == 4
+    asked = index.stored.measure.ask_settings({"form": "jaccard", "decay": 0.3})
+    assert parts["cocitation"].ask_settings(asked) == {"form": "jaccard", "idf": True}
+    assert parts["simrank"].ask_settings(asked) == {"decay": 0.3}
+    assert parts["pagesim"].ask_settings(asked) == {}
+    with pytest.raises(UsageError, match="has no setting 'idf' when asking; it takes decay, form"):
+        index.related("3", idf=False)
+    with pytest.raises(UsageError, match="takes length when building its index, not here"):
+        index.related("3", length=3)
+
+
+def test_a_component_keeps_its_own_direction_and_layout(graph: Graph, tmp_path: Path) -> None:
+    measure = "blend:psimrank(direction=both,layout=paths)+simrank+ppr(direction=in)"
+    index = cocite.build(graph, tmp_path / "b", measure=measure, direction="out", samples=5)
+    found = [(p.measure.name, p.direction, p.layout, p.weight) for p in index.stored.parts]
+    assert found == [
+        ("psimrank", "in", "paths", 1 / 6),
+        ("psimrank", "out", "paths", 1 / 6),
+        ("simrank", "out", "trees", 1 / 3),
+        ("ppr", "in", "links", 1 / 3),
+    ]
+    assert index.direction == "mixed"
+    laid = cocite.build(
+        graph, tmp_path / "c", measure="blend:psimrank+cocitation", layout="paths", samples=5
+    )
+    assert [part.layout for part in laid.stored.parts] == ["paths", "links"]
+
+
+def test_names_are_written_in_one_way() -> None:
+    for text, wanted in (
+        ("blend: psimrank + cocitation", "blend:psimrank+cocitation"),
+        ("blend:.5*ppr+2.*simrank", "blend:0.5*ppr+2.0*simrank"),
+        (
+            "blend:cocitation(idf=true)+ppr(damping=.5)",
+            "blend:cocitation(idf=true)+ppr(damping=0.5)",
+        ),
+    ):
+        found = find_measure(text)
+        assert found.name == wanted
+        assert find_measure(found.name) == found
+    shares = [part.weight for part in find_measure("blend:1*ppr+2*simrank+5*psimrank").components]
+    assert shares == [0.125, 0.25, 0.625]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("blend:", "is no blend; one looks like blend:psimrank"),
+        ("blend:psimrank", "two components or more"),
+        ("blend:psimrank+", "is no blend"),
+        ("blend:psimrank+-1*ppr", "is no blend"),
+        ("blend:psimrank+ppr(damping=0.5", "is no blend"),
+        ("blend:psimrank+blend:ppr", "is no blend"),
+        ("blend:0.5*psimrank+ppr", "weights for some components; give all of them one, or none"),
+        ("blend:0*psimrank+1*ppr", "a weight of 0"),
+        ("blend:psimrank+hits", "no measure is called 'hits'; there are"),
+        ("blend:psimrank+ppr(colour=red)", "ppr has no setting 'colour'; in a blend it takes dam"),
+        ("blend:psimrank+ppr(damping=high)", "damping is 'high'; it is a number from"),
+        ("blend:psimrank+ppr(damping)", "a setting is written name=value"),
+        ("blend:psimrank+cocitation(idf=1)", "idf is '1'; it is true or false"),
+        ("blend:psimrank+cocitation(layout=trees)", "layout of cocitation is 'trees'; it is links"),
+        ("blend:psimrank(direction=up)+ppr", "direction of psimrank is 'up'; it is in or out or"),
+        ("blend:psimrank(samples=9)+simrank", "have 9 and 100 samples; they all have the same"),
+    ],
+)
+def test_what_is_no_blend_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        BuildOptions.checked(text)
+    assert message in str(raised.value)
+
+
+def test_what_a_blend_is_follows_from_its_components() -> None:
+    for text, symmetric, unit, monotone, weighted in (
+        ("blend:psimrank+cocitation", True, True, True, False),
+        ("blend:psimrank+simrank", True, True, True, True),
+        ("blend:psimrank+ppr", False, True, True, True),
+        ("blend:psimrank+pagesim", True, False, False, False),
+    ):
+        found = find_measure(text)
+        assert (found.symmetric, found.unit, found.monotone) == (symmetric, unit, monotone)
+        assert found.weighted == weighted
+
+
+def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_path: Path) -> None:
+    """With an exact part that decides, the order is certain where that of samples alone is not; and
+    the tolerance of one that is not quite exact counts.
+    """
+    heavy = cocite.build(
+        graph, tmp_path / "h", measure="blend:0.001*psimrank+0.999*cocitation", samples=50
+    )
+    alone = cocite.build(graph, tmp_path / "a", samples=50)
+    lists = {node: heavy.related(node, 20) for node in heavy.nodes}
+    node, hits = next((n, h) for n, h in lists.items() if h and h[0].score > h[1].score + 0.01)
+    assert heavy.certain(node, hits) > 0
+    gaps = [hits[i].score - hits[i + 1].score for i in range(heavy.certain(node, hits))]
+    assert min(gaps) > 0
+    assert alone.certain(node, alone.related(node, 20)) == 0
+    pushed = cocite.build(graph, tmp_path / "p", measure="blend:0.001*psimrank+0.999*ppr")
+    fine, rough = ({"tolerance": t} for t in (1e-9, 1.0))
+    hits = pushed.related(node, 8, **fine)  # type: ignore[arg-type]
+    assert pushed.certain(node, hits, **fine) > 0  # type: ignore[arg-type]
+    assert pushed.certain(node, hits, **rough) == 0  # type: ignore[arg-type]
+
+
+def test_doubt_is_taken_off_every_step() -> None:
+    values = np.array([[0.5] * 40, [0.3] * 40, [0.25] * 40, [0.0] * 40])
+    assert leading_certain(values, 0.0, 0.95) == 3
+    assert leading_certain(values, 0.0, 0.95, doubt=0.1) == 1
+    assert leading_certain(values, 0.0, 0.95, doubt=[0.1, 0.01, 0.3]) == 2
+
+
+def test_progress_counts_parts_of_both_kinds_alike(graph: Graph, tmp_path: Path) -> None:
+    options = BuildOptions.checked("blend:psimrank+cocitation", settings={"samples": 8})
+    calls: list[tuple[int, int]] = []
+    with IndexBuild(graph, tmp_path / "x", options) as work:
+        assert (work.unit, work.units) == ("steps", 16)
+        work.run(lambda done, total: calls.append((done, total)))
+    assert calls[0] == (0, 16)
+    assert calls[-1] == (16, 16)
+    assert calls == sorted(calls)
+
+
+def test_a_blend_of_exact_measures_takes_no_shard_and_one_with_walks_does(
+    graph: Graph, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="is built in one go: it takes no shard"):
+        cocite.build(graph, tmp_path / "x", measure="blend:cocitation+coupling", shard=5)
+    measure = "blend:psimrank+cocitation"
+    chosen: dict[str, Any] = {"samples": 6}
+    whole = cocite.build(graph, tmp_path / "w", measure=measure, **chosen)
+    forms: tuple[dict[str, Any], ...] = ({"shard": 2}, {"blocks": 3}, {"external": True})
+    for number, form in enumerate(forms):
+        index = cocite.build(graph, tmp_path / str(number), measure=measure, **chosen, **form)
+        assert index.stored.digest == whole.stored.digest
+
+
+def test_the_command_line_builds_asks_and_shows_a_blend(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "i")
+    blend = "blend:0.6*psimrank(hubs=rare)+0.4*cocitation(idf=true)"
+    command = ["index", str(graph.path), "-o", output, "--measure", blend, "--direction", "both"]
+    assert main([*command, "--samples", "20"]) == 0
+    assert "40 of 40 steps" not in capsys.readouterr().out  # four parts of 20 steps each
+    assert main(["info", output]) == 0
+    shown = capsys.readouterr().out
+    assert "0.3 of psimrank, in-links, trees, hubs rare" in shown
+    assert "0.2 of cocitation, out-links, links, idf True" in shown
+    assert main(["related", output, "3", "--format", "json", "--form", "jaccard"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["measure"] == blend
+    assert value["settings"]["form"] == "jaccard"
+    hits = cocite.open(output).related("3", form="jaccard")
+    assert [hit["score"] for hit in value["hits"]] == [hit.score for hit in hits]
+    assert main(["measures"]) == 0
+    assert "blend:psimrank+cocitation" in capsys.readouterr().out

@@ -1,0 +1,275 @@
+"""Measures by weights, of links and of pages: exact twins, one result in all forms, refusals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from cocite.graph.links import in_links
+from cocite.index import room
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.room import Means, StepBytes, plan_memory
+from cocite.index.trees import maker_bytes
+from cocite.measures import MEASURES
+from tests.conftest import MakeGraph
+from tests.oracles import neighbours as exact
+from tests.oracles import simrank as recursions
+from tests.oracles.bounds import bernstein
+from tests.query.exact import assert_related_is_similarity_sorted, scores
+
+TWINS = {"simrank": recursions.simrank, "psimrank": recursions.psimrank_by_clocks}
+DEAF = [name for name, measure in MEASURES.items() if not measure.weighted]
+
+
+def random_links(seed: int, n: int = 12, links: int = 50) -> list[tuple[int, int, float]]:
+    rng = np.random.default_rng(seed)
+    edges = sorted({(int(a), int(b)) for a, b in rng.integers(0, n, (links, 2)) if a != b})
+    weights = np.exp(rng.normal(0, 1.5, len(edges))).astype(np.float32)
+    return [(a, b, float(w)) for (a, b), w in zip(edges, weights, strict=True)]
+
+
+def matrix(n: int, edges: list[tuple[int, int, float]], weighted: bool) -> np.ndarray:
+    """``found[v, u]``: the weight of the link from u to v."""
+    found = np.zeros((n, n))
+    for a, b, w in edges:
+        found[b, a] = w if weighted else 1
+    return found
+
+
+def by_page(links: np.ndarray, hubs: str) -> np.ndarray:
+    """Weights times what a link of the page that a walk steps to tells."""
+    degrees = np.maximum((links > 0).sum(axis=0), 1)
+    telling = {"plain": np.ones(len(links)), "rare": 1 / degrees}
+    telling["idf"] = np.log((len(links) + 1) / degrees)
+    found: np.ndarray = links * telling[hubs][None, :]
+    return found
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+@pytest.mark.parametrize(
+    ("weighted", "hubs"),
+    [(True, "plain"), (False, "idf"), (True, "idf"), (False, "rare"), (True, "rare")],
+)
+@pytest.mark.parametrize("measure", TWINS)
+def test_scores_converge_to_the_exact_recursion(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    measure: str,
+    weighted: bool,
+    hubs: str,
+    direction: str,
+) -> None:
+    n, samples, decay, length = 12, 10_000, 0.6, 5
+    edges = random_links(3)
+    graph = make_graph(edges, range(n), weight_column="3")
+    index = cocite.build(
+        graph,
+        tmp_path / "i",
+        measure=measure,
+        direction=direction,
+        hubs=hubs,
+        unweighted=not weighted,
+        samples=samples,
+        length=length,
+        shard=2000,
+    )
+    assert index.stored.weighted == weighted
+    plain = matrix(n, edges, weighted)
+    plain = plain if direction == "in" else plain.T
+    links = by_page(plain, hubs)
+    order = [int(name) for name in index.nodes]
+    truth = TWINS[measure](links, decay, length)[np.ix_(order, order)]
+    allowed = bernstein(truth, samples, decay, truth.size)
+    np.fill_diagonal(allowed, 1e-9)
+    found = scores(index, decay=decay)
+    assert (np.abs(found - truth) <= allowed).all()
+    # It can fail: these are not the scores without weights.
+    other = TWINS[measure]((plain > 0).astype(float), decay, length)[np.ix_(order, order)]
+    assert (np.abs(found - other) > allowed).any()
+
+
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_ppr_shares_by_weights(
+    make_graph: MakeGraph, tmp_path: Path, seed: int, direction: str
+) -> None:
+    n, tolerance = 14, 1e-9
+    edges = random_links(seed, n, 40)
+    graph = make_graph(edges, range(n), weight_column="3")
+    index = cocite.build(graph, tmp_path / "i", measure="ppr", direction=direction)
+    links = matrix(n, edges, True)
+    ways = {"out": [links.T], "in": [links], "both": [links.T, links]}[direction]
+    order = [int(name) for name in index.nodes]
+    truth = np.mean([exact.ppr(way, 0.85) for way in ways], axis=0)[np.ix_(order, order)]
+    asked = {"damping": 0.85, "tolerance": tolerance}
+    found = scores(index, **asked)
+    assert (found <= truth + 1e-11).all()
+    assert (found >= truth - tolerance - 1e-11).all()
+    assert_related_is_similarity_sorted(index, found, **asked)
+    aside = cocite.build(graph, tmp_path / "j", measure="ppr", direction=direction, unweighted=True)
+    assert np.abs(scores(aside, **asked) - truth).max() > 1e-3
+
+
+def test_a_weight_that_is_not_positive_is_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph([("a", "b", 1.0), ("a", "c", 2.0)], weight_column="3")
+    index = cocite.build(graph, tmp_path / "i", measure="ppr")
+    file = tmp_path / "i" / "out.out_weights"
+    for value in (0.0, -1.0, np.nan, np.inf):
+        file.write_bytes(np.array([1.0, value], np.float32).tobytes())
+        with pytest.raises(cocite.CociteError, match=r"out.out_(weights|neighbours) is damaged"):
+            cocite.open(index.stored.store.path).related("a")
+
+
+# -- all forms make the same bytes -----------------------------------------------------
+
+
+def tangled(make_graph: MakeGraph) -> Graph:
+    """400 nodes, a hub with many in-links, weights over some orders of magnitude."""
+    rng = np.random.default_rng(2)
+    pairs = {(int(a), int(b)) for a, b in rng.integers(0, 400, (2500, 2)) if a != b}
+    pairs |= {(a, 17) for a in range(0, 400, 2) if a != 17}
+    weights = np.exp(rng.normal(0, 2, len(pairs)))
+    rows = [(a, b, f"{w:.6g}") for (a, b), w in zip(sorted(pairs), weights, strict=True)]
+    return make_graph(rows, range(400), weight_column="3")
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+@pytest.mark.parametrize("unweighted", [False, True])
+@pytest.mark.parametrize("hubs", ["plain", "idf", "rare"])
+@pytest.mark.parametrize("direction", ["in", "out"])
+@pytest.mark.parametrize("measure", TWINS)
+def test_blocks_external_and_threads_make_the_same_bytes(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    measure: str,
+    direction: str,
+    hubs: str,
+    unweighted: bool,
+) -> None:
+    graph = tangled(make_graph)
+    chosen: dict[str, Any] = {"measure": measure, "direction": direction, "hubs": hubs}
+    chosen |= {"samples": 5, "unweighted": unweighted}
+    cocite.build(graph, tmp_path / "whole", threads=1, **chosen)
+    wanted = files(tmp_path / "whole")
+    forms: list[dict[str, Any]] = [
+        {"threads": 2},
+        {"blocks": 7},
+        {"blocks": 7, "external": True},
+        {"external": True},
+    ]
+    for number, form in enumerate(forms):
+        cocite.build(graph, tmp_path / str(number), **chosen, **form)
+        assert files(tmp_path / str(number)) == wanted
+    cocite.build(graph, tmp_path / "paths", layout="paths", blocks=3, **chosen)
+    cocite.build(graph, tmp_path / "paths whole", layout="paths", **chosen)
+    assert files(tmp_path / "paths") == files(tmp_path / "paths whole")
+
+
+def test_left_aside_weights_leave_the_samples_of_the_links_alone(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    edges = random_links(5)
+    weighted = make_graph(edges, range(12), weight_column="3")
+    bare = make_graph([edge[:2] for edge in edges], range(12))
+    for measure in MEASURES:
+        aside = cocite.build(weighted, tmp_path / f"{measure}1", measure=measure, unweighted=True)
+        plain = cocite.build(bare, tmp_path / f"{measure}2", measure=measure)
+        assert not aside.stored.weighted
+        assert aside.stored.digest == plain.stored.digest
+        assert aside.stored.graph["weighted"]
+        assert not plain.stored.graph["weighted"]
+
+
+# -- no weight is dropped in silence -----------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", [*DEAF, "blend:psimrank+cocitation"])
+def test_a_measure_that_does_not_follow_weights_says_so(
+    make_graph: MakeGraph, tmp_path: Path, measure: str
+) -> None:
+    graph = make_graph([("a", "b", 2.0), ("c", "b", 1.0)], weight_column="3")
+    name = measure.rpartition("+")[2]
+    with pytest.raises(
+        UsageError, match=rf"weights, which {name} does not follow. Leave them aside with --unw"
+    ):
+        cocite.build(graph, tmp_path / "i", measure=measure)
+    assert not (tmp_path / "i").exists()
+    cocite.build(graph, tmp_path / "i", measure=measure, unweighted=True)
+
+
+def test_the_command_line_tells_of_weights(
+    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = make_graph([("a", "b", 2.0), ("c", "b", 1.0), ("c", "a", 4.0)], weight_column="3")
+    output = str(tmp_path / "i")
+    assert main(["index", str(graph.path), "-o", output, "--measure", "cocitation"]) == 2
+    assert "--unweighted" in capsys.readouterr().err
+    for more, used in (([], True), (["--unweighted"], False)):
+        command = ["index", str(graph.path), "-o", output, "--overwrite", "--format", "json"]
+        assert main([*command, *more]) == 0
+        assert json.loads(capsys.readouterr().out)["weighted"] is used
+        assert main(["info", output]) == 0
+        shown = capsys.readouterr().out
+        assert ("of links, gone by" in shown) is used
+        assert ("of links, left aside" in shown) is not used
+        assert main(["info", output, "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["weighted"] is used
+
+
+# -- memory --------------------------------------------------------------------------------
+
+
+def means(folder: Path, memory: int, step: StepBytes, **more: Any) -> Means:
+    return Means(1, memory, "trees", folder, has_external=True, step=step, **more)
+
+
+def test_shares_and_node_weights_count_as_memory(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_LEAST_MEMORY", 1024)
+    monkeypatch.setattr(room, "_LEAST_BLOCK", 1024)
+    graph = tangled(make_graph)
+    links = in_links(graph, weighted=True)
+    n, m = graph.nodes, graph.edges
+    plain = links.nbytes + maker_bytes(n, False)
+    step = StepBytes(4, 4, 8)
+    assert plan_memory(links, means(tmp_path, plain, StepBytes()), maker_bytes).cuts == ()
+    assert plan_memory(links, means(tmp_path, plain, step), maker_bytes).cuts
+    whole = plan_memory(links, means(tmp_path, plain + 4 * m + 4 * n, step), maker_bytes)
+    assert whole.cuts == ()
+    assert whole.memory == plain + 4 * m + 4 * n
+    outside = plan_memory(links, means(tmp_path, 12_000, step), maker_bytes)
+    assert outside.external
+    assert outside.memory == 12_000
+    without = means(tmp_path, 12_000, StepBytes(), external=True)
+    assert len(outside.cuts) > len(plan_memory(links, without, maker_bytes).cuts)
+
+
+def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = tangled(make_graph)
+    n, m = graph.nodes, graph.edges
+
+    def memory(measure: str, hubs: str, unweighted: bool) -> int:
+        options = BuildOptions.checked(measure, settings={"hubs": hubs})
+        work = IndexBuild(graph, tmp_path / "x", options, threads=1, unweighted=unweighted)
+        found: Callable[..., Any] = work.parts[0]._room  # type: ignore[attr-defined]
+        return int(found(work.parts[0]._links()).memory)  # type: ignore[attr-defined]
+
+    for measure, shares in (("psimrank", 0), ("simrank", 4)):
+        plain = memory(measure, "plain", True)
+        assert memory(measure, "plain", False) == plain + 4 * m + shares * m
+        assert memory(measure, "rare", True) == plain + 4 * n + shares * m
+        assert memory(measure, "rare", False) == plain + 4 * n + 8 * m + shares * m
