@@ -31,7 +31,7 @@ _ID, _VALUE = 4, 4
 
 def step_bytes(part: PartPlan) -> StepBytes:
     """What the step of a part takes beside its links."""
-    if not part.step.weighted:
+    if part.measure.step is None or not part.step.weighted:
         return StepBytes()
     node = _VALUE if part.by_page else 0
     products = _VALUE if part.by_page and part.weighted else 0
