@@ -389,6 +389,13 @@ def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_pat
         related_all(index, tmp_path / "x.npy")
 
 
+def test_a_directory_is_not_replaced_by_a_file(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").mkdir()
+    with pytest.raises(OutputExists, match=r"x\.csv is a directory\. Name a file in it"):
+        related_all(index, tmp_path / "x.csv", overwrite=True)
+    assert os.listdir(tmp_path) == ["x.csv"]
+
+
 def test_two_at_once_are_kept_apart(index: Index, tmp_path: Path) -> None:
     with Batch(index, tmp_path / "x.csv"), pytest.raises(Busy, match="another process"):
         related_all(index, tmp_path / "x.csv")
