@@ -24,6 +24,7 @@ from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
 from cocite.query import batch as batches
 from cocite.query import related_all
 from cocite.query.batch import Batch
+from cocite.query.trees import TreeReader
 from cocite.store import disk
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
@@ -126,6 +127,24 @@ def test_rows_are_what_related_says_on_any_graph(
         assert (out[1][i, there, 0] / 1e12).tolist() == [hit.score for hit in hits]
         errors = np.sqrt(out[1][i, there, 1]).round(12)
         np.testing.assert_array_equal(errors, [hit.stderr for hit in hits])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_the_nodes_does_not_matter(index: Index, seed: int) -> None:
+    """In a bad one most moves are longer than beginning anew, in that of a tree few are."""
+    reader = index.readers[0]
+    assert isinstance(reader, TreeReader)
+    order = np.random.default_rng(seed).permutation(len(index.nodes)).astype(np.uint32)
+    if seed == 0:
+        order = np.argsort(reader.places(), kind="stable").astype(np.uint32)
+    out = np.empty((order.size, 9), np.uint32), np.empty((order.size, 9, 2))
+    reader.related_many(order, 1.0, np.empty(0, bool), {"decay": 0.6}, out)
+    for node, ids, best in zip(order.tolist(), *out, strict=True):
+        hits = index.related(index.nodes.name(node), 9)
+        there = ids != 2**32 - 1
+        assert index.nodes.names(ids[there]) == [hit.node for hit in hits]
+        assert (best[there, 0] / 1e12).tolist() == [hit.score for hit in hits]
+        assert np.sqrt(best[there, 1]).round(12).tolist() == [hit.stderr for hit in hits]
 
 
 def test_ids_are_numbers(index: Index, tmp_path: Path) -> None:
@@ -233,6 +252,7 @@ _CHILD = """
 import os, signal, sys
 import cocite
 from cocite.query import batch
+from cocite.query.trees import TreeReader
 from cocite.store import disk
 
 batch._MOST_NODES = 16
@@ -367,6 +387,13 @@ def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_pat
     assert output.read_text().startswith("node,rank,related,score,stderr\n")
     with pytest.raises(UsageError, match=r"ends in '.npy'; it ends in one of .parquet, .csv, .tsv"):
         related_all(index, tmp_path / "x.npy")
+
+
+def test_a_directory_is_not_replaced_by_a_file(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").mkdir()
+    with pytest.raises(OutputExists, match=r"x\.csv is a directory\. Name a file in it"):
+        related_all(index, tmp_path / "x.csv", overwrite=True)
+    assert os.listdir(tmp_path) == ["x.csv"]
 
 
 def test_two_at_once_are_kept_apart(index: Index, tmp_path: Path) -> None:

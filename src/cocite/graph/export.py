@@ -51,6 +51,8 @@ def check_output(
     path = Path(output)
     if path.suffix not in formats:
         raise UsageError(f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(formats)}")
+    if path.is_dir():
+        raise OutputExists(f"{path} is a directory. Name a file in it, or choose another output")
     if path.exists() and not overwrite:
         raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
     return path

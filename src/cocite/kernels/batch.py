@@ -12,6 +12,8 @@ with w(never) = 0. Values are whole numbers (``kernels/lookup.py``), so that wha
 away again leaves no trace: the sums are those of ``lookup.gather``, to the bit. The balls of two
 nodes next to each other in a tree are small where their trees are large.
 
+Where moves usually change more than there is to gather anew, the sums begin anew.
+
 The best of node u' are picked by the code that picks them for a single node, among those whose sum
 reaches what the k best of u before it have now: at least k nodes do.
 
@@ -45,6 +47,10 @@ _TWO32, _THREE32, _NEVER32 = np.uint32(2), np.uint32(3), np.uint32(NEVER)
 _ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _SLACK = 2 * ONE / GRAINS
 """Two grains a sample: sums that differ by more have scores that differ."""
+_NEWS = 1 / 16
+"""How much the last move counts in what a move usually takes."""
+_HOPE = 1 / 256
+"""By how much that falls when the sums begin anew, so that moving is tried again now and then."""
 
 
 @helper
@@ -89,13 +95,16 @@ def _add(node: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -
 def _change(
     sample: Any, node: Any, limit: Any, sign: Any, weights: Any, sums: Any, used: Any, count: Any
 ) -> Any:
-    """Add ``sign`` * (w(tau) - w(limit)) to all whom ``node`` meets before step ``limit``."""
+    """Add ``sign`` * (w(tau) - w(limit)) to all whom ``node`` meets before step ``limit``.
+
+    Returns how many are listed, or _DAMAGED, and how many those were.
+    """
     place = word_at(sample[0], np.uint64(node))
     end = np.uint32(sample[3])
     if limit == _ONE32 or place == NOWHERE:
-        return count
+        return count, 0
     if place >= end:
-        return _DAMAGED
+        return _DAMAGED, 0
     nodes = np.uint32(sums.shape[0])
     value, square = weights[limit, 0], weights[limit, 1]
     largest, at = _ZERO32, place
@@ -104,14 +113,15 @@ def _change(
         if label == _ZERO32 or label >= limit:
             break
         if at == _ZERO32:
-            return _DAMAGED
+            return _DAMAGED, 0
         largest = max(largest, label)
         at = np.uint32(at - _ONE32)
         member = word_at(sample[1], np.uint64(at))
         if member >= nodes:
-            return _DAMAGED
+            return _DAMAGED, 0
         more, squares = weights[largest, 0] - value, weights[largest, 1] - square
         count = _add(member, sign * more, sign * squares, sums, used, count)
+    begin = at
     largest, at = _ZERO32, np.uint32(place + _ONE32)
     while at < end:
         label = _label(sample[2], at)
@@ -120,47 +130,61 @@ def _change(
         largest = max(largest, label)
         member = word_at(sample[1], np.uint64(at))
         if member >= nodes:
-            return _DAMAGED
+            return _DAMAGED, 0
         more, squares = weights[largest, 0] - value, weights[largest, 1] - square
         count = _add(member, sign * more, sign * squares, sums, used, count)
         at = np.uint32(at + _ONE32)
-    return count
+    return count, np.int64(at) - np.int64(begin) - 1
 
 
 @helper
 def _move(
-    table: Any, old: Any, new: Any, weights: Any, times: Any, sums: Any, used: Any, count: Any
+    table: Any, old: Any, new: Any, weights: Any, state: Any, sums: Any, used: Any, count: Any
 ) -> Any:
     """Make the sums those of ``new`` where they were those of ``old``, NOWHERE for none.
 
     All that is added comes before all that is taken away: no sum is 0 in between, so that no node
-    is listed twice. Returns how many are listed, or -1 - the number of a damaged sample.
+    is listed twice. ``state`` int64[samples, 2] receives when the two meet, and how many ``new``
+    meets at all. Returns how many are listed, or -1 - the number of a damaged sample, and how many
+    sums were changed.
     """
     value = square = _ZERO64
+    changed = 0
     for sample in range(table.shape[0]):
         time = np.uint8(NEVER)
         if old != NOWHERE:
             time = _meet(table[sample], old, new)
             if time > NEVER:
-                return -1 - sample
-        times[sample] = time
+                return -1 - sample, 0
         value += weights[time, 0]
         square += weights[time, 1]
         limit = np.uint32(time)
-        count = _change(table[sample], new, limit, _ONE64, weights, sums, used, count)
+        count, met = _change(table[sample], new, limit, _ONE64, weights, sums, used, count)
         if count == _DAMAGED:
-            return -1 - sample
+            return -1 - sample, 0
+        changed += met
+        state[sample, 0] = time
+        if time == NEVER:
+            state[sample, 1] = met
     if old == NOWHERE:
-        return count
+        return count, changed
     if value != _ZERO64:
         count = _add(old, value, square, sums, used, count)
     for sample in range(table.shape[0]):
-        limit = np.uint32(times[sample])
-        if _change(table[sample], old, limit, _MINUS64, weights, sums, used, count) == _DAMAGED:
-            return -1 - sample
+        limit = np.uint32(state[sample, 0])
+        listed, met = _change(table[sample], old, limit, _MINUS64, weights, sums, used, count)
+        if listed == _DAMAGED:
+            return -1 - sample, 0
+        changed += met
     sums[new, 0] -= value
     sums[new, 1] -= square
-    return count
+    return count, changed
+
+
+@helper
+def _clear(sums: Any, used: Any, count: Any) -> None:
+    for i in range(count):
+        sums[used[i], 0] = sums[used[i], 1] = _ZERO64
 
 
 @helper
@@ -204,11 +228,17 @@ def related_many(
     samples = float(table.shape[0])
     slack = np.uint64(np.ceil(_SLACK * samples))
     lowest = np.uint64(floor * (samples * ONE / GRAINS))
-    times = np.empty(table.shape[0], np.uint8)
-    count, old = 0, NOWHERE
+    state = np.zeros((table.shape[0], 2), np.int64)
+    count, old, usual = 0, NOWHERE, 0.0
     for i in range(nodes.size):
         new = nodes[i]
-        count = _move(table, old, new, weights, times, sums, used, count)
+        if usual <= state[:, 1].sum():
+            count, changed = _move(table, old, new, weights, state, sums, used, count)
+            usual += _NEWS * (changed - usual) if i > 0 else 0.0
+        else:
+            _clear(sums, used, count)
+            count, changed = _move(table, NOWHERE, new, weights, state, sums, used, 0)
+            usual -= _HOPE * usual
         if count < 0:
             return -1 - count
         least = lowest
@@ -234,6 +264,5 @@ def related_many(
         found = top(totals, touched, have, floor, ids[i], best[i])
         ids[i, found:] = NOWHERE
         old = new
-    for j in range(count):
-        sums[used[j], 0] = sums[used[j], 1] = _ZERO64
+    _clear(sums, used, count)
     return SOUND
