@@ -100,7 +100,7 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
                 found.score > 0
             )
             continue
-        for reason in found.reasons:
+        for reason in found.reasons if alone else ():
             check_paths(reason, a, b, neighbours[reason.links], measure)
 
 

@@ -116,7 +116,7 @@ def explained(
             Reason(
                 stored.names.name(int(nodes[at])),
                 round(float(shares[at]), 12),
-                _links(stored, readers[part].part.direction),
+                readers[part].part.measure.looks_at(readers[part].part.direction),
                 None if there.samples is None else int(there.samples[row]),
                 len(one) - 1 if len(one) == len(other) > 0 else None,
                 tuple(names(np.array(one, np.uint32))),
@@ -127,15 +127,12 @@ def explained(
     return Why(score, reasons, others.size, round(float(shares[others].sum()), 12))
 
 
-def _links(stored: StoredIndex, direction: str) -> str:
-    return stored.measure.looks_at(direction)
-
-
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:
     """A node and itself are similar because of nothing else."""
     if score <= 0:
         return Why(score, [], 0, 0.0)
     name, samples = stored.names.name(node), stored.settings.get("samples")
     made = None if samples is None else int(samples)
-    reason = Reason(name, score, _links(stored, stored.direction), made, 0, (name,), (name,))
+    links = stored.measure.looks_at(stored.direction)
+    reason = Reason(name, score, links, made, 0, (name,), (name,))
     return Why(score, [reason], 0, 0.0)
