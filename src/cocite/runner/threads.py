@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from typing import TypeVar
 
@@ -49,4 +49,7 @@ def in_order(workers: Sequence[Callable[[T], R]], items: Iterable[T]) -> Iterato
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        # What is at work ends before this does. Threads are not joined: an iterator that was left
+        # alone is ended by the collector, which may run inside the very locks that joining takes.
+        pool.shutdown(wait=False, cancel_futures=True)
+        wait(waiting)

@@ -1,0 +1,81 @@
+"""Results in order, and what becomes of iterators that are left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from cocite.runner import in_order
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    def slow(item: int) -> int:
+        time.sleep(0.002 * (item % 3))
+        return item * item
+
+    assert list(in_order([slow] * 3, range(50))) == [i * i for i in range(50)]
+    assert list(in_order([slow], range(5))) == [0, 1, 4, 9, 16]
+    assert list(in_order([slow] * 3, [])) == []
+
+
+def test_an_error_comes_out_in_its_place_and_the_rest_is_dropped() -> None:
+    done: list[int] = []
+
+    def work(item: int) -> int:
+        if item == 3:
+            raise ValueError("three")
+        done.append(item)
+        return item
+
+    results = in_order([work] * 2, range(1000))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="three"):
+        next(results)
+    assert len(done) < 10
+
+
+def test_closing_waits_for_what_is_at_work() -> None:
+    busy = 0
+    lock = threading.Lock()
+
+    def work(item: int) -> int:
+        nonlocal busy
+        with lock:
+            busy += 1
+        time.sleep(0.05)
+        with lock:
+            busy -= 1
+        return item
+
+    results = in_order([work] * 2, range(100))
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert busy == 0
+
+
+def test_an_iterator_left_alone_does_not_stop_the_collector() -> None:
+    """It may be collected while a thread is being started, inside the locks of ``threading``."""
+    code = """
+import gc, sys, threading
+from cocite.runner import in_order
+
+class Ring:
+    pass
+
+gc.set_threshold(5, 1, 1)
+for _ in range(300):
+    ring = Ring()
+    ring.self, ring.results = ring, in_order([abs] * 2, range(10))
+    next(ring.results)
+    del ring
+    list(in_order([abs] * 2, range(4)))
+print("done")
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert found.stdout == "done\n"
