@@ -52,4 +52,4 @@ def in_order(workers: Sequence[Callable[[T], R]], items: Iterable[T]) -> Iterato
         # What is at work ends before this does. Threads are not joined: an iterator that was left
         # alone is ended by the collector, which may run inside the very locks that joining takes.
         pool.shutdown(wait=False, cancel_futures=True)
-        wait(waiting)
+        wait([future for future in waiting if not future.cancelled()])
