@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from cocite.query import Why as Why
     from cocite.query import build as build
     from cocite.query import open_index as open
+    from cocite.query.planning import Plan as Plan
+    from cocite.query.planning import plan_index as plan_index
     from cocite.ranking import pagerank as pagerank
 
 __version__ = "0.1.0"
@@ -37,6 +39,7 @@ _HOMES = {
     "Graph": ("cocite.graph", "Graph"),
     "Hit": ("cocite.query", "Hit"),
     "Index": ("cocite.query", "Index"),
+    "Plan": ("cocite.query.planning", "Plan"),
     "Reason": ("cocite.query", "Reason"),
     "Score": ("cocite.query", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
@@ -48,6 +51,7 @@ _HOMES = {
     "ingest": ("cocite.graph.ingest", "ingest"),
     "open": ("cocite.query", "open_index"),
     "pagerank": ("cocite.ranking", "pagerank"),
+    "plan_index": ("cocite.query.planning", "plan_index"),
 }
 
 __all__ = [
@@ -55,6 +59,7 @@ __all__ = [
     "Graph",
     "Hit",
     "Index",
+    "Plan",
     "Reason",
     "Score",
     "Scores",
@@ -67,6 +72,7 @@ __all__ = [
     "ingest",
     "open",
     "pagerank",
+    "plan_index",
 ]
 
 

@@ -7,7 +7,7 @@ import click
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table, say
 from cocite.cli.progress import Stages
-from cocite.cli.settings import build_options, given
+from cocite.cli.settings import build_options, given, measure_options
 from cocite.measures import MEASURES
 from cocite.memory import format_size
 
@@ -17,28 +17,7 @@ __all__ = ["index", "measures"]
 @click.command()
 @click.argument("graph", metavar="GRAPH")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
-@click.option(
-    "--measure",
-    metavar="NAME",
-    default="psimrank",
-    show_default=True,
-    help="What similar means: "
-    + ", ".join(MEASURES)
-    + "; or a weighted mean, such as blend:psimrank+cocitation (see: cocite measures).",
-)
-@click.option(
-    "--direction",
-    metavar="[in|out|both]",
-    help="Pages are similar if similar pages link to them (in), if they link to similar pages "
-    "(out: the measure of the graph turned round), or the mean of both.  [default: in"
-    + "".join(f", {m.name} {m.direction}" for m in MEASURES.values() if m.direction != "in")
-    + "]",
-)
-@click.option(
-    "--layout",
-    metavar="NAME",
-    help="How the index lies on disk, where a measure has a choice (see: cocite measures).",
-)
+@measure_options
 @build_options
 @click.option(
     "--unweighted",
@@ -95,6 +74,7 @@ def index(
     from cocite.graph import Graph
     from cocite.index.build import IndexBuild, format_time
     from cocite.index.plan import BuildOptions, links_in_words
+    from cocite.query.precision import expected_error
 
     options = BuildOptions.checked(measure, direction, layout, given(settings))
     stored = Graph.open(graph)
@@ -111,7 +91,8 @@ def index(
         restart=restart,
         unweighted=unweighted,
     ) as work:
-        say(f"{output}: {work.estimate()}")
+        asked = options.measure.ask_settings({})
+        say(f"{output}: {work.estimate()}{expected_error(options.settings, asked)}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit}) as stages:
             report = work.run(lambda done, total: stages(stage, done, total))

@@ -24,6 +24,7 @@ _VERBS = {
     "generate": ("cocite.cli.generate", "Make a web-like graph of any size."),
     "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
     "index": ("cocite.cli.index", "Build the index that answers queries."),
+    "plan": ("cocite.cli.plan", "Tell what an index will take and how exact it will be."),
     "measures": ("cocite.cli.index", "List the measures and what they take."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
     "related-all": (

@@ -67,7 +67,7 @@ def _flat(facts: dict[str, Any], prefix: str = "") -> dict[str, Any]:
             found |= _flat(value, f"{prefix}{title}_")
         else:
             text = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
-            found[prefix + title] = text
+            found[f"{prefix}{title}"] = text
     return found
 
 

@@ -14,7 +14,7 @@ import click
 
 from cocite.measures import MEASURES, Measure, Setting
 
-__all__ = ["ask_options", "build_options", "given"]
+__all__ = ["all_options", "ask_options", "build_options", "given", "measure_options"]
 
 Command = Callable[..., Any]
 _SETTING = "setting_"
@@ -30,6 +30,39 @@ def given(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_MEASURE: tuple[Callable[[Command], Command], ...] = (
+    click.option(
+        "--measure",
+        metavar="NAME",
+        default="psimrank",
+        show_default=True,
+        help="What similar means: "
+        + ", ".join(MEASURES)
+        + "; or a weighted mean, such as blend:psimrank+cocitation (see: cocite measures).",
+    ),
+    click.option(
+        "--direction",
+        metavar="[in|out|both]",
+        help="Pages are similar if similar pages link to them (in), if they link to similar pages "
+        "(out: the measure of the graph turned round), or the mean of both.  [default: in"
+        + "".join(f", {m.name} {m.direction}" for m in MEASURES.values() if m.direction != "in")
+        + "]",
+    ),
+    click.option(
+        "--layout",
+        metavar="NAME",
+        help="How the index lies on disk, where a measure has a choice (see: cocite measures).",
+    ),
+)
+
+
+def measure_options(command: Command) -> Command:
+    """Add ``--measure``, ``--direction`` and ``--layout``: what an index is of."""
+    for option in reversed(_MEASURE):
+        command = option(command)
+    return command
+
+
 def build_options(command: Command) -> Command:
     """Add ``--samples``, ``--length``, ...: what an index is built with."""
     return _add(command, lambda measure: measure.build)
@@ -38,6 +71,11 @@ def build_options(command: Command) -> Command:
 def ask_options(command: Command) -> Command:
     """Add ``--decay``, ...: what is chosen when asking."""
     return _add(command, lambda measure: measure.ask)
+
+
+def all_options(command: Command) -> Command:
+    """Add both."""
+    return _add(command, lambda measure: measure.build + measure.ask)
 
 
 def _add(command: Command, settings: Callable[[Measure], tuple[Setting, ...]]) -> Command:

@@ -252,7 +252,7 @@ class IndexBuild:
             )
         seconds = sum(each.seconds for each in found)
         return IndexEstimate(
-            total, tuple(each.room for each in found), seconds, self.done, self.unit
+            total, tuple(_in_words(each.room) for each in found), seconds, self.done, self.unit
         )
 
     # -- the work ----------------------------------------------------------------------
@@ -304,6 +304,10 @@ class IndexBuild:
             },
         }
         return self._draft.publish(Manifest("index", facts, files))
+
+
+def _in_words(room: Room | None) -> str:
+    return "finished before" if room is None else str(room)
 
 
 def _copy(source: Path, target: Path, entry: Entry) -> None:

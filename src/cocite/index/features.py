@@ -205,7 +205,7 @@ class FeaturesLayout(WholeLayout):
         if self.plan.weight < 1:  # the other direction's part comes first, with its own
             del self.onward, self.scores
         return Estimate(
-            int(16 * entries + 20 * nodes), str(room), each * nodes + entries * _TURN_SECONDS
+            int(16 * entries + 20 * nodes), room, each * nodes + entries * _TURN_SECONDS
         )
 
     # -- the work --------------------------------------------------------------------------

@@ -33,9 +33,9 @@ from cocite.errors import Damaged
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import Links, in_links, out_links
 from cocite.index.part import Estimate, Progress
+from cocite.index.room import Room
 from cocite.index.stored import StoredPart
 from cocite.index.whole import WholeLayout
-from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import ArrayWriter, Entry, forget
 
 __all__ = ["NORMS", "LinksLayout", "stored_links"]
@@ -72,8 +72,7 @@ class LinksLayout(WholeLayout):
         links = self.links
         size = 2 * links.nbytes + (16 * links.nodes if self._has_norms else 0)
         memory = min(self.memory, links.nbytes + 8 * links.nodes)
-        room = f"{format_size(memory + OWN_MEMORY)} of memory on 1 thread"
-        return Estimate(size, room, _pilot(links, self._has_norms) * size)
+        return Estimate(size, Room(memory, 1, ()), _pilot(links, self._has_norms) * size)
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Copy, turn round, copy, then the norms."""

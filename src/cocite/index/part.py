@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cocite.index.plan import PartPlan
+from cocite.index.room import Room
 from cocite.store import Entry
 
 __all__ = ["Estimate", "PartBuild", "Progress"]
@@ -20,10 +21,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What making a part will take: ``bytes`` on disk, ``room`` in words, ``seconds``."""
+    """What making a part will take: ``bytes`` on disk, ``seconds``, and the ``room`` it plans, None
+    if it was made before.
+    """
 
     bytes: int
-    room: str
+    room: Room | None
     seconds: float
 
 
@@ -35,6 +38,8 @@ class PartBuild(ABC):
     """What progress counts: samples, or nodes."""
     live_steps: int = 0
     """Steps that walks made, of the samples made in this run."""
+    room: Room | None = None
+    """How the work of samples fits its memory, once that is planned."""
 
     @abstractmethod
     def resume(self) -> None:

@@ -112,9 +112,9 @@ class ShardedPart(PartBuild):
     def _ready_makers(self) -> list[Maker]:
         if not self._makers:
             links = self._links()
-            self._planned = self._room(links)
+            self.room = self._room(links)
             self._makers = sampled_layout(self.plan.layout).makers(
-                links, self.plan, self._planned, self._directory
+                links, self.plan, self.room, self._directory
             )
         return self._makers
 
@@ -130,7 +130,7 @@ class ShardedPart(PartBuild):
         size = sum(blob.nbytes for blob in in_order(makers, range(count))) / count
         seconds = time.perf_counter() - begin
         rounds = -(-(self.units - self.done) // count)
-        return Estimate(int(self.units * (size + 12)), str(self._planned), seconds * rounds)
+        return Estimate(int(self.units * (size + 12)), self.room, seconds * rounds)
 
     # -- the work ----------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ class WholePart(PartBuild):
         """As the layout says."""
         if self._files:
             size = sum(entry.nbytes for entry in self._files.values())
-            return Estimate(size, "finished before", 0.0)
+            return Estimate(size, None, 0.0)
         return self._layout().estimate()
 
     def run(self, progress: Progress) -> None:

@@ -1,0 +1,185 @@
+"""``cocite plan``: what an index will take and give, before it is built."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from cocite.cli.options import format_option, memory_option, threads_option
+from cocite.cli.output import print_facts, print_table
+from cocite.cli.progress import Stages
+from cocite.cli.settings import all_options, given, measure_options
+from cocite.memory import format_size
+
+if TYPE_CHECKING:
+    from cocite.query.planning import Figures, Plan
+
+__all__ = ["plan"]
+
+
+@click.command()
+@click.argument("graph", metavar="GRAPH")
+@measure_options
+@click.option(
+    "--delta",
+    type=float,
+    help="As many samples as tell this difference of scores, such as 0.05.",
+)
+@click.option(
+    "--disk", metavar="SIZE", help="As many samples as take this much of disk, such as 5GB."
+)
+@click.option("--time", metavar="TIME", help="As many samples as are made in 90s, 10min or 2h.")
+@click.option(
+    "--failure",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="The probability with which what is promised may fail.",
+)
+@click.option(
+    "--promise",
+    metavar="[error|order|recall]",
+    help="With --delta: that a score is no further off, that two nodes so far apart keep their "
+    "order, or that nodes so far above a threshold are listed.  [default: all of them]",
+)
+@all_options
+@click.option(
+    "--unweighted",
+    is_flag=True,
+    help="Leave the weights of links aside.  [default: go by them, if links have any]",
+)
+@memory_option
+@threads_option
+@click.option(
+    "--pilot",
+    metavar="TIME",
+    default="10s",
+    show_default=True,
+    help="How long pilots may take, about. A measure without samples is built whole as its own "
+    "pilot, if that takes no longer.",
+)
+@click.option(
+    "--scratch",
+    metavar="DIR",
+    help="Where pilots are built, best on the disk that the index will be on.  [default: the "
+    "system's directory for temporary files]",
+)
+@format_option
+def plan(
+    graph: str,
+    measure: str,
+    direction: str | None,
+    layout: str | None,
+    delta: float | None,
+    disk: str | None,
+    time: str | None,
+    failure: float,
+    promise: str | None,
+    unweighted: bool,
+    memory: int | None,
+    threads: int | None,
+    pilot: str,
+    scratch: str | None,
+    form: str,
+    **settings: object,
+) -> None:
+    """Tell what an index of the stored GRAPH will take and how exact it will be.
+
+    It is measured on the graph itself, on a few samples that go again: size, memory and time of the
+    build, time of a question. Give --samples, --delta, --disk or --time, one of them; beside it
+    stands what twice the samples would take and gain.
+    """
+    from cocite.query.planning import plan_index
+
+    with Stages({"pilot": "samples", "asking": "nodes"}) as stages:
+        found = plan_index(
+            graph,
+            measure=measure,
+            direction=direction,
+            layout=layout,
+            threads=threads,
+            memory=memory,
+            unweighted=unweighted,
+            delta=delta,
+            disk=disk,
+            time=time,
+            failure=failure,
+            promise=promise,
+            pilot=pilot,
+            scratch=scratch,
+            progress=stages,
+            **given(settings),
+        )
+    if form == "table":
+        _print_plan(graph, found)
+    else:
+        print_facts({"graph": graph} | asdict(found), form, {})
+
+
+def _print_plan(graph: str, plan: Plan) -> None:
+    """The plan in a sentence, then its figures beside those of twice the samples."""
+    from cocite.index.plan import DIRECTIONS
+    from cocite.query.precision import PROMISES
+
+    settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())
+    shown = {
+        "graph": graph,
+        "measure": f"{plan.measure}, {DIRECTIONS[plan.direction]}, layout {plan.layout}{settings}",
+        "memory": plan.room,
+        "measured": _pilot(plan.pilot),
+    }
+    if plan.needs:
+        counts = (
+            f"{name} {count:,} (Theorem {PROMISES[name].theorem})"
+            for name, count in plan.needs.items()
+        )
+        shown["samples"] = "needed for " + ", ".join(counts)
+    print_facts({}, "table", shown)
+    print()
+    columns = [_column(plan.planned, plan.failure)]
+    if plan.doubled is not None:
+        columns.append(_column(plan.doubled, plan.failure))
+    titles = [_title(plan.planned), *([] if plan.doubled is None else [_title(plan.doubled)])]
+    print_table(
+        [*titles, "what"],
+        [(*(column[text] for column in columns), text) for text in columns[0]],
+    )
+
+
+def _title(figures: Figures) -> str:
+    return "index" if figures.samples is None else f"{figures.samples:,} samples"
+
+
+def _pilot(pilot: int | None) -> str:
+    if pilot is None:
+        return "on the index itself, built and removed"
+    if pilot == 0:
+        return "on a part of the work; to build it once and ask it, give a longer --pilot"
+    return f"on {pilot} samples"
+
+
+def _column(figures: Figures, failure: float) -> dict[str, str]:
+    """What a row says -> its figure."""
+    from cocite.index.build import format_time
+    from cocite.query.precision import PROMISES
+
+    rows = {
+        "on disk": format_size(figures.bytes),
+        "to build it": format_time(figures.seconds),
+        "for related nodes, half of all nodes take less": _short(figures.median),
+        "for related nodes, 99 % of all nodes take less": _short(figures.p99),
+    }
+    for score, error in figures.stderr.items():
+        rows[f"standard error of a score of {score:g}, at most"] = f"{error:.4f}"
+    for name, delta in figures.delta.items():
+        promise = PROMISES[name]
+        sure = f"{100 * (1 - failure):.4g} %"
+        rows[f"{promise.text}: {sure} (Theorem {promise.theorem})"] = f"{delta:.4f}"
+    return rows
+
+
+def _short(seconds: float | None) -> str:
+    """A time of a question: in milliseconds."""
+    return "not known" if seconds is None else f"{1000 * seconds:.3g} ms"

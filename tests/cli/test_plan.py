@@ -1,0 +1,93 @@
+"""The command line of plan: formats, exit codes, messages, and the line of index."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plan")
+    links = folder / "links.tsv"
+    links.write_text("hub\tone\nhub\ttwo\nhub\tthree\nother\tone\nother\ttwo\n")
+    cocite.ingest(links, folder / "g", header="no")
+    return folder / "g"
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([*map(str, arguments), "--pilot", "0.5s"])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def test_a_table_has_a_column_as_planned_and_one_doubled(
+    graph: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = ask(capsys, "plan", graph, "--delta", "0.05")
+    assert code == 0
+    assert "needed for error 2,473 (Theorem 5), order 6,141 (Theorem 6)" in out
+    lines = out.splitlines()
+    title = next(i for i, line in enumerate(lines) if "12,282 samples" in line)
+    assert lines[title].split("   ")[0] == "6,141 samples"
+    figures = {line[32:].strip(): line[:32].split() for line in lines[title + 2 :]}
+    assert figures["standard error of a score of 0.1, at most"] == ["0.0029", "0.0020"]
+    row = "two nodes so far apart keep their order: 99 % (Theorem 6)"
+    assert figures[row] == ["0.0500", "0.0354"]
+    assert max(map(len, lines[2:])) <= 100
+
+
+def test_json_and_csv_hold_all_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = ask(capsys, "plan", graph, "--samples", "100", "--format", "json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["settings"] == {"samples": 100, "length": 10, "seed": 0, "hubs": "plain"}
+    assert found["planned"]["stderr"] == {"0.1": pytest.approx(0.02236, abs=1e-5), "0.3": 0.03}
+    assert found["doubled"]["samples"] == 200
+    _, out, _ = ask(capsys, "plan", graph, "--samples", "100", "--format", "csv")
+    rows = dict(csv.reader(io.StringIO(out)))
+    assert rows["planned_samples"] == "100"
+    assert rows["planned_bytes"] == str(found["planned"]["bytes"])
+
+
+def test_a_measure_without_samples_has_one_column(
+    graph: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = ask(capsys, "plan", graph, "--measure", "cocitation")
+    assert code == 0
+    assert "standard error" not in out
+    assert "for related nodes, half of all nodes take less" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--measure", "cocitation", "--delta", "0.1"], "cocitation has no samples that delta"),
+        (["--measure", "pagesim", "--samples", "9"], "pagesim has no setting 'samples'"),
+        (["--samples", "9", "--disk", "1GB"], "samples and disk are given"),
+        (["--time", "1 day"], "'1 day' is not a time; write it like 90s, 10min or 2h"),
+    ],
+)
+def test_refusals_are_wrong_use(
+    graph: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = ask(capsys, "plan", graph, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_index_says_how_exact_it_will_be(
+    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["index", str(graph), "-o", str(tmp_path / "x"), "--samples", "25"]) == 0
+    line = capsys.readouterr().err.splitlines()[0]
+    assert line.endswith(", a score of 0.1 with a standard error of 0.045 at most")
+    assert main(["index", str(graph), "-o", str(tmp_path / "y"), "--measure", "ppr"]) == 0
+    assert "standard error" not in capsys.readouterr().err

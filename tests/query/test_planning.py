@@ -1,0 +1,236 @@
+"""Planning: the theorems' numbers, figures against what a build then shows, refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import ResourceError, UsageError
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.query.confidence import half_width
+from cocite.query.pilots import Costs
+from cocite.query.planning import parse_time
+from cocite.query.precision import PROMISES, expected_error, samples_for, standard_error
+from tests.conftest import MakeGraph
+
+PILOT = 0.5
+"""Seconds: enough for pilots of graphs this small."""
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(4)
+    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 400, (2500, 2)).tolist()])
+
+
+@pytest.mark.parametrize(
+    ("delta", "failure", "needs"),
+    [
+        # ln 200 = 5.2983174, ln 100 = 4.6051702; 7/6 * 5.2983174 / 0.0025 = 2472.55,
+        # 4.6051702 / 0.3 / 0.0025 = 6140.23, 7/6 * 4.6051702 / 0.0025 = 2149.08
+        (0.05, 0.01, {"error": 2473, "order": 6141, "recall": 2150}),
+        # ln 40 = 3.6888795, ln 20 = 2.9957323; 430.37, 998.58, 349.50
+        (0.1, 0.05, {"error": 431, "order": 999, "recall": 350}),
+    ],
+)
+def test_samples_needed_are_those_of_the_theorems(
+    delta: float, failure: float, needs: dict[str, int]
+) -> None:
+    assert samples_for(delta, failure) == needs
+    for name, samples in needs.items():
+        assert PROMISES[name].delta(samples, failure) <= delta
+        assert PROMISES[name].delta(samples - 1, failure) > delta
+
+
+def test_the_error_is_the_width_of_a_query_s_interval() -> None:
+    for samples in (10, 100, 5000):
+        wide = half_width(np.zeros(1), samples, 1.0, 0.99, "theorem5")[0]
+        assert PROMISES["error"].delta(samples, 0.01) == pytest.approx(wide)
+
+
+def test_the_theorems_hold_where_errors_are_largest() -> None:
+    """Values that are 0 or 1, alike often: the exact tail of their mean is below the bound."""
+    for samples, delta in ((40, 0.2), (200, 0.1)):
+        counts = [math.comb(samples, k) for k in range(samples + 1)]
+        off = sum(n for k, n in enumerate(counts) if abs(k / samples - 0.5) > delta + 1e-12)
+        exact = off / 2**samples
+        bound = 2 * math.exp(-PROMISES["error"].rate * samples * delta**2)
+        assert 0 < exact < bound
+        assert PROMISES["error"].delta(samples, bound) == pytest.approx(delta)
+
+
+def test_a_standard_error_is_that_of_walks_which_meet_at_once_or_never() -> None:
+    decay, score, samples = 0.6, 0.3, 50
+    share = score / decay
+    exact = math.sqrt(share * (1 - share) * decay**2 / samples)
+    assert standard_error(score, decay, samples) == pytest.approx(exact)
+    assert standard_error(score, decay, 4 * samples) == pytest.approx(exact / 2)
+    assert standard_error(0.7, decay, samples) == 0
+    line = expected_error({"samples": 100}, {"decay": 0.6})
+    assert line == ", a score of 0.1 with a standard error of 0.022 at most"
+    assert expected_error({}, {}) == ""
+
+
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+@pytest.mark.parametrize(
+    ("measure", "layout"),
+    [("psimrank", "trees"), ("simrank", "paths"), ("compact-simrank", "compact")],
+)
+def test_sizes_and_memory_are_those_of_the_build(
+    graph: Graph, tmp_path: Path, measure: str, layout: str, direction: str
+) -> None:
+    kind: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
+    plan = cocite.plan_index(graph, **kind, samples=90, seed=3, pilot=PILOT)
+    options = BuildOptions.checked(measure, direction, layout, {"samples": 90, "seed": 3})
+    with IndexBuild(graph, tmp_path / "x", options) as work:
+        estimate = work.estimate()
+        report = work.run()
+    assert plan.settings == options.settings
+    assert abs(plan.planned.bytes / report.bytes - 1) < 0.02  # samples differ
+    assert plan.room in estimate.rooms
+    assert plan.doubled is not None
+    assert plan.doubled.samples == 180
+    assert plan.doubled.bytes == pytest.approx(2 * plan.planned.bytes, rel=0.2)  # names stay
+
+
+def test_a_plan_of_the_pilot_s_own_samples_is_exact(graph: Graph, tmp_path: Path) -> None:
+    plan = cocite.plan_index(graph, samples=32, threads=2, pilot=600)
+    assert plan.pilot == 32
+    cocite.build(graph, tmp_path / "x", samples=32, threads=2)
+    files = [file.stat().st_size for file in (tmp_path / "x").iterdir()]
+    assert plan.planned.bytes == sum(files) - (tmp_path / "x" / "manifest.json").stat().st_size
+
+
+@pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
+def test_what_has_no_samples_is_built_as_its_own_pilot(
+    graph: Graph, tmp_path: Path, measure: str
+) -> None:
+    plan = cocite.plan_index(graph, measure=measure, pilot=60)
+    index = cocite.build(graph, tmp_path / "x", measure=measure)
+    assert plan.pilot is None
+    assert plan.planned.samples is None
+    assert plan.doubled is None
+    assert plan.planned.bytes == index.stored.store.nbytes
+    assert plan.planned.median is not None
+    assert plan.planned.p99 is not None
+    assert 0 < plan.planned.median <= plan.planned.p99
+
+
+def test_what_would_take_longer_than_its_pilot_may_is_estimated(graph: Graph) -> None:
+    plan = cocite.plan_index(graph, measure="pagesim", pilot=1e-6)
+    whole = cocite.plan_index(graph, measure="pagesim", pilot=60)
+    assert plan.pilot == 0
+    assert (plan.planned.median, plan.planned.p99) == (None, None)
+    assert plan.planned.bytes == pytest.approx(whole.planned.bytes, rel=0.2)
+
+
+def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
+    for promise, samples in ((None, 999), ("error", 431), ("order", 999), ("recall", 350)):
+        plan = cocite.plan_index(graph, delta=0.1, failure=0.05, promise=promise, pilot=PILOT)
+        assert plan.planned.samples == plan.settings["samples"] == samples
+        assert plan.needs == {"error": 431, "order": 999, "recall": 350}
+        kept = [promise] if promise else list(PROMISES)
+        assert all(plan.planned.delta[name] <= 0.1 for name in kept)
+
+
+def test_disk_holds_what_is_planned_for_it(graph: Graph, tmp_path: Path) -> None:
+    plan = cocite.plan_index(graph, disk="300kB", pilot=PILOT)
+    assert plan.planned.samples is not None
+    assert 0.97 < plan.planned.bytes / 300_000 <= 1
+    index = cocite.build(graph, tmp_path / "x", samples=plan.planned.samples)
+    assert index.stored.store.nbytes == pytest.approx(300_000, rel=0.05)
+
+
+def test_time_and_disk_are_kept_by_what_samples_cost() -> None:
+    costs = Costs(1000, 40.0, 2.0, 0.5, np.array([[1.0, 0.25]]), None, 8)  # type: ignore[arg-type]
+    assert costs.within_seconds(12.1) == 20
+    assert costs.seconds(20) == 12
+    assert costs.within_bytes(1850) == 21
+    assert costs.bytes(21) == 1840
+    assert costs.times(4).tolist() == [2.0]
+    assert costs.within_seconds(1e9) == 65_535  # the most that an index has
+    with pytest.raises(UsageError, match=r"in 2\.0 s no sample is made: one takes about 2\.5 s"):
+        costs.within_seconds(2.0)
+    with pytest.raises(UsageError, match=r"1\.01 kB of disk hold no sample: one takes 40 B"):
+        costs.within_bytes(1010)
+
+
+def test_fewer_samples_than_threads_take_as_many_threads(graph: Graph) -> None:
+    plan = cocite.plan_index(graph, samples=2, threads=5, pilot=PILOT)
+    assert " on 2 threads" in plan.room
+    assert plan.pilot is not None
+    assert plan.pilot % 2 == 0
+
+
+def test_settings_of_questions_are_heeded(graph: Graph) -> None:
+    plan = cocite.plan_index(graph, samples=25, decay=0.8, pilot=PILOT)
+    assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
+    assert plan.asked == {"decay": 0.8}
+    assert str(plan).endswith("a score of 0.1 with a standard error of 0.053 at most")
+
+
+def test_a_plan_is_plain_data(graph: Graph) -> None:
+    facts = asdict(cocite.plan_index(graph, samples=2, pilot=PILOT))
+    assert facts["planned"]["samples"] == 2
+    assert facts["failure"] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; a plan starts from one"),
+        ({"samples": 5, "time": 3}, "samples and time are given"),
+        ({"delta": 0}, "delta is 0; it is a number between 0 and 1"),
+        ({"delta": 0.1, "failure": 1}, "failure is 1; it is a number between 0 and 1"),
+        ({"delta": 0.1, "promise": "luck"}, "promise is 'luck'; it is error or order or recall"),
+        ({"promise": "order"}, "a promise is kept for a delta"),
+        ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
+        ({"disk": "1kB"}, "1 kB of disk hold no sample"),
+        ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),
+        ({"pilot": "0s"}, "'0s' is not a time"),
+        ({"samples": 0}, "samples is 0"),
+        ({"decay": 2}, "decay is 2"),
+        ({"radius": 2}, "psimrank has no setting 'radius'"),
+        ({"measure": "ppr", "delta": 0.1}, "ppr has no samples that delta could choose"),
+        ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples that disk could choose"),
+        ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(
+    graph: Graph, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cocite.plan_index(graph, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("10min", 600), ("2h", 7200), ("1.5 h", 5400), (7, 7)]
+)
+def test_times_are_read(text: str | float, seconds: float) -> None:
+    assert parse_time(text) == seconds
+
+
+def test_pilots_leave_nothing_behind(graph: Graph, tmp_path: Path) -> None:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    cocite.plan_index(graph, samples=4, scratch=folder, pilot=PILOT)
+    assert not list(folder.iterdir())
+
+    def stop(stage: str, done: int, total: int) -> None:
+        assert list(folder.iterdir())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        cocite.plan_index(graph, samples=4, scratch=folder, progress=stop)
+    assert not getattr(stopped.value, "__notes__", [])  # nothing that could be gone on with
+    assert not list(folder.iterdir())
+    with pytest.raises(ResourceError, match=r"pilots cannot be built.*--scratch"):
+        cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere")
