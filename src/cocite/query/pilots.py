@@ -10,7 +10,10 @@ of a sample are told apart, and neither is below 0.
 Builds are timed by the clock, questions by the processor: with the index in memory they take that,
 if a core is free.
 
-Cost: half of ``limit`` for builds and half for questions, about; but no less than one sample a
+From the small pilot alone, where there is no time for another, the fixed costs of a question are
+those of the cheapest one asked, and those of the build are taken for the samples'.
+
+Cost: half of ``limit`` for builds and half for questions, about; but no less than two samples a
 thread.
 """
 
@@ -133,16 +136,18 @@ class Pilots:
         names = _name_bytes(self.graph)
         with self._folder() as folder:
             few, many = folder / "few", folder / "many"
-            size, first, room = self._built(few, self._with(threads), threads)
+            size, first, room = self._built(few, self._with(threads), threads, True)
             bound = self.limit / 4 / first * threads
             fitting = shutil.disk_usage(folder).free / 2 / size * threads
             number = int(min(_SAMPLES, bound, fitting)) // threads * threads
             if number <= threads:
                 nothing, times = np.zeros(1), self._ask(few)
-                questions = np.column_stack((np.zeros(times.size), times / threads))
+                least = np.full(times.size, times.min())
+                questions = np.column_stack((least, (times - least) / threads))
                 fixed, each, number = nothing, nothing + first / threads, threads
             else:
-                size, second, room = self._built(many, self._with(number), threads)
+                again = first / threads * number < self.limit / 8
+                size, second, room = self._built(many, self._with(number), threads, again)
                 fixed, each = _line(threads, np.array([first]), number, np.array([second]))
                 times = self._ask(many)
                 before = self._ask(few, times.size)
@@ -159,9 +164,9 @@ class Pilots:
             room = max(rooms, key=lambda room: room.memory)
             size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
             del work
-            if seconds > self.limit or size > shutil.disk_usage(folder).free / 2:
+            if seconds > self.limit / 2 or size > shutil.disk_usage(folder).free / 2:
                 return WholeCosts(size + _name_bytes(self.graph), seconds, room, None)
-            size, seconds, _ = self._built(folder, self.options, threads)
+            size, seconds, _ = self._built(folder, self.options, threads, True)
             return WholeCosts(size, seconds, room, self._ask(folder))
 
     def _with(self, samples: int) -> BuildOptions:
@@ -199,13 +204,14 @@ class Pilots:
             unweighted=self.unweighted,
         )
 
-    def _built(self, output: Path, options: BuildOptions, threads: int) -> tuple[int, float, Room]:
-        """(bytes, seconds, room) of a build: the better of two, if there is time for a second. The
-        first loads the kernels, and brings the graph into memory.
+    def _built(
+        self, output: Path, options: BuildOptions, threads: int, twice: bool
+    ) -> tuple[int, float, Room]:
+        """(bytes, seconds, room) of a build: of the better of two if ``twice``, as the first may
+        compile the kernels and bring the graph into memory.
         """
-        seconds, runs = float("inf"), 0
-        while not runs or (runs == 1 and seconds < self.limit / 8):
-            runs += 1
+        seconds = float("inf")
+        for _ in range(1 + twice):
             with self._build(output, options, threads) as work:
                 report = work.run(lambda done, total: self.progress("pilot", done, total))
             seconds = min(seconds, report.seconds)
