@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph, Index
-from cocite.errors import Damaged
+from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.graph.links import in_links, out_links
+from cocite.measures.xjaccard import exact_xjaccard
 from cocite.query.matches import MatchReader
 from cocite.query.minhash import MinhashReader
 from tests.conftest import MakeGraph
@@ -272,3 +274,29 @@ def test_an_interval_holds_0_or_more(make_graph: MakeGraph, edges: Edges, bits: 
                     assert found.low == found.high == found.score
         hits = index.related(5, N, bound=bound)
         assert 0 <= index.certain(5, hits, bound=bound) < len(hits)
+
+
+@settings(max_examples=20)
+@given(graphs(), st.integers(1, 5), st.sampled_from([0.1, 0.6, 0.9]))
+def test_the_exact_form_is_the_definition(
+    make_graph: MakeGraph, graph: tuple[int, Edges], length: int, decay: float
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    for links, way in (
+        (in_links(stored), edges),
+        (out_links(stored), [(b, a) for a, b in edges]),
+    ):
+        truth = exact.xjaccard(in_neighbours(n, way), decay, length)
+        found = exact_xjaccard(links, length=length, decay=decay)
+        assert np.abs(found - truth).max() < 1e-12
+        whole = exact_xjaccard(links, length=length, decay=decay, normalised=True)
+        assert np.abs(np.diag(whole) - 1).max() < 1e-12
+
+
+def test_the_exact_form_refuses_what_does_not_fit(make_graph: MakeGraph) -> None:
+    links = in_links(make_graph([("a", "b")], range(100)))
+    with pytest.raises(ResourceError, match="102 nodes take 146 kB of memory; 1 kB may be used"):
+        exact_xjaccard(links, memory="1kB")
+    with pytest.raises(UsageError, match="length is 0"):
+        exact_xjaccard(links, length=0)
