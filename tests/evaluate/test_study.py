@@ -287,6 +287,29 @@ def test_indexes_side_by_side(web: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.startswith(",".join(LONG_TITLES))
 
 
+def test_indexes_are_drawn_whatever_they_are_called(
+    web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A blend is no measure that has a colour, and a path no name that a suite gives."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("sklearn")
+    graph = cocite.Graph.open(web / "g")
+    name = "blend:psimrank(direction=in)+cocitation(direction=both)"
+    cocite.build(graph, tmp_path / "blend", measure=name, samples=5)
+    texts = tmp_path / "texts.tsv"
+    texts.write_text(
+        "".join(f"{page}\tword{i % 7} word{i % 3}\n" for i, page in enumerate(graph.names))
+    )
+    for paths in ([web / "i"], [tmp_path / "blend"], [web / "i", tmp_path / "blend"]):
+        output = tmp_path / f"{len(list(tmp_path.iterdir()))}.html"
+        command = ["evaluate", *map(str, paths), "--texts", str(texts), "--queries", "10"]
+        assert main([*command, "-o", str(output)]) == 0
+        page = output.read_text()
+        assert all(str(path) in page for path in paths)
+        assert page.count("<img") == 2
+    capsys.readouterr()
+
+
 def test_a_graph_is_evaluated_by_every_measure(
     web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

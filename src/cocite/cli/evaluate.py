@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
-from cocite.cli.output import print_csv, print_json, print_table, say
+from cocite.cli.output import fitting, print_csv, print_json, print_table, say
 from cocite.cli.progress import Stages
 
 if TYPE_CHECKING:
@@ -181,7 +181,13 @@ def _print(study: Study, form: str) -> None:
     if form == "table":
         titles, rows = summary(study.methods)
         narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
-        print_table([*titles[1:], titles[0]], narrow)
+        kept = fitting([*titles[1:], titles[0]], narrow)
+        print_table(
+            [[*titles[1:], titles[0]][i] for i in kept], [[r[i] for i in kept] for r in narrow]
+        )
+        left = [title for i, title in enumerate(titles[1:]) if i not in kept]
+        if left:
+            say(f"left out, for want of width: {', '.join(left)}; --format csv has them")
         for note in study.notes:
             say(note)
         return

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["print_csv", "print_facts", "print_json", "print_table", "say"]
+__all__ = ["fitting", "print_csv", "print_facts", "print_json", "print_table", "say"]
 
 
 def say(message: str) -> None:
@@ -41,6 +41,16 @@ def print_csv(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(titles)
     writer.writerows([["" if _plain(v) is None else v for v in row] for row in rows])
+
+
+def fitting(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Which columns fit the terminal: the first ones, as many as do, and the last one always."""
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    last, room = len(titles) - 1, shutil.get_terminal_size().columns
+    kept = list(range(last))
+    while len(kept) > 1 and sum(widths[i] + 3 for i in kept) + widths[last] > room:
+        kept.pop()
+    return [*kept, last]
 
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -30,7 +30,7 @@ __all__ = ["pictures"]
 
 _COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
 _OTHER = "#000000"
-_STYLES = {"in": "-", "out": ":", "both": "--"}
+_STYLES = {"in": "-", "out": ":", "both": "--", "mixed": "-."}
 _UNITS = {"length": "length, steps", "radius": "radius, hops"}
 _MARKS = "osD^vPX*<>"
 _WIDTH, _HEIGHT = 3.5, 3.1
@@ -55,11 +55,14 @@ def _drawn_titles(result: Result) -> list[str]:
 
 
 def _colour(measure: str) -> str:
-    return _COLOURS[list(MEASURES).index(measure) % len(_COLOURS)]
+    """The measure's own; black for a blend, which is none of them."""
+    names = list(MEASURES)
+    return _COLOURS[names.index(measure) % len(_COLOURS)] if measure in names else _OTHER
 
 
 def _mark(measure: str) -> str:
-    return _MARKS[list(MEASURES).index(measure) % len(_MARKS)]
+    names = list(MEASURES)
+    return _MARKS[names.index(measure) % len(_MARKS)] if measure in names else _MARKS[0]
 
 
 def pictures(study: Study) -> dict[str, str]:
@@ -130,7 +133,7 @@ def _methods(study: Study, titles: Sequence[str]) -> str:
         for axes, title in zip(row, titles, strict=True):
             for place, result in enumerate(study.methods):
                 value, low, high = result.figures[title]
-                colour = _OTHER if result.point is None else _colour(result.point.measure)
+                colour = _colour(result.point.measure if result.point else "")
                 axes.errorbar(
                     [value],
                     [place],
@@ -207,41 +210,43 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
 
 
 def _content(study: Study) -> str:
-    """A panel a direction; the embeddings and blends in each, black."""
-    from collections import defaultdict
-
-    groups: dict[str, list[Result]] = defaultdict(list)
-    for result in study.methods:
-        if result.point is None:
-            for direction in _STYLES:
-                groups[direction].append(result)
-        elif result.name == f"{result.point.measure} {result.point.direction}":
-            groups[result.point.direction].append(result)
+    """A panel a direction; what has none in each, black. Of a measure's variants the plain one, but
+    all of the indexes that are compared.
+    """
+    names = {id(r): f"{r.point.measure} {r.point.direction}" for r in study.methods if r.point}
+    plain = [result for result in study.methods if names.get(id(result)) == result.name]
+    shown = plain or [result for result in study.methods if result.point]
+    others = [result for result in study.methods if result.point is None]
+    groups = {
+        direction: [r for r in shown if r.point and r.point.direction == direction]
+        for direction in _STYLES
+    }
+    groups = {direction: [*found, *others] for direction, found in groups.items() if found}
     depth = sum(title.startswith("content@") for title in study.methods[0].figures)
     ts = range(1, depth + 1)
     ends = [r.figures[f"content@{t}"].value for r in study.methods for t in (1, depth)]
     low, top = min(ends), max(ends)
 
     def panel(direction: str, results: list[Result], axes: Axes) -> None:
-        others = iter(("-", "--", ":", "-."))
+        lines = iter(("-", "--", ":", "-."))
         # What is drawn later is thinner, so that lines it covers can be seen; so below.
         for result, width in zip(results, _widths(len(results)), strict=True):
             values = [result.figures[f"content@{t}"].value for t in ts]
-            known = result.point is not None
+            measure = result.point.measure if result.point else ""
             axes.plot(
                 ts,
                 values,
-                color=_colour(result.point.measure) if result.point else _OTHER,
-                linestyle="-" if known else next(others, "-"),
+                color=_colour(measure),
+                linestyle="-" if measure in MEASURES else next(lines, "-"),
                 linewidth=width,
-                label=result.point.measure if result.point else result.name,
+                label=measure if plain and measure else result.name,
             )
         axes.set_title(f"direction {direction}")
         axes.set_xlabel("T, hits")
         axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
         axes.set_ylim(0.8 * low, 1.03 * top)
 
-    return _drawn([partial(panel, d, groups[d]) for d in _STYLES if groups[d]], 3)
+    return _drawn([partial(panel, *group) for group in groups.items()], 3)
 
 
 def _trees(study: Study) -> str:

@@ -78,8 +78,8 @@ class RingRoom(Room):
 
 def plan_rings(links: Links, length: int, means: Means, blob: int) -> RingRoom:
     """How a build fits its memory: all in it, with as many threads as that allows; else on disk.
-    ``blob`` is the size of the largest blob, with the
-    scratch that laying it out takes.
+
+    ``blob`` is the size of the largest blob, with the scratch that laying it out takes.
 
     Raises :class:`ResourceError` if not even that fits.
     """
