@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,7 @@ def test_related_as_json_is_what_python_says(
         },
         "confidence": 0.95,
         "bound": "bernstein",
+        "refined": False,
         "certain": 0,
         "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
     }
@@ -174,7 +176,8 @@ def test_a_node_related_to_nobody_is_said_so(
             1,
             "does not exist. To make a stored index: cocite index GRAPH",
         ),
-        (["related", "{g}", "one"], 1, "is a stored graph; a stored index is needed here"),
+        (["related", "{g}", "one", "--graph", "{g}"], 2, "is a graph itself: leave --graph out"),
+        (["related", "{i}", "one", "--samples", "9"], 2, "--samples is fixed when an index is"),
         (["index", "{i}", "-o", "x"], 1, "is a stored index; a stored graph is needed here"),
         (["index", "{g}", "-o", "{i}"], 1, "exists. Choose another output, or pass --overwrite"),
         (["index", "{g}", "-o", "x", "--length", "16"], 2, "length is 16"),
@@ -247,3 +250,47 @@ def test_a_reader_that_has_enough_is_no_error(index: Path) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.startswith("rank")
+
+
+def test_refined_answers_are_shown_as_certain_ones(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = index.with_name("g")
+    ready = tmp_path / "ready"
+    build = ["index", graph, "-o", ready, "--measure", "simrank", "--samples", "5", "--refine"]
+    assert ask(capsys, *build)[0] == 0
+    assert "ready for decay 0.6" in ask(capsys, "info", ready)[1]
+    code, out, _ = ask(capsys, "related", ready, "one", "--refine")
+    assert code == 0
+    assert out.endswith("the order is not certain from rank 1 on\n")  # a tie; of no probability
+    answer = json.loads(ask(capsys, "related", ready, "one", "--refine", "--format", "json")[1])
+    assert answer["refined"] is True
+    opened = cocite.open(ready)
+    assert answer["hits"] == [h._asdict() for h in opened.related("one", refine=True)]
+    code, out, _ = ask(
+        capsys, "similarity", ready, "one", "two", "--target-error", "1e-5", "--format", "json"
+    )
+    pair = opened.similarity("one", "two", target_error=1e-5)
+    assert json.loads(out) == {"a": "one", "b": "two"} | pair._asdict()
+    assert ask(capsys, "related", ready, "one", "--target-error", "7")[0] == 2
+
+
+def test_what_has_nothing_to_make_ready_says_so(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, error = ask(capsys, "index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
+    assert code == 2
+    assert "--refine (refine=True) makes an index of simrank ready" in error
+
+
+def test_a_graph_that_is_gone_is_asked_for(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph, moved = tmp_path / "g", tmp_path / "elsewhere"
+    shutil.copytree(index.with_name("g"), graph)
+    assert ask(capsys, "index", graph, "-o", tmp_path / "i", "--measure", "simrank")[0] == 0
+    graph.rename(moved)
+    code, _, error = ask(capsys, "related", tmp_path / "i", "one", "--refine")
+    assert code == 1
+    assert "say where it is with --graph" in error
+    assert ask(capsys, "related", tmp_path / "i", "one", "--refine", "--graph", moved)[0] == 0

@@ -1,7 +1,12 @@
-"""The two passes over the stored graph: the walk with its steps, and the scan."""
+"""The two passes over the stored graph: the walk with its steps, and the scan; and the diagonal of
+linearised SimRank.
+"""
 
+from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal
 from cocite.engine.external import BLOCK_NODE, ROW_ROOM, Dealer, ExternalWalker, Meetings
+from cocite.engine.probe import follow, probe
 from cocite.engine.rings import Ring, Rings
+from cocite.engine.rooms import make_room
 from cocite.engine.scan import Fold, Scan
 from cocite.engine.scan_plan import ScanPlan, Way
 from cocite.engine.step import Step
@@ -16,9 +21,11 @@ from cocite.engine.weights import (
 
 __all__ = [
     "BLOCK_NODE",
+    "LIMITS",
     "MAX_LENGTH",
     "ROW_ROOM",
     "Dealer",
+    "Diagonal",
     "ExternalWalker",
     "FingerprintGraph",
     "Fold",
@@ -32,8 +39,13 @@ __all__ = [
     "StepWeights",
     "Walker",
     "Way",
+    "diagonal_room",
+    "follow",
     "idf_weights",
     "inverse_degrees",
+    "make_diagonal",
+    "make_room",
+    "probe",
     "step_weights",
     "telling_weights",
     "walker_bytes",

@@ -1,0 +1,28 @@
+"""Scratch of the pushing kernels: arrays over all nodes, of which only the touched pages exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cocite.store import Scratch
+
+if TYPE_CHECKING:
+    from cocite.kernels.linear import Room
+
+__all__ = ["make_room"]
+
+
+def make_room(nodes: int, entries: int = 0) -> Room:
+    """Room for graphs of up to ``nodes`` nodes, and ``entries`` entries of a forward run."""
+    from cocite.kernels.linear import MOST_LEVELS, Room
+
+    scratch = Scratch(None)
+    return Room(
+        scratch.zeros(2 * nodes, np.float64).reshape(2, nodes),
+        scratch.zeros(2 * (nodes + 1), np.uint32).reshape(2, nodes + 1),
+        scratch.zeros(entries, np.uint32),
+        scratch.zeros(entries, np.float64),
+        np.zeros(MOST_LEVELS + 2, np.int64),
+    )

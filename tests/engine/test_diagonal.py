@@ -1,0 +1,132 @@
+"""The diagonal of linearised SimRank: its certificate, its limits, against dense matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cocite import Graph
+from cocite.engine import LIMITS, diagonal_room, make_diagonal
+from cocite.errors import ResourceError
+from cocite.graph.links import in_links, out_links
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.oracles.graphs import Edges, graphs
+
+Matrix = NDArray[np.float64]
+
+
+def spread(n: int, edges: Edges) -> Matrix:
+    """Q: row v is even over the in-neighbours of v."""
+    inlinks = exact.dense(n, edges)
+    found: Matrix = inlinks / np.maximum(inlinks.sum(axis=1, keepdims=True), 1)
+    return found
+
+
+def linearised(q: Matrix, diagonal: Matrix, decay: float) -> Matrix:
+    """The sum over l of c**l Q**l D (Q')**l, up to 1e-13."""
+    total, term = np.zeros_like(q), np.diag(diagonal)
+    while np.abs(term).max() > 1e-14:
+        total += term
+        term = decay * q @ term @ q.T
+    return total
+
+
+def diagonal_of(q: Matrix, decay: float) -> Matrix:
+    """D from the scores: 1 - c * the mean of s over pairs of in-neighbours."""
+    scores = exact.simrank((q > 0).astype(float), decay, 400)
+    found: Matrix = 1 - decay * np.diag(q @ scores @ q.T)
+    return found
+
+
+@settings(max_examples=60)
+@given(graphs(), st.sampled_from([0.2, 0.6, 0.85]))
+def test_every_residual_is_within_the_certificate(
+    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    made = make_diagonal(in_links(stored), out_links(stored), decay)
+    q = spread(n, edges)
+    residual = np.diag(linearised(q, made.table[:, 0].astype(float), decay)) - 1
+    assert (residual >= made.low - 1e-12).all()
+    assert (residual <= made.high + 1e-12).all()
+    assert (made.table[:, 0] <= 1).all()
+    assert (made.table[:, 0] >= np.float32(1 - decay)).all()
+
+
+@settings(max_examples=60)
+@given(graphs(), st.sampled_from([0.2, 0.6, 0.85]))
+def test_limits_bound_what_any_walk_has_in_common(
+    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float
+) -> None:
+    """limit(l, w) >= max over v of c * mean over in-neighbours a of w of (Q**(l + 1) S')(v, a)."""
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    made = make_diagonal(in_links(stored), out_links(stored), decay)
+    q = spread(n, edges)
+    common = linearised(q, made.table[:, 0].astype(float), decay)
+    power = q.copy()
+    for level in range(1, LIMITS + 4):
+        power = power @ q
+        truth = (decay * power @ common @ q.T).max(axis=0)
+        assert (made.table[:, min(level, LIMITS)] >= truth - 1e-12).all()
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    """300 nodes, 2,000 links, some hubs: far from all its nodes being alike."""
+    rng = np.random.default_rng(5)
+    edges = np.minimum(rng.integers(0, 300, (2000, 2)), rng.integers(0, 300, (2000, 2)))
+    return make_graph(edges.tolist(), range(300))
+
+
+def test_it_is_the_diagonal(graph: Graph) -> None:
+    """A certificate within the target, and a diagonal nearer than what it certifies."""
+    made = make_diagonal(in_links(graph), out_links(graph), 0.6)
+    edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbours(v)]
+    truth = diagonal_of(spread(graph.nodes, edges), 0.6)
+    assert np.abs(truth - 1).max() > 0.3
+    assert -0.01 < made.low <= 0 <= made.high < 0.0125
+    assert np.abs(made.table[:, 0] - truth).max() < 0.01
+    assert np.abs(made.table[:, 0] - truth).mean() < 0.001
+
+
+def test_threads_change_nothing(graph: Graph) -> None:
+    ends = in_links(graph), out_links(graph)
+    one, three = (make_diagonal(*ends, 0.6, threads=t) for t in (1, 3))
+    assert one.table.tobytes() == three.table.tobytes()
+    assert (one.low, one.high) == (three.low, three.high)
+
+
+def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
+    calls: list[tuple[int, int, int]] = []
+    make_diagonal(in_links(graph), out_links(graph), 0.6, progress=lambda *call: calls.append(call))
+    assert calls[0] == (0, graph.nodes, graph.nodes)
+    assert [sweep for sweep, _, _ in calls] == sorted(sweep for sweep, _, _ in calls)
+    assert all(done <= total for _, done, total in calls)
+
+
+def test_too_little_memory_is_said(graph: Graph) -> None:
+    ends = in_links(graph), out_links(graph)
+    assert diagonal_room(*ends, 4, 10**9) == 4
+    with pytest.raises(ResourceError, match=r"ready for refined answers takes .* of memory"):
+        diagonal_room(*ends, 1, 10_000)
+
+
+def test_a_run_goes_on_from_any_stage(make_graph: MakeGraph) -> None:
+    rng = np.random.default_rng(2)
+    graph = make_graph(rng.integers(0, 60, (400, 2)).tolist(), range(60))
+    ends = in_links(graph), out_links(graph)
+    tables: list[NDArray[np.float32]] = []
+    whole = make_diagonal(*ends, 0.6, keep=lambda table: tables.append(table.copy()))
+    assert len(tables) == 4
+    for stages, table in enumerate(tables, 1):
+        kept: list[NDArray[np.float32]] = []
+        again = make_diagonal(*ends, 0.6, reached=(stages, table), keep=kept.append)
+        assert len(kept) == 4 - stages
+        assert again.table.tobytes() == whole.table.tobytes()
+        assert (again.low, again.high) == (whole.low, whole.high)
