@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cocite.query import Score as Score
     from cocite.query import Why as Why
     from cocite.query import build as build
+    from cocite.query import open_graph as open_graph
     from cocite.query import open_index as open
     from cocite.query.planning import Plan as Plan
     from cocite.query.planning import plan_index as plan_index
@@ -50,6 +51,7 @@ _HOMES = {
     "generate_web": ("cocite.graph.generate", "generate_web"),
     "ingest": ("cocite.graph.ingest", "ingest"),
     "open": ("cocite.query", "open_index"),
+    "open_graph": ("cocite.query", "open_graph"),
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.query.planning", "plan_index"),
 }
@@ -71,6 +73,7 @@ __all__ = [
     "generate_web",
     "ingest",
     "open",
+    "open_graph",
     "pagerank",
     "plan_index",
 ]

@@ -39,7 +39,7 @@ def test_it_holds_the_links_by_both_ends(
 ) -> None:
     cocite.build(graph, tmp_path / "x", measure=measure, direction=direction)
     part = StoredIndex.open(tmp_path / "x").parts[0]
-    both = {way: links.stored_links(part, way) for way in ("in", "out")}
+    both = {way: part.links(way) for way in ("in", "out")}
     found = {
         way: [
             (node, int(other))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, Index, Reason, UnknownNode, Why
-from cocite.errors import Damaged, UsageError
+from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.graph.links import Links, out_links
 from cocite.measures import Measure
 from tests.conftest import MakeGraph
@@ -316,15 +316,18 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=20)
-    with pytest.raises(UsageError, match=rf"Say where {graph.path.name} is with --graph \(graph="):
-        index.why("one", "two")
+    found = index.why("one", "two")
+    graph = Graph.open(graph.path.rename(tmp_path / "elsewhere"))
+    with pytest.raises(NotAStore, match=r"is not at .*Say where it is with --graph \(graph="):
+        cocite.open(tmp_path / "i").why("one", "two")
     # What needs no walk needs no graph.
     assert index.why("hub", "other") == Why(0.0, [], 0, 0.0)
     assert index.why("one", "one") == Why(
         1.0, [Reason("one", 1.0, "in", 20, 0, ("one",), ("one",))], 0, 0.0
     )
     by_path = index.why("one", "two", graph=str(graph.path))
-    assert by_path == index.why("one", "two", graph=graph)
+    assert found == by_path == index.why("one", "two", graph=graph)
+    assert found == cocite.open(tmp_path / "i", graph=graph).why("one", "two")
     assert {r.node for r in by_path.reasons} == {"hub", "other"}
 
 

@@ -12,7 +12,7 @@ import os
 import shutil
 import time
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import is_sampled, sampled_layout
 from cocite.index.part import PartBuild, Progress
 from cocite.index.plan import BuildOptions, PartPlan
+from cocite.index.refined import Report, checked_refine, diagonal_bytes, write_diagonal
 from cocite.index.room import Means, Room
 from cocite.index.sharded import ShardedPart, shard_samples
 from cocite.index.steps import step_bytes
@@ -46,10 +47,13 @@ class IndexEstimate:
     seconds: float
     done: int
     units: str
+    refine: bool
 
     def __str__(self) -> str:
         rooms = " then ".join(dict.fromkeys(self.rooms))
         text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
+        if self.refine:
+            text += ", and longer to make refined answers ready"
         if self.done:
             text += f"; goes on after {self.done:,} {self.units} that an earlier run finished"
         return text
@@ -90,12 +94,16 @@ class IndexBuild:
         overwrite: bool = False,
         restart: bool = False,
         unweighted: bool = False,
+        refine: bool = False,
     ) -> None:
-        """``unweighted`` leaves the weights of links aside; else every measure goes by them."""
+        """``unweighted`` leaves the weights of links aside; else every measure goes by them.
+        ``refine`` makes refined answers ready (``index/refined.py``).
+        """
         graph.check()
         if graph.in_weights is not None and not unweighted:
             options = options.heeding_weights()
         self._graph, self._options, self._restart = graph, options, restart
+        self._refine = checked_refine(options, refine)
         self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
         self._threads, self._memory = checked_threads(threads), budget(memory)
         self._blocks, self._external = blocks, external
@@ -211,6 +219,7 @@ class IndexBuild:
             "settings": self._options.settings,
             "parts": [plan.to_json() for plan in self._options.parts],
             "shard": self._shards,
+            "refine": self._refine,
             "graph": self._graph.digest,
         }
 
@@ -243,6 +252,7 @@ class IndexBuild:
                 part.close()  # parts are made one after another, and planned so
         names = self._name_files().values()
         size = sum(each.bytes for each in found)
+        size += self._refine * len(self.parts) * diagonal_bytes(self._graph.nodes)
         total = size + sum(entry.nbytes for entry in names)
         free = shutil.disk_usage(self._draft.path).free
         if size * (self.units - self.done) / self.units > free:
@@ -252,13 +262,24 @@ class IndexBuild:
             )
         seconds = sum(each.seconds for each in found)
         return IndexEstimate(
-            total, tuple(_in_words(each.room) for each in found), seconds, self.done, self.unit
+            total,
+            tuple(_in_words(each.room) for each in found),
+            seconds,
+            self.done,
+            self.unit,
+            self._refine,
         )
 
     # -- the work ----------------------------------------------------------------------
 
-    def run(self, progress: Progress = lambda done, total: None) -> BuildReport:
-        """Make what is missing and publish; ``progress`` gets samples or nodes (done, total)."""
+    def run(
+        self,
+        progress: Progress = lambda done, total: None,
+        refining: Report = lambda sweep, done, total: None,
+    ) -> BuildReport:
+        """Make what is missing and publish; ``progress`` gets samples or nodes (done, total), and
+        ``refining`` (sweep, nodes done, nodes in it) while refined answers are made ready.
+        """
         begin, before = time.perf_counter(), self.done
         progress(before, self.units)
         base = 0
@@ -267,7 +288,7 @@ class IndexBuild:
             base += self._steps(part, part.units)
             part.close()
         live = sum(part.live_steps for part in self.parts)
-        path = self._publish()
+        path = self._publish(*self._make_ready(refining))
         return BuildReport(
             units=self.units - before,
             seconds=time.perf_counter() - begin,
@@ -282,9 +303,24 @@ class IndexBuild:
         files = self._graph.store.manifest.files
         return {name: entry for name, entry in files.items() if name.startswith(NAME_FILES)}
 
-    def _publish(self) -> Path:
+    def _make_ready(self, report: Report) -> tuple[dict[str, Entry], dict[str, Any]]:
+        """What refined answers need of each part: its files, and what is to be said of them."""
+        files: dict[str, Entry] = {}
+        facts: dict[str, Any] = {}
+        for plan in self._options.parts if self._refine else ():
+            other = replace(plan, direction="out" if plan.direction == "in" else "in")
+            ends = self._links(plan), self._links(other)
+            made = write_diagonal(
+                self._draft.path, plan, *ends, self._memory, self._threads, report
+            )
+            files |= made[0]
+            facts |= made[1]
+        return files, facts
+
+    def _publish(self, files: dict[str, Entry], refined: dict[str, Any]) -> Path:
         """Gather the parts' files, copy the names, write the manifest."""
-        files = {name: entry for part in self.parts for name, entry in part.publish().items()}
+        for part in self.parts:
+            files |= part.publish()
         for name, entry in self._name_files().items():
             _copy(self._graph.path / name, self._draft.path / name, entry)
             files[name] = entry
@@ -301,8 +337,11 @@ class IndexBuild:
                 "digest": graph.digest,
                 "edges": graph.edges,
                 "weighted": graph.in_weights is not None,
+                "path": os.path.relpath(graph.path.resolve(), self._draft.output.resolve()),
             },
         }
+        if refined:
+            facts["refined"] = refined
         return self._draft.publish(Manifest("index", facts, files))
 
 

@@ -20,7 +20,7 @@ over the links, one of them with a random write a link.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,30 +34,16 @@ from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import Links, in_links, out_links
 from cocite.index.part import Estimate, Progress
 from cocite.index.room import Room
-from cocite.index.stored import StoredPart
 from cocite.index.whole import WholeLayout
 from cocite.store import ArrayWriter, Entry, forget
 
-__all__ = ["NORMS", "LinksLayout", "stored_links"]
+__all__ = ["NORMS", "LinksLayout", "link_norms"]
 
 NORMS = "norms"
 _PIECE = 8 << 20
 """Bytes that are read and written at a time."""
 _WINDOW = 1 << 20
 """Nodes whose links the pilot turns round."""
-
-
-def stored_links(part: StoredPart, way: str) -> Links:
-    """The in-links or out-links (``way``) of a part in this layout, mapped."""
-    weighted = f"{part.prefix}{way}_weights" in part.store.manifest.files
-    links = Links(
-        part.array(f"{way}_offsets"),
-        part.array(f"{way}_neighbours"),
-        part.array(f"{way}_weights") if weighted else None,
-    )
-    if links.nodes != part.nodes:
-        raise Damaged(f"{part.store.path}: its links are not those of {part.nodes:,} nodes")
-    return links
 
 
 class LinksLayout(WholeLayout):
@@ -90,7 +76,7 @@ class LinksLayout(WholeLayout):
         if self._has_norms:
             ways = {"in": (ins, outs), "out": (outs, ins)}
             looks_at = self.plan.measure.looks_at(self.plan.direction)
-            pieces = _norms(*ways[looks_at], stage(3))
+            pieces = link_norms(*ways[looks_at], stage(3))
             files |= _stream(directory / (self.plan.prefix + NORMS), np.float64, pieces, (2,))
         progress(nodes, nodes)
         return files
@@ -131,10 +117,10 @@ def _stream(
     return {path.name: writer.finished}
 
 
-def _norms(
-    rows: Links, columns: Links, progress: Callable[[int, int], None]
+def link_norms(
+    rows: Links, columns: Links, progress: Progress = lambda done, total: None
 ) -> Iterator[NDArray[np.float64]]:
-    """float64[n, 2] for the nodes of one block after another."""
+    """``norms`` for the nodes of one block after another: float64[n, 2] each."""
     from cocite.kernels import neighbours
 
     for first, last in pairwise((0, *cut_blocks(rows, _PIECE), rows.nodes)):

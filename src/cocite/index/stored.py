@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.engine import Diagonal
 from cocite.errors import Damaged, UsageError
+from cocite.graph.links import Links
 from cocite.graph.names import Names, open_names
 from cocite.index.blobs import sampled_layout
 from cocite.index.plan import PartPlan, part_prefix
+from cocite.index.refined import DIAGONAL, read_diagonal
 from cocite.measures import Component, Measure, Settings, find_measure
 from cocite.store import Store
 
@@ -115,6 +118,18 @@ class StoredPart:
         """The array ``name`` of this part."""
         return self.store.array(self.prefix + name)
 
+    def links(self, way: str) -> Links:
+        """The in-links or out-links (``way``) of a part in the layout ``links``, mapped."""
+        weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files
+        links = Links(
+            self.array(f"{way}_offsets"),
+            self.array(f"{way}_neighbours"),
+            self.array(f"{way}_weights") if weighted else None,
+        )
+        if links.nodes != self.nodes:
+            raise Damaged(f"{self.store.path}: its links are not those of {self.nodes:,} nodes")
+        return links
+
     def damaged(self, first: int) -> Damaged:
         """What to raise when a query meets a shard that points outside of itself."""
         return self.damaged_file(shard_file(first))
@@ -159,6 +174,7 @@ class StoredIndex:
             self.direction: str = facts["direction"]
             self.settings: Settings = self.measure.build_settings(facts["settings"])
             self.graph: dict[str, Any] = facts["graph"]
+            self.refined: dict[str, Any] = facts.get("refined", {})
             self.parts = tuple(self._part(value) for value in facts["parts"])
         except (KeyError, TypeError, AttributeError, UsageError) as error:
             raise Damaged(
@@ -199,6 +215,18 @@ class StoredIndex:
         view.settings = self.settings | {"samples": samples}
         view.parts = tuple(replace(part, only=samples) for part in self.parts)
         return view
+
+    def diagonal(self, part: StoredPart) -> Diagonal | None:
+        """What was made ready for refined answers of a part, if anything."""
+        facts = self.refined.get(part.prefix + DIAGONAL)
+        if facts is None:
+            return None
+        try:
+            return read_diagonal(part.array(DIAGONAL), facts)
+        except (KeyError, TypeError, ValueError) as error:
+            raise Damaged(
+                f"{self.store.path}: what its manifest says of refined answers is not of its kind"
+            ) from error
 
     @property
     def weighted(self) -> bool:

@@ -1,7 +1,7 @@
 """Asking an index: how similar, what is related."""
 
 from cocite.query.batch import related_all
-from cocite.query.building import build, open_index
+from cocite.query.building import build, open_graph, open_index
 from cocite.query.index import Index
 from cocite.query.scores import Hit, Score
 from cocite.query.why import Reason, Why
@@ -13,6 +13,7 @@ __all__ = [
     "Score",
     "Why",
     "build",
+    "open_graph",
     "open_index",
     "related_all",
 ]

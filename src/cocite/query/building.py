@@ -7,19 +7,53 @@ from collections.abc import Callable
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
+from cocite.index.plan import BuildOptions
+from cocite.index.unbuilt import UnbuiltIndex
 from cocite.measures import Value
 from cocite.query.index import Index
 
-__all__ = ["build", "open_index"]
+__all__ = ["build", "open_graph", "open_index"]
 
 
-def open_index(path: str | os.PathLike[str]) -> Index:
+def open_index(
+    path: str | os.PathLike[str], *, graph: Graph | str | os.PathLike[str] | None = None
+) -> Index:
     """Open the index in the directory ``path``.
+
+    Refined answers, and some reasons, also read the graph it was built from, which is looked for
+    where it was then, as seen from the index; ``graph`` says where it is now.
 
     Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
     :class:`~cocite.errors.Damaged`.
     """
-    return Index(StoredIndex.open(path))
+    return Index(StoredIndex.open(path), graph)
+
+
+def open_graph(
+    graph: Graph | str | os.PathLike[str],
+    *,
+    measure: str = "psimrank",
+    direction: str | None = None,
+    unweighted: bool = False,
+    **settings: Value,
+) -> Index:
+    """Ask a stored graph itself, without an index: samples are drawn when a question needs them.
+
+    Answers are those of an index built with the same ``measure``, ``direction``, ``unweighted`` and
+    ``settings`` (as for :func:`build`); a question takes longer. It needs the links both ways:
+    turning them round takes 4 bytes a link once.
+
+    Raises
+    ------
+    UsageError, NotAStore, WrongFormat, Damaged
+    """
+    if not isinstance(graph, Graph):
+        graph = Graph.open(graph)
+    graph.check()
+    options = BuildOptions.checked(measure, direction, None, settings)
+    if graph.in_weights is not None and not unweighted:
+        options = options.heeding_weights()
+    return Index(UnbuiltIndex(graph, options))
 
 
 def build(
@@ -37,6 +71,7 @@ def build(
     overwrite: bool = False,
     restart: bool = False,
     unweighted: bool = False,
+    refine: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Value,
 ) -> Index:
@@ -78,6 +113,9 @@ def build(
     unweighted
         Leave the weights of links aside. By default measures go by them, if there are any, and one
         that cannot is refused.
+    refine
+        Make an index of simrank ready for refined answers (``related(..., refine=True)``), which
+        else takes place when the first is asked for; 24 bytes a node.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -86,7 +124,6 @@ def build(
     UsageError, OutputExists, Busy, ResourceError
     """
     from cocite.index.build import IndexBuild
-    from cocite.index.plan import BuildOptions
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
@@ -103,6 +140,7 @@ def build(
         overwrite=overwrite,
         restart=restart,
         unweighted=unweighted,
+        refine=refine,
     ) as work:
         work.run(progress)
     return open_index(output)

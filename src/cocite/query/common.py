@@ -17,7 +17,7 @@ import numpy as np
 
 from cocite.graph import Graph
 from cocite.index import StoredPart
-from cocite.index.links import NORMS, stored_links
+from cocite.index.links import NORMS
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
 from cocite.query.reasons import Reasons, apportioned
@@ -33,8 +33,8 @@ class CommonReader(Reader):
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
         self._way = part.measure.looks_at(part.direction)
-        self._rows = stored_links(part, self._way)
-        self._columns = stored_links(part, "in" if self._way == "out" else "out")
+        self._rows = part.links(self._way)
+        self._columns = part.links("in" if self._way == "out" else "out")
         self._norms = part.array(NORMS)
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:

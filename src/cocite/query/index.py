@@ -20,9 +20,12 @@ from cocite.measures import Settings, Value
 from cocite.query.confidence import checked_confidence, half_width, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.reader import Reader, SampledReader
+from cocite.query.refine import Level, Refiner
+from cocite.query.refiners import refiner_for
 from cocite.query.scores import GRAINS, Hit, Score, scores_of
 from cocite.query.scratch import borrowed
-from cocite.query.why import Why, explained, graph_of
+from cocite.query.source import find_graph
+from cocite.query.why import Why, explained
 
 if TYPE_CHECKING:
     from cocite.query.batch import Report
@@ -35,6 +38,7 @@ DEFAULT_CONFIDENCE = 0.95
 
 _READERS = {
     ("compact", "*"): ("cocite.query.compact", "CompactReader"),
+    ("drawn", "*"): ("cocite.query.drawn", "DrawnReader"),
     ("features", "*"): ("cocite.query.features", "FeatureReader"),
     ("minhash", "*"): ("cocite.query.minhash", "MinhashReader"),
     ("paths", "*"): ("cocite.query.paths", "PathReader"),
@@ -73,8 +77,10 @@ def _own(reader: Reader, asked: Settings) -> Settings:
 class Index:
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
-    def __init__(self, stored: StoredIndex) -> None:
-        self._stored = stored
+    def __init__(
+        self, stored: StoredIndex, graph: Graph | str | os.PathLike[str] | None = None
+    ) -> None:
+        self._stored, self._graph = stored, graph
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())
@@ -114,7 +120,7 @@ class Index:
 
         Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
-        return Index(self._stored.first(samples))
+        return Index(self._stored.first(samples), self._graph)
 
     @cached_property
     def nodes(self) -> Names:
@@ -126,11 +132,21 @@ class Index:
         """What answers for each part."""
         return tuple(map(_reader, self._stored.parts))
 
+    @cached_property
+    def refiner(self) -> Refiner | None:
+        """What gives refined answers; None if scores are exact anyway.
+
+        Raises :class:`UsageError` if there is no such thing for the measure.
+        """
+        return refiner_for(self._stored, self._graph, self.readers, self.top)
+
     def similarity(
         self,
         a: object,
         b: object,
         *,
+        refine: bool = False,
+        target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = "bernstein",
         **settings: Value,
@@ -141,6 +157,8 @@ class Index:
         ----------
         a, b
             Names of nodes.
+        refine, target_error
+            As in :meth:`related`; it is the score that ``related(a)`` gives ``b``.
         confidence
             The probability with which the interval holds the true score, in (0, 1).
         bound
@@ -163,6 +181,9 @@ class Index:
         asked = self._asked(settings)
         checked_confidence(confidence, bound)
         first, second = self.nodes.id(a), self.nodes.id(b)
+        level = self._level(refine, target_error, confidence)
+        if level and self.refiner and first != second:
+            return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
         scores, errors = self._estimate(first, second, asked)
         others = np.array([second], np.uint32)
         low, high = self._intervals(first, others, scores, errors, asked, confidence, bound)
@@ -180,6 +201,8 @@ class Index:
         exclude_prefix: str | None = None,
         among: Iterable[object] | None = None,
         other_sites: bool = False,
+        refine: bool = False,
+        target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = "bernstein",
         **settings: Value,
@@ -204,6 +227,13 @@ class Index:
             Only these nodes, by name.
         other_sites
             No pages of the node's own site, the host in its URL.
+        refine
+            Settle the order beyond what the index's samples can (``query/refine.py``): scores of
+            SimRank are computed, and their intervals hold for certain; those of other measures of
+            walks get more samples, and their intervals hold together.
+        target_error
+            Refine until scores are off by this much at most, by default 0.001; an interval says
+            what came of it. Implies ``refine``.
         confidence
             The probability with which each interval holds the true score, in (0, 1).
         bound
@@ -237,6 +267,12 @@ class Index:
             among=among,
             other_sites=other_sites,
         )
+        level = self._level(refine, target_error, confidence)
+        if level and self.refiner:
+            better = self.refiner.top(me, int(k) + int(offset), min_score, chosen, asked, level)
+            names = self.nodes.names(better.ids)
+            found = [Hit(n, *values) for n, values in zip(names, better.rows(), strict=True)]
+            return [h for h in found[offset:] if min_confidence is None or h.low > 0]
         ids, best = self.top(me, int(k) + int(offset), min_score, chosen, asked)
         ids, (scores, errors) = ids[offset:], scores_of(best[offset:])
         low, high = self._intervals(me, ids, scores, errors, asked, confidence, bound)
@@ -271,6 +307,7 @@ class Index:
         node: object,
         hits: Sequence[Hit],
         *,
+        refine: bool = False,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = "bernstein",
         **settings: Value,
@@ -278,7 +315,8 @@ class Index:
         """How many of the first ``hits`` of ``node`` stand in their order for certain.
 
         Each hit is compared with the next over the samples that they share; all of those
-        comparisons hold together with probability ``confidence``. Exact scores are certain.
+        comparisons hold together with probability ``confidence``. Exact scores are certain, and
+        those of a refined answer (``refine``) where their intervals do not overlap.
 
         Raises
         ------
@@ -288,7 +326,7 @@ class Index:
         checked_confidence(confidence, bound)
         ids = self.nodes.ids([hit.node for hit in hits])
         sampled = self._sampled
-        if not sampled:
+        if refine or not sampled:
             steps = [(a.low, b.high) for a, b in pairwise(hits)]
             return next((i for i, (a, b) in enumerate(steps) if a <= b), max(0, len(hits) - 1))
         values = np.zeros((len(hits), sampled[0].part.samples))
@@ -335,8 +373,8 @@ class Index:
         k
             How many reasons at most, 1 or more; the others are summed up.
         graph
-            The graph that the index was built from, opened or as a path: needed for the layout
-            ``trees``, which holds when walks meet and not where.
+            The graph that the index was built from, opened or as a path, if it is not where it was
+            then: the layout ``trees`` holds when walks meet and not where.
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
@@ -351,14 +389,16 @@ class Index:
         UnknownNode
             If no node has the name.
         UsageError
-            For a value that is not allowed, a graph that is not the index's, or one that is needed.
+            For a value that is not allowed, or a graph that is not the index's.
+        NotAStore
+            If the graph is needed and not found.
         Damaged
             If graph and index do not fit together after all.
         """
         _check_number("k", k, 1)
         asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
         if graph is not None:
-            graph = graph_of(self._stored, graph)
+            graph = find_graph(self._stored, graph)
         (score,), _ = self._estimate(*pair, asked)
         return explained(
             self._stored,
@@ -367,8 +407,14 @@ class Index:
             score,
             int(k),
             asked,
-            lambda: graph_of(self._stored, graph),
+            lambda: find_graph(self._stored, self._graph if graph is None else graph),
         )
+
+    @staticmethod
+    def _level(refine: bool, target: float | None, confidence: float) -> Level | None:
+        """How far to refine; None for not at all."""
+        wanted = refine or target is not None
+        return Level.checked(target, confidence) if wanted else None
 
     @cached_property
     def _sampled(self) -> list[SampledReader]:

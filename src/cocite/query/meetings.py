@@ -22,7 +22,7 @@ from cocite.query.reader import ONE, Estimate, SummingReader, weights_of
 from cocite.query.reasons import NOTHING, Paths, Reasons
 from cocite.query.scratch import Scratch
 
-__all__ = ["NEVER", "MeetingReader", "Points", "Times", "WalkReader"]
+__all__ = ["NEVER", "MeetingReader", "Points", "ShardReader", "Times", "WalkReader"]
 
 NEVER = 255
 """The meeting time of walks that do not meet."""
@@ -35,11 +35,11 @@ Points = NDArray[np.uint32]
 
 
 class MeetingReader(SummingReader):
-    """A layout that knows when any two walks meet."""
+    """A part that knows when any two walks meet."""
 
     @abstractmethod
-    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
-        """Fill ``out`` with the meeting times of a shard; whether it is sound."""
+    def meeting_times(self, first: int, second: int) -> Times:
+        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
 
     @abstractmethod
     def _ways(
@@ -53,19 +53,6 @@ class MeetingReader(SummingReader):
         """Two walks in the ``samples`` in which they meet, at ``steps``: uint32[samples.size,
         length] both, the same there.
         """
-
-    @abstractmethod
-    def _gather(self) -> Any:
-        """The kernel that adds up a shard, with the arguments of ``lookup.gather``."""
-
-    def meeting_times(self, first: int, second: int) -> Times:
-        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
-        times = np.empty(self.part.samples, np.uint8)
-        for shard in self.part.shards:
-            out = times[shard.first : shard.first + shard.samples]
-            if not self._read_times(shard, first, second, out):
-                raise self.part.damaged(shard.first)
-        return times
 
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
         """decay**tau in every sample, 0 where the walks do not meet."""
@@ -110,6 +97,27 @@ class MeetingReader(SummingReader):
         shares = np.bincount(rows, values).astype(np.float64)
         return Reasons(nodes, shares, path, np.bincount(rows))
 
+
+class ShardReader(MeetingReader):
+    """A layout that holds when walks meet, shard by shard."""
+
+    @abstractmethod
+    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
+        """Fill ``out`` with the meeting times of a shard; whether it is sound."""
+
+    @abstractmethod
+    def _gather(self) -> Any:
+        """The kernel that adds up a shard, with the arguments of ``lookup.gather``."""
+
+    def meeting_times(self, first: int, second: int) -> Times:
+        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
+        times = np.empty(self.part.samples, np.uint8)
+        for shard in self.part.shards:
+            out = times[shard.first : shard.first + shard.samples]
+            if not self._read_times(shard, first, second, out):
+                raise self.part.damaged(shard.first)
+        return times
+
     def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
         """Add up over all walks that meet the node's."""
         gather, weights, count = self._gather(), weights_of(float(settings["decay"])), 0
@@ -130,7 +138,7 @@ class MeetingReader(SummingReader):
         return count
 
 
-class WalkReader(MeetingReader):
+class WalkReader(ShardReader):
     """A layout that holds the walks themselves."""
 
     @abstractmethod

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from cocite.graph import Graph
 from cocite.index import StoredPart
-from cocite.index.links import stored_links
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
 from cocite.query.reasons import Paths, Reasons, apportioned
@@ -35,8 +34,8 @@ class PushReader(Reader):
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
         self._way = part.measure.looks_at(part.direction)
-        self._links = stored_links(part, self._way)
-        self._before = stored_links(part, "in" if self._way == "out" else "out")
+        self._links = part.links(self._way)
+        self._before = part.links("in" if self._way == "out" else "out")
         weights = self._links.weights
         self._weights = np.empty(0, np.float32) if weights is None else weights
 

@@ -25,23 +25,27 @@ from cocite.index import StoredPart
 from cocite.index.room import Room
 from cocite.index.steps import part_weights
 
-__all__ = ["Replay"]
+__all__ = ["Replay", "part_mover"]
 
 Points = NDArray[np.uint32]
+
+
+def part_mover(part: StoredPart, links: Links) -> Mover:
+    """What makes the steps of a part's walks, along ``links`` of its direction."""
+    plan = part.plan
+    weights = part_weights(links, plan, Room(0, 1, ()), part.store.path)
+    return Mover(links, plan.step, int(part.settings["seed"]), turn=plan.turn, weights=weights)
 
 
 class Replay:
     """Makes walks of one part again, along the links of its graph."""
 
     def __init__(self, part: StoredPart, graph: Graph) -> None:
-        """``graph`` is the one that the index was built from (``query/why.py`` sees to it)."""
-        plan = part.plan
+        """``graph`` is the one that the index was built from (``query/source.py`` sees to it)."""
         self._part, self._graph = part, graph
         links = out_links if part.direction == "out" else in_links
         self._links: Links = links(graph, weighted=part.weighted)
-        weights = part_weights(self._links, plan, Room(0, 1, ()), graph.path)
-        seed = int(part.settings["seed"])
-        self._move = Mover(self._links, plan.step, seed, turn=plan.turn, weights=weights)
+        self._move = part_mover(part, self._links)
         self._sound: set[int] = set()
 
     def __call__(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cocite.graph import Graph
 from cocite.index import Shard, StoredPart
 from cocite.measures import Settings
-from cocite.query.meetings import MeetingReader, Points, Times
+from cocite.query.meetings import Points, ShardReader, Times
 from cocite.query.reader import weights_of
 from cocite.query.replay import Replay
 from cocite.query.scratch import borrowed
@@ -31,7 +31,7 @@ NEVER = 255
 """The meeting time of walks that do not meet."""
 
 
-class TreeReader(MeetingReader):
+class TreeReader(ShardReader):
     """The layout ``trees``."""
 
     def __init__(self, part: StoredPart) -> None:

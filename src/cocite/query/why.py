@@ -12,19 +12,17 @@ Cost: a question for the pair, and paths for the reasons shown.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.measures import Settings
 from cocite.query.reader import Reader
 
-__all__ = ["Reason", "Why", "explained", "graph_of"]
+__all__ = ["Reason", "Why", "explained"]
 
 
 class Reason(NamedTuple):
@@ -59,26 +57,6 @@ class Why(NamedTuple):
     reasons: list[Reason]
     others: int
     rest: float
-
-
-def graph_of(stored: StoredIndex, given: Graph | str | os.PathLike[str] | None) -> Graph:
-    """The graph that an index was built from: ``given``, if it is that one.
-
-    Raises :class:`UsageError` if it is not, or if none is given.
-    """
-    name = stored.graph.get("name")
-    if given is None:
-        raise UsageError(
-            f"{stored.store.path} holds when walks meet and not where: to see where, they are made "
-            f"again along the links of its graph. Say where {name} is with --graph (graph=...)"
-        )
-    graph = given if isinstance(given, Graph) else Graph.open(given)
-    if graph.digest != stored.graph.get("digest"):
-        raise UsageError(
-            f"{graph.path} is not the graph that {stored.store.path} was built from, which was "
-            f"called {name}: their checksums differ. Give that one"
-        )
-    return graph
 
 
 def explained(
