@@ -177,7 +177,7 @@ def test_a_node_related_to_nobody_is_said_so(
             "does not exist. To make a stored index: cocite index GRAPH",
         ),
         (["related", "{g}", "one", "--graph", "{g}"], 2, "is a graph itself: leave --graph out"),
-        (["related", "{i}", "one", "--samples", "9"], 2, "--samples is fixed when an index is"),
+        (["related", "{i}", "one", "--samples", "9"], 2, "takes samples when building its index"),
         (["index", "{i}", "-o", "x"], 1, "is a stored index; a stored graph is needed here"),
         (["index", "{g}", "-o", "{i}"], 1, "exists. Choose another output, or pass --overwrite"),
         (["index", "{g}", "-o", "x", "--length", "16"], 2, "length is 16"),
@@ -280,7 +280,7 @@ def test_what_has_nothing_to_make_ready_says_so(
 ) -> None:
     code, _, error = ask(capsys, "index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
     assert code == 2
-    assert "--refine (refine=True) makes an index of simrank ready" in error
+    assert "--refine (refine=True) makes an index of simrank, without" in error
 
 
 def test_a_graph_that_is_gone_is_asked_for(
@@ -292,5 +292,5 @@ def test_a_graph_that_is_gone_is_asked_for(
     graph.rename(moved)
     code, _, error = ask(capsys, "related", tmp_path / "i", "one", "--refine")
     assert code == 1
-    assert "say where it is with --graph" in error
+    assert "Say where it is with --graph" in error
     assert ask(capsys, "related", tmp_path / "i", "one", "--refine", "--graph", moved)[0] == 0

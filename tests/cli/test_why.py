@@ -204,12 +204,13 @@ def test_a_node_is_itself(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
             2,
             "no node is named 'tow'; the nearest names are 'top', 'two'",
         ),
-        (["{f}/trees", "one", "two"], 2, "Say where g is with --graph"),
+        (["{f}/trees", "one", "two", "--samples", "9"], 2, "takes samples when building its index"),
+        (["{f}/g", "one", "two", "--graph", "{f}/g"], 2, "is a graph itself: leave --graph out"),
+        (["{f}/g", "one", "two", "--measure", "pagesim"], 2, "needs an index: cocite index"),
         (["{f}/trees", "one", "two", "--graph", "{f}/not"], 1, "does not exist"),
         (["{f}/trees", "one", "two", "--graph", "{f}/paths"], 1, "a stored graph is needed here"),
         (["{f}/trees", "one", "two", "-k", "0"], 2, "-k"),
         (["{f}/trees", "one", "two", "--idf"], 2, "psimrank has no setting 'idf' when asking"),
-        (["{f}/g", "one", "two"], 1, "is a stored graph; a stored index is needed here"),
     ],
 )
 def test_errors_say_what_to_do(

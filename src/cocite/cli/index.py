@@ -46,6 +46,11 @@ __all__ = ["index", "measures"]
 @memory_option
 @threads_option
 @overwrite_option
+@click.option(
+    "--refine",
+    is_flag=True,
+    help="Make refined answers ready (for simrank), which else takes place when first asked.",
+)
 @click.option("--restart", is_flag=True, help="Throw away an unfinished build with other settings.")
 @format_option
 def index(
@@ -63,6 +68,7 @@ def index(
     overwrite: bool,
     restart: bool,
     unweighted: bool,
+    refine: bool,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH.
@@ -90,12 +96,16 @@ def index(
         overwrite=overwrite,
         restart=restart,
         unweighted=unweighted,
+        refine=refine,
     ) as work:
         asked = options.measure.ask_settings({})
         say(f"{output}: {work.estimate()}{expected_error(options.settings, asked)}")
         stage = "sampling" if work.unit == "samples" else "computing"
-        with Stages({stage: work.unit}) as stages:
-            report = work.run(lambda done, total: stages(stage, done, total))
+        with Stages({stage: work.unit, "refining": "nodes"}) as stages:
+            report = work.run(
+                lambda done, total: stages(stage, done, total),
+                lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
+            )
         unit, units, weighted = work.unit, work.units, work.weighted
     facts: dict[str, object] = {"index": output, "measure": measure, "direction": options.direction}
     layouts = " ".join(dict.fromkeys(plan.layout for plan in options.parts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -91,6 +91,7 @@ def print_index(path: str, form: str) -> None:
             "settings": index.settings,
             "graph": index.graph,
             "bytes": index.store.nbytes,
+            "refined": index.refined,
             "digest": index.digest,
         },
         form,
@@ -103,10 +104,17 @@ def print_index(path: str, form: str) -> None:
             **{name: f"{value}" for name, value in index.settings.items()},
             "graph": f"{index.graph['name']}, {index.graph['edges']:,} links",
             **({"weights": used} if index.graph["weighted"] else {}),
+            **_ready(index.refined),
             "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node"
             + (" and sample" if "samples" in index.settings else ""),
         },
     )
+
+
+def _ready(refined: dict[str, Any]) -> dict[str, str]:
+    """What is made ready for refined answers."""
+    decays = sorted({facts["decay"] for facts in refined.values()})
+    return {"refined": "ready for decay " + ", ".join(map(str, decays))} if decays else {}
 
 
 def _shown_parts(index: StoredIndex) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""``cocite related`` and ``cocite similarity``: ask an index."""
+"""``cocite related`` and ``cocite similarity``: ask an index, or a graph."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from cocite.cli.asking import asking_options, opened, preparing, refine_options
 from cocite.cli.options import format_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table
-from cocite.cli.settings import ask_options, given
 
 __all__ = ["related", "similarity"]
 
@@ -33,7 +33,7 @@ bound_option = click.option(
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("node", metavar="NODE")
 @click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Hits at most.")
 @click.option(
@@ -56,9 +56,10 @@ bound_option = click.option(
     help="Only the nodes that this file names, one a line.",
 )
 @click.option("--other-sites", is_flag=True, help="No pages of the node's own site (URLs only).")
+@refine_options
 @confidence_option
 @bound_option
-@ask_options
+@asking_options
 @format_option
 def related(
     index: str,
@@ -67,26 +68,33 @@ def related(
     offset: int,
     form: str,
     among: Path | None,
+    refine: bool,
+    target_error: float | None,
     confidence: float,
     bound: str,
     **options: Any,
 ) -> None:
     """List the nodes most related to NODE, best first.
 
+    A GRAPH answers as an index of it would, by the measure and the settings that are given here; a
+    question takes longer.
+
     The error is the standard error of the score over the samples, and low to high the interval
     that holds the true score. Below the table it says up to which rank the order is certain. Put
     -- before a NODE that begins with -.
     """
-    from cocite.query import Hit, open_index
+    from cocite.query import Hit
 
-    asked = open_index(index)
-    settings = given(options)
+    asked, settings = opened(index, options)
+    refine = refine or target_error is not None
     chosen = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         chosen["among"] = among.read_text(encoding="utf-8").splitlines()
     level: dict[str, Any] = {"confidence": confidence, "bound": bound}
-    hits = asked.related(node, k, offset=offset, **level, **chosen, **settings)
-    certain = asked.certain(node, hits, **level, **settings)
+    better: dict[str, Any] = {"refine": refine, "target_error": target_error}
+    with preparing(asked, refine):
+        hits = asked.related(node, k, offset=offset, **better, **level, **chosen, **settings)
+    certain = asked.certain(node, hits, refine=refine, **level, **settings)
     if form == "json":
         print_json(
             {
@@ -95,6 +103,7 @@ def related(
                 "direction": asked.direction,
                 "settings": asked.settings | asked.stored.measure.ask_settings(settings),
                 **level,
+                "refined": refine,
                 "certain": certain,
                 "hits": [hit._asdict() for hit in hits],
             }
@@ -116,37 +125,53 @@ def related(
                 for i, hit in enumerate(hits, offset + 1)
             ],
         )
-        print(_certainty(certain, offset, len(hits), confidence))
+        surely = refine and (asked.refiner is None or asked.refiner.certain)
+        print(_certainty(certain, offset, len(hits), None if surely else confidence))
 
 
-def _certainty(certain: int, offset: int, hits: int, confidence: float) -> str:
-    """Up to where the order stands."""
+def _certainty(certain: int, offset: int, hits: int, confidence: float | None) -> str:
+    """Up to where the order stands; without a confidence it does for certain."""
+    level = "" if confidence is None else f" ({confidence:.0%})"
     if certain == 0:
-        return f"the order is not certain from rank {offset + 1} on ({confidence:.0%})"
+        return f"the order is not certain from rank {offset + 1} on{level}"
     if certain >= hits - 1:
-        return f"the order is certain ({confidence:.0%})"
-    return f"the order is certain up to rank {offset + certain} ({confidence:.0%})"
+        return f"the order is certain{level}"
+    return f"the order is certain up to rank {offset + certain}{level}"
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
+@refine_options
 @confidence_option
 @bound_option
-@ask_options
+@asking_options
 @format_option
 def similarity(
-    index: str, a: str, b: str, form: str, confidence: float, bound: str, **options: Any
+    index: str,
+    a: str,
+    b: str,
+    form: str,
+    refine: bool,
+    target_error: float | None,
+    confidence: float,
+    bound: str,
+    **options: Any,
 ) -> None:
     """Tell how similar the nodes A and B are, with the interval that holds the true score.
 
     Put -- before names that begin with -.
     """
-    from cocite.query import Score, open_index
+    from cocite.query import Score
 
+    asked, settings = opened(index, options)
+    refine = refine or target_error is not None
     level: dict[str, Any] = {"confidence": confidence, "bound": bound}
-    found = open_index(index).similarity(a, b, **level, **given(options))
+    better: dict[str, Any] = {"refine": refine, "target_error": target_error}
+    with preparing(asked, refine):
+        found = asked.similarity(a, b, **better, **level, **settings)
+    surely = refine and (asked.refiner is None or asked.refiner.certain)
     if form == "csv":
         print_csv(["a", "b", *Score._fields], [(a, b, *found)])
         return
@@ -158,6 +183,7 @@ def similarity(
             "b": b,
             "score": f"{found.score:.4f}",
             "error": f"{found.stderr:.4f}",
-            "interval": f"{found.low:.4f} to {found.high:.4f} ({confidence:.0%})",
+            "interval": f"{found.low:.4f} to {found.high:.4f}"
+            + (", for certain" if surely else f" ({confidence:.0%})"),
         },
     )

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.asking import asking_options, opened
 from cocite.cli.options import format_option
 from cocite.cli.output import print_csv, print_json, print_table
-from cocite.cli.settings import ask_options, given
 
 if TYPE_CHECKING:
     from cocite.query import Index, Reason, Why
@@ -26,19 +26,13 @@ _LEAST = 10
 
 
 @click.command()
-@click.argument("index", metavar="INDEX")
+@click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Pages at most.")
-@click.option(
-    "--graph",
-    metavar="GRAPH",
-    help="The graph that the index was built from: needed where the index holds when walks meet, "
-    "and not where.",
-)
-@ask_options
+@asking_options
 @format_option
-def why(index: str, a: str, b: str, k: int, graph: str | None, form: str, **options: Any) -> None:
+def why(index: str, a: str, b: str, k: int, form: str, **options: Any) -> None:
     """Show which pages make the nodes A and B similar, and by which links.
 
     Each page has its share of the score; the shares add up to it. The arrows are links: the ways
@@ -46,10 +40,8 @@ def why(index: str, a: str, b: str, k: int, graph: str | None, form: str, **opti
     CSV they are whole. In CSV the last row, without a rank, sums up the pages that are not shown.
     Put -- before names that begin with -.
     """
-    from cocite.query import open_index
-
-    asked, settings = open_index(index), given(options)
-    found = asked.why(a, b, k, graph=graph, **settings)
+    asked, settings = opened(index, options)
+    found = asked.why(a, b, k, **settings)
     if form == "json":
         print_json(
             {

@@ -1,0 +1,103 @@
+"""What is asked: an index, or a graph as if it had one. The options of all verbs that ask.
+
+Of an index, measure and settings are what it was built with, and only what a measure takes when
+asking can be chosen. Of a graph everything can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cocite.cli.progress import Stages
+from cocite.cli.settings import all_options, given
+from cocite.errors import UsageError
+from cocite.measures import find_measure
+from cocite.store import kind_of
+
+if TYPE_CHECKING:
+    from cocite.query import Index
+
+__all__ = ["asking_options", "opened", "preparing", "refine_options"]
+
+Command = Callable[..., Any]
+_OF_A_GRAPH = ("measure", "direction", "unweighted")
+
+_OPTIONS = (
+    click.option(
+        "--graph",
+        metavar="DIR",
+        help="Where the graph of an INDEX is, if not where it was when indexed.",
+    ),
+    click.option("--measure", metavar="NAME", help="Of a GRAPH: as for cocite index."),
+    click.option("--direction", metavar="[in|out|both]", help="Of a GRAPH: as for cocite index."),
+    click.option(
+        "--unweighted",
+        is_flag=True,
+        default=None,
+        help="Of a GRAPH: leave the weights of links aside.",
+    ),
+)
+_REFINE = (
+    click.option(
+        "--refine",
+        is_flag=True,
+        help="Settle the order beyond what samples can; reads the graph again.",
+    ),
+    click.option(
+        "--target-error",
+        type=float,
+        help="Refine until scores are off by this much at most.  [default: 0.001]",
+    ),
+)
+
+
+def asking_options(command: Command) -> Command:
+    """Add ``--graph``, what is of a graph only, and the settings of all measures."""
+    command = all_options(command)
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def refine_options(command: Command) -> Command:
+    """Add ``--refine`` and ``--target-error``."""
+    for option in reversed(_REFINE):
+        command = option(command)
+    return command
+
+
+def opened(path: str, options: dict[str, Any]) -> tuple[Index, dict[str, Any]]:
+    """What is there to be asked, and the settings of the question."""
+    from cocite.query import open_graph, open_index
+
+    settings, graph = given(options), options["graph"]
+    chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
+    if kind_of(path) != "graph":
+        if chosen:
+            raise UsageError(
+                f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored graph"
+            )
+        return open_index(path, graph=graph), settings
+    if graph is not None:
+        raise UsageError(f"{path} is a graph itself: leave --graph out")
+    names = {s.name for s in find_measure(chosen.get("measure", "psimrank")).ask}
+    asked = {name: value for name, value in settings.items() if name in names}
+    built = {name: value for name, value in settings.items() if name not in names}
+    return open_graph(path, **chosen, **built), asked
+
+
+@contextmanager
+def preparing(asked: Index, refine: bool) -> Iterator[None]:
+    """Show what is made ready for a refined answer, which an index may hold already."""
+    if not refine or asked.refiner is None:
+        yield
+        return
+    with Stages({"refining": "nodes"}) as stages:
+        asked.refiner.report = lambda sweep, done, total: stages(
+            f"refining {sweep + 1}", done, total
+        )
+        yield
