@@ -20,6 +20,7 @@ from cocite.query.trees import TreeReader
 from cocite.store import Journal
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
+from tests.oracles import xjaccard as rings
 from tests.oracles.graphs import Edges, graphs
 
 
@@ -37,7 +38,7 @@ def truth_of(graph: Graph, direction: str = "in", decay: float = 0.6) -> np.ndar
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     graphs(),
     st.sampled_from(["in", "out", "both"]),
@@ -303,9 +304,66 @@ def test_exact_scores_have_nothing_to_refine(graph: Graph, tmp_path: Path) -> No
     assert index.similarity("45", "46", target_error=0.01) == index.similarity("45", "46")
 
 
-def test_samples_made_for_all_nodes_at_once_are_not_refined(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", measure="xjaccard", samples=4, length=2)
-    with pytest.raises(UsageError, match=r"xjaccard has no refined answers.*--samples"):
+@settings(max_examples=25)
+@given(
+    graphs(),
+    st.sampled_from(["in", "out", "both"]),
+    st.sampled_from([0, 3]),
+    st.integers(1, 4),
+)
+def test_xjaccard_is_compared_by_its_neighbourhoods(
+    make_graph: MakeGraph, graph: tuple[int, Edges], direction: str, bits: int, length: int
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    rows = {
+        "in": [[u for u, v in edges if v == node] for node in range(n)],
+        "out": [[v for u, v in edges if u == node] for node in range(n)],
+    }
+    ways = ["in", "out"] if direction == "both" else [direction]
+    truth = np.mean([rings.xjaccard(rows[way], 0.6, length) for way in ways], axis=0)
+    index = cocite.build(
+        stored,
+        stored.path.with_suffix(".i"),
+        measure="xjaccard",
+        direction=direction,
+        samples=5,
+        length=length,
+        bits=bits,
+    )
+    for u in range(n):
+        candidates = {hit.node for hit in index.related(u, n)}
+        hits = index.related(u, n, refine=True)
+        assert {hit.node for hit in hits} == {v for v in candidates if truth[u, int(v)] > 0}
+        for hit in hits:
+            assert hit.low <= truth[u, int(hit.node)] <= hit.high < hit.score + 1e-10
+            assert hit.score == pytest.approx(truth[u, int(hit.node)], abs=1e-11)
+            assert tuple(index.similarity(u, hit.node, refine=True)) == hit[1:]
+
+
+def test_where_links_run_out_samples_are_believed(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = cocite.build(graph, tmp_path / "i", measure="xjaccard", samples=20, length=2)
+    exactly = {hit.node: hit for hit in index.related("45", 400, refine=True)}
+    monkeypatch.setattr("cocite.query.neighbourhoods.MOST_LINKS", 2_000)
+    mixed = index.related("45", 400, refine=True)
+    settled = [hit for hit in mixed if hit.high - hit.low < 1e-10]
+    assert 0 < len(settled) < len(mixed)
+    for hit in mixed:
+        if hit in settled:
+            assert hit == exactly[hit.node]
+        else:
+            assert hit[1:3] == index.similarity("45", hit.node)[:2]
+            assert hit.low <= exactly[hit.node].score <= hit.high
+    monkeypatch.setattr("cocite.query.neighbourhoods.MOST_LINKS", 1)
+    nothing = index.related("45", 20, refine=True)
+    assert [hit[:3] for hit in nothing] == [hit[:3] for hit in index.related("45", 20)]
+
+
+def test_parts_refined_in_different_ways_are_not(graph: Graph, tmp_path: Path) -> None:
+    index = cocite.build(graph, tmp_path / "i", measure="blend:psimrank+xjaccard", samples=4)
+    with pytest.raises(UsageError, match=r"has no refined answers.*--samples"):
         index.related("45", refine=True)
 
 

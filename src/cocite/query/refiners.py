@@ -10,10 +10,10 @@ from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.index.refined import can_refine
 from cocite.index.unbuilt import UnbuiltIndex
+from cocite.query.matches import MatchReader
 from cocite.query.meetings import MeetingReader
 from cocite.query.reader import Reader, SampledReader
-from cocite.query.refine import Refiner
-from cocite.query.resample import SampleRefiner, Top
+from cocite.query.refine import Refiner, Top
 
 __all__ = ["refiner_for"]
 
@@ -26,7 +26,7 @@ def refiner_for(
 ) -> Refiner | None:
     """What refines the answers of an index; None if no part of it is sampled.
 
-    Raises :class:`UsageError` if its samples cannot be made again for single nodes.
+    Raises :class:`UsageError` if parts would be refined in different ways.
     """
     if all(can_refine(part.plan) for part in stored.parts):
         if isinstance(stored, UnbuiltIndex):
@@ -39,10 +39,15 @@ def refiner_for(
     sampled = [reader for reader in readers if isinstance(reader, SampledReader)]
     if not sampled:
         return None
-    for reader in sampled:
-        if not isinstance(reader, MeetingReader):
-            raise UsageError(
-                f"{reader.part.measure.name} has no refined answers: its samples are made for all "
-                "nodes at once. Build an index of more samples (--samples) instead"
-            )
-    return SampleRefiner(stored, graph, readers, top)
+    if all(isinstance(reader, MeetingReader) for reader in sampled):
+        from cocite.query.resample import SampleRefiner
+
+        return SampleRefiner(stored, graph, readers, top)
+    if all(isinstance(reader, MatchReader) for reader in sampled):
+        from cocite.query.neighbourhoods import NeighbourhoodRefiner
+
+        return NeighbourhoodRefiner(stored, graph, readers, top)
+    raise UsageError(
+        f"{stored.measure.name} has no refined answers: measures of walks and xjaccard are refined "
+        "in different ways. Build an index of more samples (--samples) instead"
+    )

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -37,17 +37,13 @@ from cocite.query.confidence import half_width
 from cocite.query.filters import Filter
 from cocite.query.meetings import MeetingReader
 from cocite.query.reader import Reader, weights_of
-from cocite.query.refine import Level, Refined, Refiner
+from cocite.query.refine import Level, Refined, Refiner, Top, best_of, candidates, exact_parts
 from cocite.query.replay import part_mover
 from cocite.query.scores import scores_of
-from cocite.query.scratch import borrowed
 
-__all__ = ["MOST_SAMPLES", "SampleRefiner", "Top"]
+__all__ = ["MOST_SAMPLES", "SampleRefiner"]
 
 MOST_SAMPLES = 4096
-_FEWEST_CANDIDATES = 100
-
-Top = Callable[[int, int, float, Filter, Settings], tuple[NDArray[np.uint32], NDArray[np.float64]]]
 
 
 @dataclass(frozen=True)
@@ -106,12 +102,8 @@ class SampleRefiner(Refiner):
         level: Level,
     ) -> Refined:
         """The best k of the candidates; equal scores by ascending node."""
-        wanted = max(_FEWEST_CANDIDATES, 4 * k)
-        ids, _ = self._top(node, wanted, 0.0, chosen, settings)
-        found = self._settled(node, ids, k, settings, level)
-        best = np.lexsort((found.ids, -found.scores))
-        floor = max(min_score, 1e-12)
-        return found.taken(best[found.scores[best] >= floor][:k])
+        ids, _ = self._top(node, candidates(k), 0.0, chosen, settings)
+        return best_of(self._settled(node, ids, k, settings, level), k, min_score)
 
     def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
         """The score of two nodes, by as many samples as its error takes."""
@@ -129,7 +121,9 @@ class SampleRefiner(Refiner):
         """Round after round of samples, until nothing more is to be settled."""
         samples = min(reader.part.samples for reader in self._walking)
         counts = tuple(_counts(reader, node, ids) for reader in self._walking)
-        still = _Candidates(ids, counts, self._exact(node, ids, settings))
+        still = _Candidates(
+            ids, counts, exact_parts(self._stored, self._others, node, ids, settings)
+        )
         rounds = max(1, math.ceil(math.log2(max(2, MOST_SAMPLES / samples))) + 1)
         tests = rounds * (1 if alone else self._stored.nodes)
         confidence = min(1 - 1e-15, 1 - (1 - level.confidence) / tests)
@@ -148,18 +142,6 @@ class SampleRefiner(Refiner):
                 length = int(reader.part.settings["length"])
                 _follow(mover, length, node, still.ids, range(samples, more), each)
             samples = more
-
-    def _exact(self, node: int, ids: NDArray[np.uint32], settings: Settings) -> NDArray[np.float64]:
-        """float64[h, 3]: see :class:`_Candidates`."""
-        found = np.zeros((ids.size, 3))
-        with borrowed(self._stored.nodes) as scratch:
-            for reader in self._others:
-                own = reader.part.ask_settings(settings)
-                reader.gather(node, own, scratch)
-                found[:, 1:] += reader.part.weight * reader.certified(node, ids, own)
-            found[:, 0] = scratch.totals[ids, 0]
-            scratch.totals[scratch.touched[: scratch.have]] = 0.0
-        return found
 
     def _estimated(
         self, still: _Candidates, samples: int, settings: Settings, confidence: float
