@@ -460,3 +460,37 @@ def test_a_damaged_shard_is_named(make_graph: MakeGraph, tmp_path: Path) -> None
         (path / "in.samples-000002").write_bytes(words.tobytes())
         with pytest.raises(Damaged, match=r"in.samples-000002 is damaged"):
             related_all(cocite.open(path), tmp_path / f"x{where}.csv")
+
+
+# -- refined ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", ["simrank", "psimrank"])
+def test_refined_rows_are_what_refined_questions_say(
+    index: Index,
+    tmp_path: Path,
+    small: None,
+    monkeypatch: pytest.MonkeyPatch,
+    measure: str,
+) -> None:
+    """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
+    monkeypatch.setattr("cocite.query.resample.MOST_SAMPLES", 64)
+    monkeypatch.setattr(batches, "_MOST_REFINED", 50)
+    graph = index.stored.store.path.with_name("g")
+    found = cocite.build(graph, tmp_path / "i", measure=measure, samples=8, length=4)
+    nodes = list(found.nodes)[::8]
+    related_all(found, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
+    related_all(found, tmp_path / "b.csv", 5, nodes=nodes, target_error=0.001, threads=2)
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    related_all(found, tmp_path / "a.parquet", 5, nodes=nodes, refine=True)
+    assert read(tmp_path / "a.parquet") == [
+        (node, rank, hit.node, hit.score, hit.stderr)
+        for node in nodes
+        for rank, hit in enumerate(found.related(node, 5, refine=True), 1)
+    ]
+    with pytest.raises(UsageError, match="target_error is 7"):
+        related_all(found, tmp_path / "c.csv", target_error=7)
+    with Batch(found, tmp_path / "d.csv", 5), pytest.raises(Busy):
+        Batch(found, tmp_path / "d.csv", 5).__enter__()
+    with pytest.raises(UsageError, match="another target_error"):
+        related_all(found, tmp_path / "d.csv", 5, refine=True)

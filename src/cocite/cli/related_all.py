@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cocite.cli.asking import refine_options
 from cocite.cli.options import format_option, threads_option
 from cocite.cli.output import print_facts, say
 from cocite.cli.progress import Stages
@@ -16,7 +17,17 @@ from cocite.memory import format_size
 
 __all__ = ["related_all"]
 
-_OPTIONS = ("min_score", "prefix", "exclude_prefix", "ids", "threads", "overwrite", "restart")
+_OPTIONS = (
+    "min_score",
+    "prefix",
+    "exclude_prefix",
+    "ids",
+    "refine",
+    "target_error",
+    "threads",
+    "overwrite",
+    "restart",
+)
 
 
 @click.command()
@@ -43,13 +54,23 @@ _OPTIONS = ("min_score", "prefix", "exclude_prefix", "ids", "threads", "overwrit
 @click.option("--prefix", metavar="TEXT", help="Only hits whose name begins so.")
 @click.option("--exclude-prefix", metavar="TEXT", help="No hits whose name begins so.")
 @click.option("--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, not their names.")
+@refine_options
+@click.option(
+    "--graph", metavar="DIR", help="Where the graph of INDEX is, if not where it was when indexed."
+)
 @ask_options
 @threads_option
 @click.option("--overwrite", is_flag=True, help="Replace the file when the new one is whole.")
 @click.option("--restart", is_flag=True, help="Throw away an unfinished batch with other options.")
 @format_option
 def related_all(
-    index: str, output: str, k: int, nodes: Path | None, form: str, **options: Any
+    index: str,
+    output: str,
+    k: int,
+    nodes: Path | None,
+    graph: str | None,
+    form: str,
+    **options: Any,
 ) -> None:
     """Write the nodes most related to every node to a file, best first.
 
@@ -63,10 +84,16 @@ def related_all(
     if nodes is not None:
         chosen["nodes"] = [name for name in nodes.read_text("utf-8").split("\n") if name]
     begin = time.perf_counter()
-    with Batch(open_index(index), output, k, **chosen, **given(options)) as work:
+    asked = open_index(index, graph=graph)
+    with Batch(asked, output, k, **chosen, **given(options)) as work:
         kept = f"; goes on after {work.done:,} that an earlier run finished" if work.done else ""
         say(f"{output}: up to {k} hits for each of {work.nodes:,} nodes{kept}")
-        with Stages({"relating": "nodes", "writing": "rows"}) as stages:
+        units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
+        with Stages(units) as stages:
+            if work.refined and asked.refiner:
+                asked.refiner.report = lambda sweep, done, total: stages(
+                    f"refining {sweep + 1}", done, total
+                )
             report = work.run(stages)
     seconds = time.perf_counter() - begin
     size = Path(output).stat().st_size

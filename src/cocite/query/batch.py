@@ -4,9 +4,9 @@
 
 A standard error that does not exist, with a single sample, is null.
 
-What a row says is what ``Index.related`` says of its node, to the bit. Where the index is a single
-part of trees, nodes are taken in the order of their places in a tree, and only what changes from
-one to the next is added up (``kernels/batch.py``); otherwise they are asked one by one.
+What a row says is what ``Index.related`` says of its node, refined or not, to the bit. Where the
+index is a single part of trees, nodes are taken in the order of their places in a tree, and only
+what changes from one to the next is added up (``kernels/batch.py``); else they are asked singly.
 
 The work is cut into pieces of some thousand nodes, the same whatever the threads. Finished ones are
 appended to a journal in ``<output>.building``, beside a plan of everything that they depend on; a
@@ -38,7 +38,9 @@ from cocite.graph.export import check_output, write_columns
 from cocite.measures import Value
 from cocite.memory import checked_threads
 from cocite.query.filters import Filter
-from cocite.query.index import DEFAULT_K, Index
+from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, Index
+from cocite.query.refine import Level
+from cocite.query.rows import WORDS, packed, ranks, rows_of
 from cocite.query.scores import GRAINS, scores_of
 from cocite.query.trees import TreeReader
 from cocite.runner import in_order
@@ -52,9 +54,9 @@ _FORMAT = 1
 """Of the journal: with another one an unfinished batch is not gone on with."""
 _PLAN, _PIECES = "plan.json", "pieces"
 _NONE = 2**32 - 1
-_WORDS = 5
-"""Of 32 bits a row: who is related, the score, its error."""
 _PIECE_ROWS, _MOST_NODES, _SLICE_ROWS, _OUT_ROWS = 1 << 18, 8192, 1 << 15, 1 << 17
+_MOST_REFINED = 256
+"""Nodes of a piece, where each takes milliseconds."""
 
 Ids = NDArray[np.uint32]
 Progress = Callable[[str, int, int], None]
@@ -91,7 +93,8 @@ def related_all(
         Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
     options
         What :class:`Batch` takes: ``nodes``, ``min_score``, ``prefix``, ``exclude_prefix``,
-        ``ids``, ``threads``, ``overwrite``, ``restart``, and what the measure takes when asking.
+        ``ids``, ``refine``, ``target_error``, ``threads``, ``overwrite``, ``restart``, and what the
+        measure takes when asking.
 
     Raises
     ------
@@ -116,6 +119,8 @@ class Batch:
         Only hits whose name begins so, or none of them.
     ids
         Write the numbers of nodes instead of their names.
+    refine, target_error
+        As for :meth:`Index.related`: a question takes milliseconds then.
     threads
         By default all cores.
     overwrite
@@ -142,6 +147,8 @@ class Batch:
         prefix: str | None = None,
         exclude_prefix: str | None = None,
         ids: bool = False,
+        refine: bool = False,
+        target_error: float | None = None,
         threads: int | None = None,
         overwrite: bool = False,
         restart: bool = False,
@@ -161,6 +168,10 @@ class Batch:
         self._nodes = self._chosen(nodes)
         self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked}
         self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix}
+        self._level = None
+        if refine or target_error is not None:
+            self._level = Level.checked(target_error, DEFAULT_CONFIDENCE)
+            self._facts["target_error"] = self._level.target
         self._order = self._working_order()
         self._building = Building(self._output, resumable=True)
 
@@ -175,9 +186,16 @@ class Batch:
         return found[np.sort(first)]
 
     @property
+    def refined(self) -> bool:
+        """Whether answers are refined."""
+        return self._level is not None
+
+    @property
     def _fast(self) -> TreeReader | None:
         """The reader that answers for many nodes at once, if that is the whole index."""
         first = self._index.readers[0]
+        if self._level is not None:
+            return None
         if len(self._index.readers) == 1 and isinstance(first, TreeReader):
             return first if first.part.weight == 1 else None
         return None
@@ -203,7 +221,8 @@ class Batch:
 
     @property
     def _piece(self) -> int:
-        return max(1, min(_MOST_NODES, _PIECE_ROWS // self._k))
+        most = _MOST_NODES if self._level is None else _MOST_REFINED
+        return max(1, min(most, _PIECE_ROWS // self._k))
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -285,20 +304,23 @@ class Batch:
                 raise KeyboardInterrupt
             found, ids, best = self._hits(nodes[low : low + step])
             counts[low : low + step] = found
-            rows.append(_packed(ids, best))
+            rows.append(packed(ids, best))
         return counts.tobytes() + b"".join(rows)
 
     def _hits(self, nodes: Ids) -> tuple[Any, Ids, NDArray[np.float64]]:
-        """How many hits each node has, their ids, their grains and variances."""
+        """How many hits each node has, their ids, their scores and errors."""
         if self._fast is None:
             asked = int(nodes[0]), self._k, self._min_score, self._filter, self._asked
+            if self._level and self._index.refiner:
+                better = self._index.refiner.top(*asked, self._level)
+                return better.ids.size, better.ids, np.column_stack((better.scores, better.errors))
             ids, best = self._index.top(*asked)
-            return ids.size, ids, best
+            return ids.size, ids, np.column_stack(scores_of(best))
         out = np.empty((nodes.size, self._k), np.uint32), np.empty((nodes.size, self._k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
         self._fast.related_many(nodes, floor, self._allowed, self._asked, out)
         there = out[0] != _NONE
-        return there.sum(axis=1), out[0][there], out[1][there]
+        return there.sum(axis=1), out[0][there], np.column_stack(scores_of(out[1][there]))
 
     @cached_property
     def _allowed(self) -> NDArray[np.bool_]:
@@ -325,7 +347,7 @@ class Batch:
             step = max(1, _OUT_ROWS // self._k)
             for low in range(0, self.nodes, step):
                 part = slice(low, low + step)
-                rows = _rows(words, begins[part], counts[part])
+                rows = rows_of(words, begins[part], counts[part])
                 yield self._columns(self._nodes[part], counts[part], rows)
                 done += len(rows)
                 progress("writing", done, total)
@@ -349,8 +371,8 @@ class Batch:
             first = begin // 4
             found = words[first : first + order.size]
             counts[order] = found
-            ends = np.cumsum(found, dtype=np.uint64) * np.uint64(_WORDS)
-            begins[order] = ends - found * np.uint64(_WORDS) + np.uint64(first + order.size)
+            ends = np.cumsum(found, dtype=np.uint64) * np.uint64(WORDS)
+            begins[order] = ends - found * np.uint64(WORDS) + np.uint64(first + order.size)
         return words, begins, counts
 
     def _columns(self, nodes: Ids, counts: Ids, rows: NDArray[np.uint32]) -> dict[str, Any]:
@@ -358,7 +380,7 @@ class Batch:
         related, numbers = rows[:, 0], np.ascontiguousarray(rows[:, 1:]).view(np.float64)
         return {
             "node": np.repeat(self._named(nodes), counts),
-            "rank": _ranks(counts).astype(np.int32) + 1,
+            "rank": ranks(counts).astype(np.int32) + 1,
             "related": self._named(related),
             "score": np.ascontiguousarray(numbers[:, 0]),
             "stderr": np.ascontiguousarray(numbers[:, 1]),
@@ -370,28 +392,6 @@ class Batch:
             return ids.astype(np.int64)
         different, where = np.unique(ids, return_inverse=True)
         return np.array(self._index.nodes.names(different), object)[where]
-
-
-def _packed(ids: Ids, best: NDArray[np.float64]) -> bytes:
-    """Rows of five words: who is related, the score, its error."""
-    words = np.empty((ids.size, _WORDS), np.uint32)
-    words[:, 0] = ids
-    words[:, 1:] = np.column_stack(scores_of(best)).view(np.uint32).reshape(-1, 4)
-    return words.tobytes()
-
-
-def _ranks(counts: Ids) -> NDArray[np.int64]:
-    """0, 1, ... for the rows of each node."""
-    ends = np.cumsum(counts, dtype=np.int64)
-    ranks: NDArray[np.int64] = np.arange(ends[-1] if ends.size else 0)
-    return ranks - np.repeat(ends - counts, counts)
-
-
-def _rows(words: Ids, begins: NDArray[np.uint64], counts: Ids) -> NDArray[np.uint32]:
-    """uint32[rows, 5]: the rows of some nodes, in their order."""
-    first = np.repeat(begins.astype(np.int64), counts) + _WORDS * _ranks(counts)
-    found: NDArray[np.uint32] = words[first[:, None] + np.arange(_WORDS)]
-    return found
 
 
 def _other_plan(path: Path, found: Any, plan: dict[str, Any]) -> str:
