@@ -25,16 +25,17 @@ from cocite.index.blobs import is_sampled, sampled_layout
 from cocite.index.part import PartBuild, Progress
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.room import Means, Room
-from cocite.index.sharded import ShardedPart, shard_samples
+from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.steps import step_bytes
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.memory import budget, checked_threads, format_size
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
-__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "format_time"]
+__all__ = ["PLAN", "BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "format_time"]
 
-_PLAN = "plan.json"
+PLAN = "plan.json"
+"""What a build is to make, in its directory."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,11 @@ class IndexBuild:
 
         # What does not fit is said now; both directions take the same.
         room(in_links(self._graph, weighted=plan.weighted))
-        return ShardedPart(plan, links, directory, samples, room)
+        return ShardedPart(plan, links, directory, samples, room, *self._numbers(plan, samples))
+
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
+        """Which samples a part draws, None for all, and which older ones it keeps."""
+        return None, None
 
     def _links(self, plan: PartPlan) -> Links:
         """The links that a part follows. Out-links are made when they are first needed, and there
@@ -216,7 +221,7 @@ class IndexBuild:
 
     def _resume_or_clear(self) -> None:
         """Keep what an earlier run of the same plan has finished."""
-        path = self._draft.path / _PLAN
+        path = self._draft.path / PLAN
         found: Any = None
         if path.is_file():
             try:
@@ -286,10 +291,18 @@ class IndexBuild:
         """Gather the parts' files, copy the names, write the manifest."""
         files = {name: entry for part in self.parts for name, entry in part.publish().items()}
         for name, entry in self._name_files().items():
-            _copy(self._graph.path / name, self._draft.path / name, entry)
+            copy_array(self._graph.path / name, self._draft.path / name, entry)
             files[name] = entry
+        files |= self._more_files()
+        return self._draft.publish(Manifest("index", self._facts(), files))
+
+    def _more_files(self) -> dict[str, Entry]:
+        """Files beside those of the parts and the names."""
+        return {}
+
+    def _facts(self) -> dict[str, Any]:
         options, graph = self._options, self._graph
-        facts = {
+        return {
             "nodes": graph.nodes,
             "names": graph.store.facts["names"],
             "measure": options.measure.name,
@@ -303,14 +316,13 @@ class IndexBuild:
                 "weighted": graph.in_weights is not None,
             },
         }
-        return self._draft.publish(Manifest("index", facts, files))
 
 
 def _in_words(room: Room | None) -> str:
     return "finished before" if room is None else str(room)
 
 
-def _copy(source: Path, target: Path, entry: Entry) -> None:
+def copy_array(source: Path, target: Path, entry: Entry) -> None:
     """Copy one array file and see that it arrived whole."""
     with source.open("rb") as reader, target.open("wb") as writer:
         while piece := reader.read(1 << 22):
@@ -321,7 +333,8 @@ def _copy(source: Path, target: Path, entry: Entry) -> None:
 
 
 def _other_plan(path: Path, found: Any, plan: dict[str, Any]) -> str:
-    differing = [key for key in plan if not isinstance(found, dict) or found.get(key) != plan[key]]
+    found = found if isinstance(found, dict) else {}
+    differing = [key for key in plan | found if key not in found or found[key] != plan.get(key)]
     return (
         f"{path} holds an unfinished build with another {' and '.join(differing)}. Repeat that "
         "build's settings to go on with it, or pass --restart (restart=True) to begin anew"

@@ -301,7 +301,8 @@ class Index:
                 values += self._exact(reader, me, ids, asked)[:, None]
         room = self._certified(me, ids, asked)
         doubt = room[:-1, 0] + room[1:, 1]
-        return leading_certain(values, self._width(asked), confidence, bound, doubt)
+        known = self._stored.freshness.knowing(me, ids)
+        return leading_certain(values, self._width(asked), confidence, bound, doubt, known)
 
     def related_many(
         self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Any
@@ -422,7 +423,7 @@ class Index:
         """The ends of the intervals of some scores."""
         below = self._certified(node, others, asked)
         if self._sampled:
-            samples = min(reader.part.samples for reader in self._sampled)
+            samples = self._stored.freshness.knowing(node, others)
             half = half_width(errors, samples, self._width(asked), confidence, bound)
             half[others == node] = 0  # a node and itself, in every sample
             below += half[:, None]

@@ -78,12 +78,12 @@ class MeetingReader(SummingReader):
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:
         """The score of two nodes; a node and itself score 1 with no error."""
-        samples = self.part.samples
+        samples = self.known(first, second)
         if first == second:
-            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64))
+            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
         times = self.meeting_times(first, second)
         counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
-        return self.estimated(counts @ weights_of(float(settings["decay"])))
+        return self.estimated(counts @ weights_of(float(settings["decay"])), samples)
 
     def reasons(
         self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
@@ -96,7 +96,7 @@ class MeetingReader(SummingReader):
         steps = times[met]
         ways = self._ways(first, second, met, steps, graph)
         nodes, rows = np.unique(ways[0][np.arange(met.size), steps - 1], return_inverse=True)
-        values = float(settings["decay"]) ** steps.astype(np.float64) / self.part.samples
+        values = float(settings["decay"]) ** steps.astype(np.float64) / self.known(first, second)
 
         def path(row: int) -> Paths:
             """The two ways to a node that carry most of its share, of equal ones the first."""

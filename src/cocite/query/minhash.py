@@ -61,7 +61,7 @@ class MinhashReader(MatchReader, SummingReader):
         samples, rings = np.nonzero(found != _NONE)
         if not samples.size:
             return NOTHING
-        worths = np.array(self.weights(settings))[rings] / self.part.samples
+        worths = np.array(self.weights(settings))[rings] / self.known(first, second)
         nodes, place = np.unique(found[samples, rings], return_inverse=True)
         seen = np.unique(np.column_stack((place, samples)), axis=0)
         return Reasons(
@@ -81,8 +81,9 @@ class MinhashReader(MatchReader, SummingReader):
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""
-        table = self.table(settings)
-        return self.estimated(table[self.masks(first, second)].sum(axis=0, dtype=np.uint64))
+        table, known = self.table(settings), self.known(first, second)
+        found = self.masks(first, second)[-known:]
+        return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
 
     def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
         """Add up over all groups that hold the node."""

@@ -79,9 +79,15 @@ class Reader(ABC):
 class SampledReader(Reader):
     """A part whose scores are means over samples."""
 
+    def known(self, first: int, second: int) -> int:
+        """How many samples, the newest ones, know both nodes."""
+        return int(self.part.freshness.knowing(first, np.array([second]))[0])
+
     @abstractmethod
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
-        """float64[samples]: the value of each sample for two different nodes."""
+        """float64[samples]: the value of each sample for two different nodes; what the samples say
+        that do not know both means nothing.
+        """
 
     @abstractmethod
     def width(self, settings: Settings) -> float:
@@ -92,16 +98,25 @@ class SummingReader(SampledReader):
     """A part whose samples are added up as fixed-point sums, for each node that has any."""
 
     def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
-        """Gather the sums, then settle them."""
+        """Gather the sums, then settle them, each over the samples that know both nodes."""
+        used = scratch.used[: self.gather_sums(node, settings, scratch)]
+        freshness = self.part.freshness
+        if freshness.since is None:
+            self._settle(scratch, used, self.part.samples)
+            return
+        known = freshness.knowing(node, used)
+        for samples in np.unique(known).tolist():
+            self._settle(scratch, used[known == samples], samples)
+
+    def _settle(self, scratch: Scratch, used: NDArray[np.uint32], samples: int) -> None:
         from cocite.kernels import totals
 
-        count = self.gather_sums(node, settings, scratch)
         scratch.have = int(
             totals.settle(
                 scratch.sums,
-                scratch.used,
-                count,
-                float(self.part.samples),
+                used,
+                used.size,
+                float(samples),
                 self.part.weight,
                 scratch.totals,
                 scratch.touched,
@@ -113,11 +128,11 @@ class SummingReader(SampledReader):
     def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
         """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
 
-    def estimated(self, values: NDArray[np.uint64]) -> Estimate:
-        """The estimate from uint64[2]: a sum of fixed-point values and of their squares."""
+    def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
+        """From uint64[2]: a sum of fixed-point values, and of their squares, over ``samples``."""
         from cocite.kernels import totals
 
-        grains, variance = totals.estimate(values[0], values[1], float(self.part.samples))
+        grains, variance = totals.estimate(values[0], values[1], float(samples))
         return Estimate(float(grains), float(variance))
 
 

@@ -79,7 +79,8 @@ class TreeReader(MeetingReader):
         weights = np.concatenate((weights, np.zeros((1, 2), np.uint64)))  # for those never met
         with borrowed(self.part.nodes) as scratch:
             arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched
-            bad = int(batch.related_many(self._table, weights, nodes, floor, allowed, arrays, *out))
+            who = allowed, self._since
+            bad = int(batch.related_many(self._table, weights, nodes, floor, who, arrays, *out))
             if bad != batch.SOUND:
                 raise self.part.damaged(max(s.first for s in self.part.shards if s.first <= bad))
             scratch.wear += self.part.nodes
@@ -93,6 +94,11 @@ class TreeReader(MeetingReader):
             row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
             rows.append(row)
         return np.concatenate(rows)
+
+    @cached_property
+    def _since(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many samples, the first ones, do not know each node, or empty."""
+        return self.part.freshness.unknowing()
 
     def _ways(
         self,
