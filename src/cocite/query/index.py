@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.index import StoredIndex, StoredPart
 from cocite.measures import Settings, Value
@@ -22,7 +21,7 @@ from cocite.query.filters import Filter
 from cocite.query.reader import Reader, SampledReader
 from cocite.query.scores import GRAINS, Hit, Score, scores_of
 from cocite.query.scratch import borrowed
-from cocite.query.why import Why, explained, graph_of
+from cocite.query.why import GraphLike, Why, explained, graphs_of
 
 if TYPE_CHECKING:
     from cocite.query.batch import Report
@@ -324,7 +323,7 @@ class Index:
         b: object,
         k: int = DEFAULT_REASONS,
         *,
-        graph: Graph | str | os.PathLike[str] | None = None,
+        graph: GraphLike | Sequence[GraphLike] | None = None,
         **settings: Value,
     ) -> Why:
         """Why two nodes are similar: the pages that their score comes from.
@@ -337,7 +336,8 @@ class Index:
             How many reasons at most, 1 or more; the others are summed up.
         graph
             The graph that the index was built from, opened or as a path: needed for the layout
-            ``trees``, which holds when walks meet and not where.
+            ``trees``, which holds when walks meet and not where. Of an index that was refreshed,
+            one or more of those that its samples were drawn from.
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
@@ -345,7 +345,8 @@ class Index:
         -------
         Why
             The ``score``, as :meth:`similarity` has it; its ``reasons``, by share descending, then
-            by node id ascending; how many ``others`` there are, and the ``rest``, which is theirs.
+            by node id ascending; how many ``others`` there are, and the ``rest``, which is theirs;
+            and what is ``unplaced``, as its samples' graph is not given.
 
         Raises
         ------
@@ -358,8 +359,7 @@ class Index:
         """
         _check_number("k", k, 1)
         asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
-        if graph is not None:
-            graph = graph_of(self._stored, graph)
+        graphs = graphs_of(self._stored, graph)
         (score,), _ = self._estimate(*pair, asked)
         return explained(
             self._stored,
@@ -368,7 +368,7 @@ class Index:
             score,
             int(k),
             asked,
-            lambda: graph_of(self._stored, graph),
+            graphs,
         )
 
     @cached_property

@@ -6,17 +6,14 @@ sample, at some 4 ns a member. Source: Fogaras, Racz, *Scaling link-based simila
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import Shard
 from cocite.measures import Settings
 from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate, SummingReader
-from cocite.query.reasons import NOTHING, Reasons
+from cocite.query.reasons import NOTHING, Graphs, Reasons
 from cocite.query.scratch import Scratch
 
 __all__ = ["MinhashReader"]
@@ -53,9 +50,7 @@ class MinhashReader(MatchReader, SummingReader):
                 raise self.part.damaged(shard.first)
         return found
 
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The winners that both share, ring by ring: pages that lead to both in so many links."""
         found = self.common(first, second)
         samples, rings = np.nonzero(found != _NONE)

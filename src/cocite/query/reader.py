@@ -8,17 +8,15 @@ sorted. So scores are whole grains (``kernels/totals.py``), and both add up in t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.measures import Settings
-from cocite.query.reasons import Reasons
+from cocite.query.reasons import Graphs, Reasons
 from cocite.query.scratch import Scratch
 
 __all__ = ["Estimate", "Reader", "SampledReader", "SummingReader", "weights_of"]
@@ -57,13 +55,11 @@ class Reader(ABC):
         return np.zeros(others.size)
 
     @abstractmethod
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The pages that make up the score of two different nodes; their shares add up to it.
 
-        ``graph`` gives the graph that the index was built from, or raises what there is to say
-        where it is not known; it is called where the part itself does not hold enough.
+        ``graphs`` is asked for those that samples were drawn from where the part itself does not
+        hold enough.
         """
 
     def certified(

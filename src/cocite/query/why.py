@@ -13,7 +13,7 @@ Cost: a question for the pair, and paths for the reasons shown.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +23,9 @@ from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.measures import Settings
 from cocite.query.reader import Reader
+from cocite.query.reasons import Graphs
 
-__all__ = ["Reason", "Why", "explained", "graph_of"]
+__all__ = ["GraphLike", "Reason", "Why", "explained", "graphs_of"]
 
 
 class Reason(NamedTuple):
@@ -51,34 +52,51 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A score taken apart: the shares of ``reasons``, and ``rest``, which is that of ``others``
-    further ones, add up to ``score``.
+    """A score taken apart: the shares of ``reasons``; ``rest``, which is that of ``others`` further
+    ones; and ``unplaced``, which comes of pages that are not known, add up to ``score``.
+
+    Unplaced is what samples say whose graph is not at hand, in an index that was refreshed, and of
+    ``xjaccard`` what comes of pages that are gone since.
     """
 
     score: float
     reasons: list[Reason]
     others: int
     rest: float
+    unplaced: float = 0.0
 
 
-def graph_of(stored: StoredIndex, given: Graph | str | os.PathLike[str] | None) -> Graph:
-    """The graph that an index was built from: ``given``, if it is that one.
+GraphLike = Graph | str | os.PathLike[str]
 
-    Raises :class:`UsageError` if it is not, or if none is given.
+
+def graphs_of(stored: StoredIndex, given: GraphLike | Sequence[GraphLike] | None) -> Graphs:
+    """The graphs that samples of an index were drawn from, out of those that are given.
+
+    Raises :class:`UsageError` for one that is none of them, and when asked though none is given.
     """
-    name = stored.graph.get("name")
-    if given is None:
-        raise UsageError(
-            f"{stored.store.path} holds when walks meet and not where: to see where, they are made "
-            f"again along the links of its graph. Say where {name} is with --graph (graph=...)"
-        )
-    graph = given if isinstance(given, Graph) else Graph.open(given)
-    if graph.digest != stored.graph.get("digest"):
-        raise UsageError(
-            f"{graph.path} is not the graph that {stored.store.path} was built from, which was "
-            f"called {name}: their checksums differ. Give that one"
-        )
-    return graph
+    path, names = stored.store.path, {g.digest: g.graph for g in stored.freshness.generations}
+    called = " or ".join(dict.fromkeys(reversed(names.values())))
+    graphs = {}
+    several = [] if given is None else [given] if isinstance(given, GraphLike) else given
+    for each in several:
+        graph = each if isinstance(each, Graph) else Graph.open(each)
+        if graph.digest not in names:
+            raise UsageError(
+                f"{graph.path} is not the graph that {path} was built from, which was "
+                f"called {called}: their checksums differ. Give that one"
+            )
+        graphs[graph.digest] = graph
+
+    def graph_of(digest: str) -> Graph | None:
+        if not graphs:
+            raise UsageError(
+                f"{path} holds when walks meet and not where: to see where, they are made "
+                f"again along the links of its graph. Say where {called} is with --graph "
+                "(graph=...)"
+            )
+        return graphs.get(digest)
+
+    return graph_of
 
 
 def explained(
@@ -88,16 +106,16 @@ def explained(
     score: float,
     k: int,
     settings: Settings,
-    graph: Callable[[], Graph],
+    graphs: Graphs,
 ) -> Why:
     """The best ``k`` reasons of a pair, by share descending, then by id ascending, then ``in``
-    before ``out``; ``graph`` is called by layouts that need it.
+    before ``out``; ``graphs`` is asked by layouts that need them.
     """
     first, second = pair
     if first == second:
         return _itself(stored, first, score)
     found = [
-        reader.reasons(first, second, reader.part.ask_settings(settings), graph)
+        reader.reasons(first, second, reader.part.ask_settings(settings), graphs)
         for reader in readers
     ]
     shares = np.concatenate(
@@ -109,30 +127,33 @@ def explained(
     order = np.lexsort((parts, nodes, -shares))
     reasons = []
     for at in order[:k].tolist():
-        part, names = int(parts[at]), stored.names.names
+        part = int(parts[at])
         row, there = at - int(begins[part]), found[part]
         one, other = there.path(row)
         reasons.append(
             Reason(
-                stored.names.name(int(nodes[at])),
+                there.named([int(nodes[at])], stored.names)[0],
                 round(float(shares[at]), 12),
                 readers[part].part.measure.looks_at(readers[part].part.direction),
                 None if there.samples is None else int(there.samples[row]),
                 len(one) - 1 if len(one) == len(other) > 0 else None,
-                tuple(names(np.array(one, np.uint32))),
-                tuple(names(np.array(other, np.uint32))),
+                there.named(one, stored.names),
+                there.named(other, stored.names),
             )
         )
     others = order[k:]
-    return Why(score, reasons, others.size, round(float(shares[others].sum()), 12))
+    unplaced = sum(r.part.weight * f.unplaced for r, f in zip(readers, found, strict=True))
+    rest = round(float(shares[others].sum()), 12)
+    return Why(score, reasons, others.size, rest, round(unplaced, 12))
 
 
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:
     """A node and itself are similar because of nothing else."""
     if score <= 0:
         return Why(score, [], 0, 0.0)
-    name, samples = stored.names.name(node), stored.settings.get("samples")
-    made = None if samples is None else int(samples)
+    name, made = stored.names.name(node), None
+    if "samples" in stored.settings:
+        made = int(stored.freshness.knowing(node, np.array([node]))[0])
     links = stored.measure.looks_at(stored.direction)
     reason = Reason(name, score, links, made, 0, (name,), (name,))
     return Why(score, [reason], 0, 0.0)
