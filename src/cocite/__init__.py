@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cocite.query import Why as Why
     from cocite.query import build as build
     from cocite.query import open_index as open
+    from cocite.query import refresh as refresh
     from cocite.query.planning import Plan as Plan
     from cocite.query.planning import plan_index as plan_index
     from cocite.ranking import pagerank as pagerank
@@ -52,6 +53,7 @@ _HOMES = {
     "open": ("cocite.query", "open_index"),
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.query.planning", "plan_index"),
+    "refresh": ("cocite.query", "refresh"),
 }
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "open",
     "pagerank",
     "plan_index",
+    "refresh",
 ]
 
 

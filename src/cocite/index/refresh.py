@@ -121,6 +121,11 @@ class RefreshBuild(IndexBuild):
         return self
 
     @property
+    def date(self) -> str:
+        """The day that the fresh samples are of."""
+        return self._date
+
+    @property
     def kept(self) -> int:
         """How many samples stay."""
         return sum(generation.samples for generation in self._generations)

@@ -6,6 +6,8 @@ sample, at some 4 ns a member. Source: Fogaras, Racz, *Scaling link-based simila
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,6 @@ from cocite.query.scratch import Scratch
 __all__ = ["MinhashReader"]
 
 _DAMAGED = -1
-_NONE = 2**32 - 1
 
 
 class MinhashReader(MatchReader, SummingReader):
@@ -38,7 +39,7 @@ class MinhashReader(MatchReader, SummingReader):
         -------
         uint32[samples, length]
             The winner of both in each ring: a node from which both are reached in so many links;
-            2**32 - 1 where they have different ones.
+            2**32 - 1 where they have different ones, the number of nodes where it is gone since.
         """
         from cocite.kernels import groups
 
@@ -53,10 +54,12 @@ class MinhashReader(MatchReader, SummingReader):
     def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The winners that both share, ring by ring: pages that lead to both in so many links."""
         found = self.common(first, second)
-        samples, rings = np.nonzero(found != _NONE)
+        worth = np.array(self.weights(settings)) / self.known(first, second)
+        unplaced = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
+        samples, rings = np.nonzero(found < self.part.nodes)
         if not samples.size:
-            return NOTHING
-        worths = np.array(self.weights(settings))[rings] / self.known(first, second)
+            return replace(NOTHING, unplaced=unplaced)
+        worths = worth[rings]
         nodes, place = np.unique(found[samples, rings], return_inverse=True)
         seen = np.unique(np.column_stack((place, samples)), axis=0)
         return Reasons(
@@ -64,6 +67,7 @@ class MinhashReader(MatchReader, SummingReader):
             np.asarray(np.bincount(place, worths), np.float64),
             lambda row: ([], []),
             np.bincount(seen[:, 0], minlength=nodes.size),
+            unplaced=unplaced,
         )
 
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:

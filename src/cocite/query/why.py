@@ -77,8 +77,9 @@ def graphs_of(stored: StoredIndex, given: GraphLike | Sequence[GraphLike] | None
     path, names = stored.store.path, {g.digest: g.graph for g in stored.freshness.generations}
     called = " or ".join(dict.fromkeys(reversed(names.values())))
     graphs = {}
-    several = [] if given is None else [given] if isinstance(given, GraphLike) else given
-    for each in several:
+    if given is None:
+        given = ()
+    for each in (given,) if isinstance(given, Graph | str | os.PathLike) else given:
         graph = each if isinstance(each, Graph) else Graph.open(each)
         if graph.digest not in names:
             raise UsageError(
