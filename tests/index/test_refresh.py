@@ -533,3 +533,6 @@ def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> N
         assert (plan["share"], plan["date"]) == (6, DAY)
         text = str(work.estimate())
     assert "on disk" in text
+    assert "earlier run" not in text
+    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, restart=True) as work:
+        assert "earlier run" not in str(work.estimate())

@@ -22,6 +22,7 @@ import math
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from cocite.graph import Graph
 from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import Blob, Maker, is_sampled, sampled_layout
-from cocite.index.build import PLAN, IndexBuild, copy_array
+from cocite.index.build import PLAN, IndexBuild, IndexEstimate, copy_array
 from cocite.index.freshness import SINCE, Generation
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.sharded import Kept, ShardedPart
@@ -119,6 +120,12 @@ class RefreshBuild(IndexBuild):
             self.__exit__(type(error), error, None)
             raise
         return self
+
+    def estimate(self) -> IndexEstimate:
+        """As of a build; samples that are linked were not made by an earlier run."""
+        linked = sum(part.linked for part in self.parts if isinstance(part, ShardedPart))
+        found = super().estimate()
+        return replace(found, done=found.done - linked)
 
     @property
     def date(self) -> str:

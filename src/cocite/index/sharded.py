@@ -97,6 +97,7 @@ class ShardedPart(PartBuild):
         self._kept = kept
         self.units = int(plan.settings["samples"])
         self._links, self._room, self._directory, self._shard = links, room, directory, shard
+        self.linked = 0
         self._makers: list[Maker] = []
         self._notes: dict[int, dict[str, Any]] = {}
 
@@ -116,6 +117,7 @@ class ShardedPart(PartBuild):
         for shard in self._kept.shards:
             note = self._kept.link(shard, self._directory / self._name(shard))
             if note is not None:
+                self.linked += len(shard)
                 self._notes[shard.start] = note
 
     @property
