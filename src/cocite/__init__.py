@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cocite.query import build as build
     from cocite.query import open_graph as open_graph
     from cocite.query import open_index as open
+    from cocite.query import refresh as refresh
     from cocite.query.planning import Plan as Plan
     from cocite.query.planning import plan_index as plan_index
     from cocite.ranking import pagerank as pagerank
@@ -54,6 +55,7 @@ _HOMES = {
     "open_graph": ("cocite.query", "open_graph"),
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.query.planning", "plan_index"),
+    "refresh": ("cocite.query", "refresh"),
 }
 
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "open_graph",
     "pagerank",
     "plan_index",
+    "refresh",
 ]
 
 

@@ -29,8 +29,11 @@ _OF_A_GRAPH = ("measure", "direction", "unweighted")
 _OPTIONS = (
     click.option(
         "--graph",
+        "graphs",
         metavar="DIR",
-        help="Where the graph of an INDEX is, if not where it was when indexed.",
+        multiple=True,
+        help="Where the graph of an INDEX is, if not where it was when indexed; several of an "
+        "index that was refreshed.",
     ),
     click.option("--measure", metavar="NAME", help="Of a GRAPH: as for cocite index."),
     click.option("--direction", metavar="[in|out|both]", help="Of a GRAPH: as for cocite index."),
@@ -74,15 +77,15 @@ def opened(path: str, options: dict[str, Any]) -> tuple[Index, dict[str, Any]]:
     """What is there to be asked, and the settings of the question."""
     from cocite.query import open_graph, open_index
 
-    settings, graph = given(options), options["graph"]
+    settings, graphs = given(options), options["graphs"]
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
     if kind_of(path) != "graph":
         if chosen:
             raise UsageError(
                 f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored graph"
             )
-        return open_index(path, graph=graph), settings
-    if graph is not None:
+        return open_index(path, graph=graphs), settings
+    if graphs:
         raise UsageError(f"{path} is a graph itself: leave --graph out")
     names = {s.name for s in find_measure(chosen.get("measure", "psimrank")).ask}
     asked = {name: value for name, value in settings.items() if name in names}

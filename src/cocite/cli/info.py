@@ -90,6 +90,7 @@ def print_index(path: str, form: str) -> None:
             "nodes": index.nodes,
             "settings": index.settings,
             "graph": index.graph,
+            "generations": [g.to_json() for g in index.freshness.generations if g.samples],
             "bytes": index.store.nbytes,
             "refined": index.refined,
             "digest": index.digest,
@@ -103,6 +104,7 @@ def print_index(path: str, form: str) -> None:
             "nodes": f"{index.nodes:,}",
             **{name: f"{value}" for name, value in index.settings.items()},
             "graph": f"{index.graph['name']}, {index.graph['edges']:,} links",
+            **_shown_ages(index),
             **({"weights": used} if index.graph["weighted"] else {}),
             **_ready(index.refined),
             "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node"
@@ -115,6 +117,18 @@ def _ready(refined: dict[str, Any]) -> dict[str, str]:
     """What is made ready for refined answers."""
     decays = sorted({facts["decay"] for facts in refined.values()})
     return {"refined": "ready for decay " + ", ".join(map(str, decays))} if decays else {}
+
+
+def _shown_ages(index: StoredIndex) -> dict[str, str]:
+    """A line for each generation of samples, the newest first, if there was a refresh."""
+    generations = index.freshness.generations
+    if len(generations) == 1 and not generations[0].refresh:
+        return {}
+    return {
+        f"generation {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
+        f"from {g.graph}"
+        for g in reversed(generations)
+    }
 
 
 def _shown_parts(index: StoredIndex) -> dict[str, str]:

@@ -25,6 +25,7 @@ _VERBS = {
     "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
     "index": ("cocite.cli.index", "Build the index that answers queries."),
     "plan": ("cocite.cli.plan", "Tell what an index will take and how exact it will be."),
+    "refresh": ("cocite.cli.refresh", "Draw some samples of an index from the graph as it is now."),
     "measures": ("cocite.cli.index", "List the measures and what they take."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
     "related-all": (

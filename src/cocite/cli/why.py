@@ -37,8 +37,9 @@ def why(index: str, a: str, b: str, k: int, form: str, **options: Any) -> None:
 
     Each page has its share of the score; the shares add up to it. The arrows are links: the ways
     from A and from B to the page. Long names are shortened to fit the terminal, but in JSON and
-    CSV they are whole. In CSV the last row, without a rank, sums up the pages that are not shown.
-    Put -- before names that begin with -.
+    CSV they are whole. In CSV the last row, without a rank, sums up the pages that are not shown,
+    and another one what comes of samples whose graph is not given. Put -- before names that begin
+    with -.
     """
     asked, settings = opened(index, options)
     found = asked.why(a, b, k, **settings)
@@ -54,14 +55,21 @@ def why(index: str, a: str, b: str, k: int, form: str, **options: Any) -> None:
                 "reasons": [reason._asdict() for reason in found.reasons],
                 "others": found.others,
                 "rest": found.rest,
+                "unplaced": found.unplaced,
             }
         )
     elif form == "csv":
         _print_rows(found)
-    elif not found.reasons:
-        print(f"the score of {a} and {b} is 0: {_nothing(asked)}")
+    elif not found.reasons and not found.unplaced:
+        print(f"the score of {a} and {b} is 0: {_nothing(asked, a, b)}")
     else:
-        _print_table(asked, found, a, b)
+        if found.reasons:
+            _print_table(asked, found, a, b)
+        if found.unplaced:
+            print(
+                f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
+                "samples whose graph is not given (--graph), or gone since"
+            )
         print(f"the score of {a} and {b} is {_number(found.score, found.score)} by {asked.measure}")
 
 
@@ -70,10 +78,11 @@ def _number(share: float, score: float) -> str:
     return f"{share:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
-def _nothing(asked: Index) -> str:
+def _nothing(asked: Index, a: str, b: str) -> str:
     """What a score of 0 means."""
     if asked.stored.parts[0].measure.step is not None:
-        return f"their walks do not meet in any of {asked.samples:,} samples of {asked.measure}"
+        known = int(asked.stored.freshness.knowing(asked.nodes.id(a), asked.nodes.ids([b]))[0])
+        return f"their walks do not meet in any of {known:,} samples of {asked.measure}"
     if not asked.stored.measure.symmetric:
         return "no walk was found to come from one to the other"
     return f"they have nothing in common by {asked.measure}"
@@ -85,8 +94,8 @@ def _print_rows(found: Why) -> None:
         (rank, *reason[:5], *(json.dumps(path, ensure_ascii=False) for path in reason[5:]))
         for rank, reason in enumerate(found.reasons, 1)
     ]
-    if found.others:
-        rows.append((None, None, found.rest, None, None, None, None, None))
+    for share in [found.rest] * (found.others > 0) + [found.unplaced] * (found.unplaced > 0):
+        rows.append((None, None, share, None, None, None, None, None))
     print_csv(titles, rows)
 
 

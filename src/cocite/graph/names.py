@@ -130,6 +130,10 @@ class IntegerNames(Names):
         super().__init__(count)
         self._values = values
 
+    def values(self) -> NDArray[np.uint64]:
+        """uint64[count], ascending: the integers themselves."""
+        return np.arange(self._count, dtype=np.uint64) if self._values is None else self._values
+
     def names(self, ids: NDArray[Any]) -> list[str]:
         ids = self._check(ids)
         values = ids if self._values is None else self._values[ids]
@@ -206,6 +210,10 @@ class TextNames(Names):
             found.append(data[begin:end].decode())
             begin = end
         return found
+
+    def by_hash(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """The hashes of all names, ascending, and the id of each."""
+        return self._hashes, self._by_hash
 
     def find(self, name: str) -> int | None:
         wanted = np.uint32(_hash(name.encode("utf-8", "surrogatepass")))

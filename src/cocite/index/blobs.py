@@ -24,7 +24,7 @@ from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room
 from cocite.measures import Settings
 
-__all__ = ["LINE", "Blob", "Maker", "SampledLayout", "padded", "sampled_layout"]
+__all__ = ["LINE", "Blob", "Carrier", "Maker", "SampledLayout", "padded", "sampled_layout"]
 
 LINE = 16
 """Words of a cache line: blobs begin on one."""
@@ -62,11 +62,19 @@ Maker = Callable[[int], Blob]
 """Makes the blob of a sample from its number; owns scratch memory, so one for each thread."""
 
 
+Carrier = Callable[[NDArray[np.uint32], NDArray[np.uint64]], Blob]
+"""Makes the blob of a sample anew in other ids, from the words of its shard and its row of them.
+Raises :class:`IndexError` if the sample points outside of itself.
+"""
+
+
 class SampledLayout(ABC):
     """How samples are made, and how they lie on disk."""
 
     has_external = False
     """Whether it can be made with everything but a block in files."""
+    carries = False
+    """Whether samples can be carried over to another graph (``index/refresh.py``)."""
     together: int = 1
     """Samples that a maker makes at the price of one."""
 
@@ -89,6 +97,14 @@ class SampledLayout(ABC):
     @abstractmethod
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One maker a thread; scratch files, if there are any, lie in ``folder``."""
+
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: Settings) -> Carrier:
+        """What carries samples over to a graph of ``nodes`` nodes, if the layout ``carries``.
+
+        ``ids`` uint32[old nodes] is where each node has gone, 2**32 - 1 if it is gone. Each blob is
+        memory of its own.
+        """
+        raise NotImplementedError
 
 
 _LAYOUTS = {

@@ -26,16 +26,17 @@ from cocite.index.part import PartBuild, Progress
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.refined import Report, checked_refine, diagonal_bytes, write_diagonal
 from cocite.index.room import Means, Room
-from cocite.index.sharded import ShardedPart, shard_samples
+from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.steps import step_bytes
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.memory import budget, checked_threads, format_size
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
-__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "format_time"]
+__all__ = ["PLAN", "BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "format_time"]
 
-_PLAN = "plan.json"
+PLAN = "plan.json"
+"""What a build is to make, in its directory."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,11 @@ class IndexBuild:
 
         # What does not fit is said now; both directions take the same.
         room(in_links(self._graph, weighted=plan.weighted))
-        return ShardedPart(plan, links, directory, samples, room)
+        return ShardedPart(plan, links, directory, samples, room, *self._numbers(plan, samples))
+
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
+        """Which samples a part draws, None for all, and which older ones it keeps."""
+        return None, None
 
     def _links(self, plan: PartPlan) -> Links:
         """The links that a part follows. Out-links are made when they are first needed, and there
@@ -225,7 +230,7 @@ class IndexBuild:
 
     def _resume_or_clear(self) -> None:
         """Keep what an earlier run of the same plan has finished."""
-        path = self._draft.path / _PLAN
+        path = self._draft.path / PLAN
         found: Any = None
         if path.is_file():
             try:
@@ -322,10 +327,19 @@ class IndexBuild:
         for part in self.parts:
             files |= part.publish()
         for name, entry in self._name_files().items():
-            _copy(self._graph.path / name, self._draft.path / name, entry)
+            copy_array(self._graph.path / name, self._draft.path / name, entry)
             files[name] = entry
+        files |= self._more_files()
+        facts = self._facts() | ({"refined": refined} if refined else {})
+        return self._draft.publish(Manifest("index", facts, files))
+
+    def _more_files(self) -> dict[str, Entry]:
+        """Files beside those of the parts and the names."""
+        return {}
+
+    def _facts(self) -> dict[str, Any]:
         options, graph = self._options, self._graph
-        facts = {
+        return {
             "nodes": graph.nodes,
             "names": graph.store.facts["names"],
             "measure": options.measure.name,
@@ -340,16 +354,13 @@ class IndexBuild:
                 "path": os.path.relpath(graph.path.resolve(), self._draft.output.resolve()),
             },
         }
-        if refined:
-            facts["refined"] = refined
-        return self._draft.publish(Manifest("index", facts, files))
 
 
 def _in_words(room: Room | None) -> str:
     return "finished before" if room is None else str(room)
 
 
-def _copy(source: Path, target: Path, entry: Entry) -> None:
+def copy_array(source: Path, target: Path, entry: Entry) -> None:
     """Copy one array file and see that it arrived whole."""
     with source.open("rb") as reader, target.open("wb") as writer:
         while piece := reader.read(1 << 22):
@@ -360,7 +371,8 @@ def _copy(source: Path, target: Path, entry: Entry) -> None:
 
 
 def _other_plan(path: Path, found: Any, plan: dict[str, Any]) -> str:
-    differing = [key for key in plan if not isinstance(found, dict) or found.get(key) != plan[key]]
+    found = found if isinstance(found, dict) else {}
+    differing = [key for key in plan | found if key not in found or found[key] != plan.get(key)]
     return (
         f"{path} holds an unfinished build with another {' and '.join(differing)}. Repeat that "
         "build's settings to go on with it, or pass --restart (restart=True) to begin anew"

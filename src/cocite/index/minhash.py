@@ -7,7 +7,8 @@
 
 p, the members, is the number of words of all groups. Groups of a ring are in order of their
 winners, nodes in a group ascending. A node's winner in a ring is the node that is first, in the
-sample's random order, among those from which it is reached in so many links at most.
+sample's random order, among those from which it is reached in so many links at most; it is written
+as 2**32 - 1 if that node is gone since (``index/refresh.py``).
 
 Size: 4 bytes a node, ring and sample for the cells, at most as much for the members of groups, and
 8 for each group; on webs less than 8 in all. Memory to make one: as much, and 4 bytes a node
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import ResourceError
 from cocite.graph.links import Links
-from cocite.index.blobs import Blob, Maker, SampledLayout, padded
+from cocite.index.blobs import Blob, Carrier, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
 from cocite.index.rings import LANES, Layer, RingMaker, plan_rings
 from cocite.index.room import Means, Room
@@ -45,6 +46,7 @@ class MinhashLayout(SampledLayout):
     """The layout ``minhash``."""
 
     together = LANES
+    carries = True
 
     def place(
         self, nodes: int, members: Sequence[int], settings: Settings
@@ -72,6 +74,24 @@ class MinhashLayout(SampledLayout):
         """One, with threads of its own."""
         most = self.most_words(links.nodes, part.settings)
         return [RingMaker(links, part, room, folder, lambda: GroupLayer(most))]
+
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: Settings) -> Carrier:
+        """Nodes that are gone leave their groups, new ones are alone in every ring."""
+        from cocite.kernels import groups
+
+        length = int(settings["length"])
+
+        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+            made = np.empty(blob_words(nodes, length, int(blob[2])), np.uint32)
+            cells, group = made[: nodes * length].reshape(nodes, length), made[nodes * length :]
+            members = int(groups.carry_over(words, blob, ids, cells, group))
+            if members == groups.DAMAGED:
+                raise IndexError
+            end = blob_words(nodes, length, members)
+            made[nodes * length + members : end] = 0
+            return Blob.of((made[:end],), members)
+
+        return carry
 
 
 class GroupLayer(Layer):

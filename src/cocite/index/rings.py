@@ -178,7 +178,8 @@ class RingMaker:
 
     def _make(self, first: int, sample: int) -> None:
         """The winners of the samples from ``first`` on that are wanted, ``sample`` among them."""
-        last = max(sample + 1, min(first + LANES, self._samples))
+        end = self._samples if sample < self._samples else first + LANES  # those of a refresh
+        last = max(sample + 1, min(first + LANES, end))
         self._made = range(0)
         for ring in self._rings(range(first, last)):
             found = self._winners[ring.step - 1, : last - first]

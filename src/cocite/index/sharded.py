@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from cocite.index.stored import DIGESTS, MEMBERS, shard_file
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, checksum, disk
 
-__all__ = ["MOST_SHARDS", "ShardedPart", "shard_samples"]
+__all__ = ["MOST_SHARDS", "Kept", "ShardedPart", "shard_samples"]
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
@@ -55,8 +56,31 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     return shard
 
 
+class Kept(ABC):
+    """The older samples of a part that is refreshed (``index/refresh.py``)."""
+
+    numbers: range
+    """Those of its samples; what is drawn follows behind them."""
+    shards: Sequence[range]
+    """How they are cut into shards."""
+
+    @abstractmethod
+    def link(self, shard: range, path: Path) -> dict[str, Any] | None:
+        """Give the file of a shard that stays as it is the name ``path``; returns its note, None if
+        it does not stay.
+        """
+
+    @abstractmethod
+    def makers(self) -> list[Maker]:
+        """One a thread."""
+
+
 class ShardedPart(PartBuild):
-    """A part of samples. ``links`` gives those of the part's direction when they are needed."""
+    """A part of samples. ``links`` gives those of the part's direction when they are needed.
+
+    It makes the samples of ``numbers``, by default as many as the settings say, from 0 on; those
+    ``kept`` come before them.
+    """
 
     def __init__(
         self,
@@ -65,10 +89,15 @@ class ShardedPart(PartBuild):
         directory: Path,
         shard: int,
         room: Callable[[Links], Room],
+        numbers: range | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self.plan = plan
+        self._numbers = range(int(plan.settings["samples"])) if numbers is None else numbers
+        self._kept = kept
         self.units = int(plan.settings["samples"])
         self._links, self._room, self._directory, self._shard = links, room, directory, shard
+        self.linked = 0
         self._makers: list[Maker] = []
         self._notes: dict[int, dict[str, Any]] = {}
 
@@ -79,6 +108,16 @@ class ShardedPart(PartBuild):
         for shard in self._shards():
             note = self._read_note(shard)
             if note is not None:
+                self._notes[shard.start] = note
+
+    def link_kept(self) -> None:
+        """Take over the shards that stay as they are."""
+        if self._kept is None:
+            return
+        for shard in self._kept.shards:
+            note = self._kept.link(shard, self._directory / self._name(shard))
+            if note is not None:
+                self.linked += len(shard)
                 self._notes[shard.start] = note
 
     @property
@@ -103,8 +142,11 @@ class ShardedPart(PartBuild):
         return note if counts == (len(shard), len(shard)) else None
 
     def _shards(self) -> list[range]:
-        total = self.units
-        return [range(a, min(a + self._shard, total)) for a in range(0, total, self._shard)]
+        return [*(() if self._kept is None else self._kept.shards), *self._drawn_shards()]
+
+    def _drawn_shards(self) -> list[range]:
+        numbers, size = self._numbers, self._shard
+        return [numbers[low : low + size] for low in range(0, len(numbers), size)]
 
     def _missing(self) -> list[range]:
         return [shard for shard in self._shards() if shard.start not in self._notes]
@@ -124,24 +166,46 @@ class ShardedPart(PartBuild):
         """
         makers = self._ready_makers()
         count = len(makers) * sampled_layout(self.plan.layout).together
-        for _ in in_order(makers, range(count, count + len(makers))):
+        first = self._numbers.start
+        for _ in in_order(makers, range(first + count, first + count + len(makers))):
             pass
         begin = time.perf_counter()
-        size = sum(blob.nbytes for blob in in_order(makers, range(count))) / count
+        pilots = range(first, first + count)
+        size = sum(blob.nbytes for blob in in_order(makers, pilots)) / count
         seconds = time.perf_counter() - begin
-        rounds = -(-(self.units - self.done) // count)
-        return Estimate(int(self.units * (size + 12)), self.room, seconds * rounds)
+        left = sum(len(shard) for shard in self._drawn_shards() if shard.start not in self._notes)
+        seconds = seconds * -(-left // count) + self._carrying()
+        return Estimate(int(self.units * (size + 12)), self.room, seconds)
+
+    def _carrying(self) -> float:
+        """Seconds that the samples kept will take, from one of them."""
+        missing = [shard for shard in self._missing() if shard.start < self._numbers.start]
+        if self._kept is None or not missing:
+            return 0.0
+        makers, sample = self._kept.makers(), missing[0].start
+        makers[0](sample)  # compiles the kernels
+        begin = time.perf_counter()
+        makers[0](sample)
+        left = sum(map(len, missing))
+        return (time.perf_counter() - begin) * -(-left // len(makers))
 
     # -- the work ----------------------------------------------------------------------
 
     def run(self, progress: Progress) -> None:
         """Make the missing samples, shard by shard."""
-        missing = self._missing()
+        if self._kept is not None:
+            self._make(self._kept.shards, self._kept.makers, progress)
+        self._make(self._drawn_shards(), self._ready_makers, progress)
+
+    def _make(
+        self, shards: Sequence[range], makers: Callable[[], list[Maker]], progress: Progress
+    ) -> None:
+        missing = [shard for shard in shards if shard.start not in self._notes]
         todo = [sample for shard in missing for sample in shard]
         done = self.done
         if not todo:
             return
-        blobs = in_order(self._ready_makers(), todo)
+        blobs = in_order(makers(), todo)
         try:
             for shard in missing:
                 for blob in self._write_shard(shard, islice(blobs, len(shard))):

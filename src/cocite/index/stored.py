@@ -16,6 +16,7 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.links import Links
 from cocite.graph.names import Names, open_names
 from cocite.index.blobs import sampled_layout
+from cocite.index.freshness import Freshness
 from cocite.index.plan import PartPlan, part_prefix
 from cocite.index.refined import DIAGONAL, read_diagonal
 from cocite.measures import Component, Measure, Settings, find_measure
@@ -62,6 +63,7 @@ class StoredPart:
     layout: str
     settings: Settings
     weight: float
+    freshness: Freshness
     weighted: bool = False
     label: str = ""
     number: int = 0
@@ -132,7 +134,7 @@ class StoredPart:
 
     def damaged(self, first: int) -> Damaged:
         """What to raise when a query meets a shard that points outside of itself."""
-        return self.damaged_file(shard_file(first))
+        return self.damaged_file(shard_file(self.freshness.numbers.start + first))
 
     def damaged_file(self, name: str) -> Damaged:
         """What to raise when a query meets a file that points outside of itself."""
@@ -146,9 +148,10 @@ class StoredPart:
     def shards(self) -> tuple[Shard, ...]:
         """All shards that have samples which count, in their order."""
         members, samples = self.array(MEMBERS), self._stored_samples
-        start = self.prefix + _SHARD
-        files = sorted(name for name in self.store.manifest.files if name.startswith(start))
-        firsts = [int(name.removeprefix(start)) for name in files]
+        start, oldest = self.prefix + _SHARD, self.freshness.numbers.start
+        names = [name for name in self.store.manifest.files if name.startswith(start)]
+        found = sorted((int(name.removeprefix(start)) - oldest, name) for name in names)
+        firsts, files = [first for first, _ in found], [name for _, name in found]
         if firsts[:1] != [0] or members.size != samples:
             raise Damaged(f"{self.store.path}: its shards do not hold {samples} samples")
         layout, shards = sampled_layout(self.layout), []
@@ -175,6 +178,8 @@ class StoredIndex:
             self.settings: Settings = self.measure.build_settings(facts["settings"])
             self.graph: dict[str, Any] = facts["graph"]
             self.refined: dict[str, Any] = facts.get("refined", {})
+            counts = [int(value["settings"].get("samples", 0)) for value in facts["parts"]]
+            self.freshness = Freshness.read(store, max(counts))
             self.parts = tuple(self._part(value) for value in facts["parts"])
         except (KeyError, TypeError, AttributeError, UsageError) as error:
             raise Damaged(
@@ -193,6 +198,7 @@ class StoredIndex:
             value["layout"],
             measure.build_settings(value["settings"]),
             float(value["weight"]),
+            self.freshness,
             value["weighted"],
             value.get("label", ""),
             int(value.get("number", 0)),
@@ -213,7 +219,8 @@ class StoredIndex:
             raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
         view = copy(self)
         view.settings = self.settings | {"samples": samples}
-        view.parts = tuple(replace(part, only=samples) for part in self.parts)
+        view.freshness = fresh = self.freshness.only(samples)
+        view.parts = tuple(replace(part, only=samples, freshness=fresh) for part in self.parts)
         return view
 
     def diagonal(self, part: StoredPart) -> Diagonal | None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from cocite.engine import ExternalWalker, Walker, walker_bytes
 from cocite.graph.links import Links
-from cocite.index.blobs import Blob, Maker, SampledLayout, padded
+from cocite.index.blobs import Blob, Carrier, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room, plan_memory
 from cocite.index.steps import part_weights
@@ -39,6 +39,7 @@ class TreesLayout(SampledLayout):
     """The layout ``trees``."""
 
     has_external = True
+    carries = True
 
     def place(
         self, nodes: int, members: Sequence[int], settings: Settings
@@ -85,6 +86,20 @@ class TreesLayout(SampledLayout):
         walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]
         return [TreeMaker(walker, links.nodes, room.keep) for walker in walkers]
 
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: Settings) -> Carrier:
+        """Nodes that are gone are taken out of their trees, new ones stand in none."""
+        from cocite.kernels import trees
+
+        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+            position, member = np.empty(nodes, np.uint32), np.empty(nodes, np.uint32)
+            joined = np.empty(nodes, np.uint8)
+            members = int(trees.carry_over(words, blob, ids, position, member, joined))
+            if members == trees.DAMAGED:
+                raise IndexError
+            return Blob.of((position, member[:members], _packed(joined, nodes, members)), members)
+
+        return carry
+
 
 class TreeMaker:
     """Makes blobs; owns a walker and scratch memory, so one for each thread.
@@ -107,12 +122,20 @@ class TreeMaker:
         members = int(
             trees.lay_out(found.parent, found.label, found.extent, position, member, self._joined)
         )
-        tail = np.zeros(blob_words(nodes, members) - nodes - members, np.uint32)
-        trees.pack_labels(self._joined[:members], tail.view(np.uint8))
+        tail = _packed(self._joined, nodes, members)
         parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
         if self._keep:
             parts = tuple(part.copy() for part in parts)
         return Blob.of(parts, members, found.live)
+
+
+def _packed(joined: NDArray[np.uint8], nodes: int, members: int) -> NDArray[np.uint32]:
+    """The labels and the padding of a blob."""
+    from cocite.kernels import trees
+
+    tail = np.zeros(blob_words(nodes, members) - nodes - members, np.uint32)
+    trees.pack_labels(joined[:members], tail.view(np.uint8))
+    return tail
 
 
 def maker_bytes(nodes: int, keep: bool) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import Links, in_links, out_links
+from cocite.index.freshness import Freshness, Generation
 from cocite.index.links import NORMS, link_norms
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.stored import StoredIndex, StoredPart
@@ -68,7 +69,9 @@ class UnbuiltIndex(StoredIndex):
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
         self.refined: dict[str, Any] = {}
-        ends = _Ends(graph)
+        ends, samples = _Ends(graph), int(options.settings.get("samples", 0))
+        told = graph.path.name, graph.digest, None, "."
+        self.freshness = Freshness((Generation(0, 0, samples, *told),))
         self.parts = tuple(
             UnbuiltPart(
                 graph.store,
@@ -78,6 +81,7 @@ class UnbuiltIndex(StoredIndex):
                 _layout(graph, plan),
                 plan.settings,
                 plan.weight,
+                self.freshness,
                 plan.weighted,
                 plan.label,
                 plan.number,

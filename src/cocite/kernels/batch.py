@@ -46,7 +46,7 @@ _ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uin
 _TWO32, _THREE32, _NEVER32 = np.uint32(2), np.uint32(3), np.uint32(NEVER)
 _ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _SLACK = 2 * ONE / GRAINS
-"""Two grains a sample: sums that differ by more have scores that differ."""
+"""Two grains: means that differ by more have scores that differ."""
 _NEWS = 1 / 16
 """How much the last move counts in what a move usually takes."""
 _HOPE = 1 / 256
@@ -188,18 +188,32 @@ def _clear(sums: Any, used: Any, count: Any) -> None:
 
 
 @helper
-def _reached(ids: Any, sums: Any, allowed: Any, old: Any, new: Any) -> Any:
-    """The least sum that k nodes have now: the best ``ids`` of ``old``, itself for ``new``."""
-    least = _MINUS64
+def _known(since: Any, first: Any, second: Any, samples: Any) -> Any:
+    """How many of so many samples know two nodes."""
+    if since.size == 0:
+        return samples
+    return samples - np.float64(max(since[first], since[second]))
+
+
+@helper
+def _mean(sums: Any, since: Any, node: Any, new: Any, samples: Any) -> Any:
+    return np.float64(sums[node, 0]) / _known(since, node, new, samples)
+
+
+@helper
+def _reached(ids: Any, sums: Any, who: Any, old: Any, new: Any, samples: Any) -> Any:
+    """The least mean that k nodes have now: the best ``ids`` of ``old``, itself for ``new``."""
+    allowed, since = who
+    least = np.inf
     for i in range(ids.size):
         node = ids[i]
         if node == NOWHERE:
-            return _ZERO64
+            return 0.0
         if node == new:
             node = old
             if allowed.size and not allowed[node]:
-                return _ZERO64
-        least = min(least, sums[node, 0])
+                return 0.0
+        least = min(least, _mean(sums, since, node, new, samples))
     return least
 
 
@@ -209,7 +223,7 @@ def related_many(
     weights: Any,
     nodes: Any,
     floor: Any,
-    allowed: Any,
+    who: Any,
     scratch: Any,
     ids: Any,
     best: Any,
@@ -218,16 +232,17 @@ def related_many(
 
     ``weights`` uint64[17, 2] are those of ``lookup.gather``, and 0 for NEVER; ``nodes`` are
     different uint32, fastest where neighbours in the list are neighbours in trees; ``floor`` is the
-    least score in grains. ``allowed`` bool[nodes of the graph] says who may be a hit; empty, all
-    may. ``scratch`` is (sums, used, totals, touched) of ``query/scratch.py``, all zero before and
-    after. ``ids`` uint32[len(nodes), k] and ``best`` float64[len(nodes), k, 2] (grains, variance)
-    receive the hits; ``ids`` is NOWHERE behind the last. Returns SOUND, or the number of a sample
-    that points outside of itself.
+    least score in grains. ``who`` is two arrays: ``allowed`` bool[nodes of the graph] says who may
+    be a hit, all if it is empty; ``since`` uint32[nodes of the graph] how many samples, the first
+    ones, do not know a node, none if it is empty. ``scratch`` is (sums, used, totals, touched) of
+    ``query/scratch.py``, all zero before and after. ``ids`` uint32[len(nodes), k] and ``best``
+    float64[len(nodes), k, 2] (grains, variance) receive the hits; ``ids`` is NOWHERE behind the
+    last. Returns SOUND, or the number of a sample that points outside of itself.
     """
+    allowed, since = who
     sums, used, totals, touched = scratch
     samples = float(table.shape[0])
-    slack = np.uint64(np.ceil(_SLACK * samples))
-    lowest = np.uint64(floor * (samples * ONE / GRAINS))
+    lowest = floor * (ONE / GRAINS)
     state = np.zeros((table.shape[0], 2), np.int64)
     count, old, usual = 0, NOWHERE, 0.0
     for i in range(nodes.size):
@@ -243,8 +258,8 @@ def related_many(
             return -1 - count
         least = lowest
         if i > 0:
-            least = max(least, _reached(ids[i - 1], sums, allowed, old, new))
-        least = least - slack if least > slack else _ZERO64
+            least = max(least, _reached(ids[i - 1], sums, who, old, new, samples))
+        least -= _SLACK
         live = have = 0
         for j in range(count):
             node = used[j]
@@ -253,9 +268,10 @@ def related_many(
                 continue
             used[live] = node
             live += 1
-            if total < least or (allowed.size and not allowed[node]):
+            known = _known(since, node, new, samples)
+            if np.float64(total) < least * known or (allowed.size and not allowed[node]):
                 continue
-            grains, variance = estimate(total, sums[node, 1], samples)
+            grains, variance = estimate(total, sums[node, 1], known)
             if grains != 0.0:
                 totals[node, 0], totals[node, 1] = grains, variance
                 touched[have] = node

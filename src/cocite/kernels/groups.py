@@ -25,7 +25,7 @@ import numpy as np
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels.walk import NOWHERE
 
-__all__ = ["DAMAGED", "common", "gather", "list_groups", "masks", "unmark"]
+__all__ = ["DAMAGED", "carry_over", "common", "gather", "list_groups", "masks", "unmark"]
 
 DAMAGED = -1
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
@@ -69,6 +69,47 @@ def _cell(words: Any, blob: Any, node: Any, ring: Any) -> Any:
 
 
 @kernel
+def carry_over(words: Any, blob: Any, ids: Any, cells: Any, group: Any) -> Any:
+    """The groups of a sample in other ids, without the nodes that are gone.
+
+    ``ids`` uint32[old nodes] is where each node has gone, NOWHERE if it is gone, which is also what
+    a winner becomes that is gone. Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p], in
+    the order in which the groups are. Returns how many words the groups take, or DAMAGED if the
+    sample points outside of itself.
+    """
+    cells[:] = NOWHERE
+    at, out, ring = _ZERO64, 0, _ZERO64
+    while at + _TWO64 <= blob[2]:
+        begin = blob[1] + at
+        winner, size = words[begin], np.uint64(words[begin + _ONE64])
+        if size == _ZERO64 or size > blob[2] - at - _TWO64:
+            return DAMAGED
+        kept = 0
+        for place in range(begin + _TWO64, begin + _TWO64 + size):
+            old = words[place]
+            if old >= ids.size:
+                return DAMAGED
+            if place == begin + _TWO64:
+                while ring < blob[3] and _cell(words, blob, old, ring) != at:
+                    ring += _ONE64
+                if ring == blob[3]:
+                    return DAMAGED
+            if ids[old] != NOWHERE:
+                group[out + 2 + kept] = ids[old]
+                kept += 1
+        if kept > 1:
+            if winner != NOWHERE and winner >= ids.size:
+                return DAMAGED
+            group[out] = NOWHERE if winner == NOWHERE else ids[winner]
+            group[out + 1] = np.uint32(kept)
+            for i in range(kept):
+                cells[group[out + 2 + i], ring] = np.uint32(out)
+            out += 2 + kept
+        at += _TWO64 + size
+    return out
+
+
+@kernel
 def masks(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> Any:
     """What two nodes share in every sample of a shard; ``out`` uint16[samples].
 
@@ -92,7 +133,8 @@ def masks(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> Any:
 @kernel
 def common(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
     """The winners of the groups that hold both nodes; ``out`` uint32[samples, length], NOWHERE
-    where none does. Returns whether the shard is sound.
+    where none does, their number ``nodes`` where the winner is gone. Returns whether the shard is
+    sound.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -104,9 +146,9 @@ def common(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, out: Any
             if one >= blob[2]:
                 return False
             winner = words[blob[1] + np.uint64(one)]
-            if winner >= nodes:
+            if winner >= nodes and winner != NOWHERE:
                 return False
-            out[sample, ring] = winner
+            out[sample, ring] = min(winner, nodes)
     return True
 
 

@@ -13,6 +13,11 @@ inside the part of its parent's subtree before it, is below or equal to t.
 subtree begins, and a parent is always smaller than its child, so one ascending pass gives
 all positions: linear time, no sort, no recursion. Nodes that met nobody take no room.
 
+``carry_over`` takes nodes out of a layout: what is left meets when it did, as the label between two
+that were next but for them is the largest on the way.
+
+    member  a b c d      label  0 2 1 3        without c:   a b d,  0 2 3
+
 Source: 001, section 2.1.1 (fingerprint graph); the order is this project's, after the suffix
 array and its array of longest common prefixes.
 """
@@ -26,9 +31,11 @@ import numpy as np
 from cocite.kernels._jit import kernel
 from cocite.kernels.walk import NOWHERE
 
-__all__ = ["lay_out", "pack_labels"]
+__all__ = ["DAMAGED", "carry_over", "lay_out", "pack_labels"]
 
-_ONE32 = np.uint32(1)
+DAMAGED = -1
+_ONE32, _LOW3, _LOW4_32 = np.uint32(1), np.uint32(7), np.uint32(15)
+_TWO32, _THREE32 = np.uint32(2), np.uint32(3)
 _FOUR8, _LOW4 = np.uint8(4), np.uint8(15)
 
 
@@ -63,3 +70,46 @@ def pack_labels(joined: Any, out: Any) -> None:
         out[i] = joined[2 * i] | np.uint8(joined[2 * i + 1] << _FOUR8)
     if size % 2:
         out[size // 2] = joined[size - 1] & _LOW4
+
+
+@kernel
+def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, joined: Any) -> Any:
+    """A sample's layout in other ids, without the nodes that are gone.
+
+    ``words`` and ``blob``, a row, are those of ``kernels/lookup.py``; ``ids`` uint32[old nodes] is
+    where each node has gone, NOWHERE if it is gone. Fills the others as ``lay_out`` does;
+    trees of a single node are left out. Returns the number of members, or DAMAGED if the sample
+    points outside of itself.
+    """
+    position[:] = NOWHERE
+    size, torn = 0, True
+    largest = np.uint8(0)
+    for at in range(blob[3]):
+        place = np.uint32(at)
+        word = words[blob[2] + np.uint64(place >> _THREE32)]
+        label = np.uint8((word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4_32)
+        if label == 0:
+            torn = True
+        else:
+            largest = max(largest, label)
+        old = words[blob[1] + np.uint64(place)]
+        if old >= ids.size:
+            return DAMAGED
+        node = ids[old]
+        if node == NOWHERE:
+            continue
+        if torn:
+            if size > 0 and joined[size - 1] == 0:
+                size -= 1  # nobody is left in the tree before
+            largest = np.uint8(0)
+        if size >= member.size:
+            return DAMAGED
+        member[size] = node
+        joined[size] = largest
+        size += 1
+        torn, largest = False, np.uint8(0)
+    if size > 0 and joined[size - 1] == 0:
+        size -= 1
+    for place in range(size):
+        position[member[place]] = np.uint32(place)
+    return size

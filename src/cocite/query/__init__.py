@@ -1,7 +1,7 @@
 """Asking an index: how similar, what is related."""
 
 from cocite.query.batch import related_all
-from cocite.query.building import build, open_graph, open_index
+from cocite.query.building import build, open_graph, open_index, refresh
 from cocite.query.index import Index
 from cocite.query.scores import Hit, Score
 from cocite.query.why import Reason, Why
@@ -15,5 +15,6 @@ __all__ = [
     "build",
     "open_graph",
     "open_index",
+    "refresh",
     "related_all",
 ]

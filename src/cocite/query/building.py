@@ -11,17 +11,17 @@ from cocite.index.plan import BuildOptions
 from cocite.index.unbuilt import UnbuiltIndex
 from cocite.measures import Value
 from cocite.query.index import Index
+from cocite.query.source import Given
 
-__all__ = ["build", "open_graph", "open_index"]
+__all__ = ["build", "open_graph", "open_index", "refresh"]
 
 
-def open_index(
-    path: str | os.PathLike[str], *, graph: Graph | str | os.PathLike[str] | None = None
-) -> Index:
+def open_index(path: str | os.PathLike[str], *, graph: Given = None) -> Index:
     """Open the index in the directory ``path``.
 
     Refined answers, and some reasons, also read the graph it was built from, which is looked for
-    where it was then, as seen from the index; ``graph`` says where it is now.
+    where it was then, as seen from the index; ``graph`` says where it is now (of an index that was
+    refreshed there may be several).
 
     Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
     :class:`~cocite.errors.Damaged`.
@@ -144,3 +144,54 @@ def build(
     ) as work:
         work.run(progress)
     return open_index(output)
+
+
+def refresh(
+    index: str | os.PathLike[str],
+    graph: Graph | str | os.PathLike[str],
+    *,
+    share: float = 0.1,
+    date: str | None = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    restart: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Index:
+    """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
+
+    The oldest samples retire; the others stay, without the nodes that are gone. A score is the mean
+    over the samples that know both nodes, each of the graph that it was drawn from, and its
+    interval holds the mean of what it was in those. Measure and settings stay as they are; parts
+    without samples are computed anew. The index answers all the while.
+
+    Parameters
+    ----------
+    index
+        The directory of an index. Samples in the layouts ``paths`` and ``compact`` cannot stay:
+        such an index takes a share of 1.
+    graph
+        A stored graph, opened or as a path, with weights if the index's has some.
+    share
+        How many of the samples are drawn anew, above 0, at most 1, rounded up to whole ones.
+    date
+        The day that ``graph`` is of, such as ``"2026-11-21"``; by default today.
+    threads, memory
+        As for :func:`build`.
+    restart
+        Throw away an unfinished refresh with another graph, share or date.
+    progress
+        Called with (done, total), as for :func:`build`.
+
+    Raises
+    ------
+    UsageError, Busy, ResourceError, StoreError
+    """
+    from cocite.index.refresh import RefreshBuild
+
+    if not isinstance(graph, Graph):
+        graph = Graph.open(graph)
+    with RefreshBuild(
+        index, graph, share, date=date, threads=threads, memory=memory, restart=restart
+    ) as work:
+        work.run(progress)
+    return open_index(index)

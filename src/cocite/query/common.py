@@ -11,16 +11,13 @@ Source: Small 1973; Kessler 1963 (``measures/cocitation.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.index.links import NORMS
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
-from cocite.query.reasons import Reasons, apportioned
+from cocite.query.reasons import Graphs, Reasons, apportioned
 from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch
 
@@ -60,9 +57,7 @@ class CommonReader(Reader):
             raise self.part.damaged_file(f"{self._way}_neighbours")
         return Estimate(grains, 0.0)
 
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The common neighbours, by what each is worth."""
         score = self.pair(first, second, settings).grains / GRAINS
         rows, members = self._rows, self._columns.offsets

@@ -40,22 +40,26 @@ def checked_confidence(confidence: float, bound: str) -> None:
 
 
 def half_width(
-    stderr: ArrayLike, samples: int, width: float, confidence: float, bound: str = "bernstein"
+    stderr: ArrayLike,
+    samples: ArrayLike,
+    width: float,
+    confidence: float,
+    bound: str = "bernstein",
 ) -> NDArray[np.float64]:
     """Half-widths of the intervals of scores with these standard errors, elementwise.
 
-    ``width`` is R. With a single sample nothing is known but the range: R itself.
+    ``samples`` is N, one for all or each its own; ``width`` is R. With a single sample nothing is
+    known but the range: R itself.
     """
     errors = np.asarray(stderr, np.float64)
+    count = np.broadcast_to(np.asarray(samples, np.float64), errors.shape)
     failure = 1 - confidence
     if bound == "theorem5":
-        scale = max(1.0, width)
-        half = np.full(errors.shape, scale * math.sqrt(7 * math.log(2 / failure) / (6 * samples)))
-    elif samples == 1:
-        half = np.full(errors.shape, width)
+        half = max(1.0, width) * np.sqrt(7 * math.log(2 / failure) / (6 * count))
     else:
         log = math.log(4 / failure)
-        half = errors * math.sqrt(2 * log) + 7 * width * log / (3 * (samples - 1))
+        rest = 7 * width * log / (3 * np.maximum(count - 1, 1))
+        half = np.where(count == 1, width, errors * math.sqrt(2 * log) + rest)
     narrowest: NDArray[np.float64] = np.minimum(half, width)
     return narrowest
 
@@ -66,22 +70,32 @@ def leading_certain(
     confidence: float,
     bound: str = "bernstein",
     doubt: ArrayLike = 0.0,
+    known: NDArray[np.int64] | None = None,
 ) -> int:
     """How many of the first hits stand in their order for certain.
 
-    ``values`` float64[hits, samples] are the samples of each hit, best first. Each hit is compared
+    ``values`` float64[hits, samples] are the samples of each hit, best first; ``known`` int64[hits]
+    is how many of the last ones say something of it, None for all, and two hits are compared over
+    those that they share. Each hit is compared
     with the next; the failure allowed is shared among the comparisons made. The last hit cannot be
     certain: what came behind it is not known here. ``doubt`` (of each step, or of all) is how much
     smaller than its samples say a step may be, beside their error.
     """
     hits, samples = values.shape
-    if samples < 2 or hits < 2:
+    if hits < 2:
         return 0
     level = 1 - (1 - confidence) / (hits - 1)
-    steps = values[:-1] - values[1:]
-    errors = steps.std(axis=1, ddof=1) / math.sqrt(samples)
     # A difference lies in [-R, R]; the papers bound it as they bound a value.
     span = 2 * width if bound == "bernstein" else width
-    half = half_width(errors, samples, span, level, bound)
-    sure = steps.mean(axis=1) > half + np.asarray(doubt)
+    doubts = np.broadcast_to(np.asarray(doubt, np.float64), hits - 1)
+    shared = np.full(hits - 1, samples)
+    if known is not None:
+        shared = np.minimum(known[:-1], known[1:])
+    sure = np.zeros(hits - 1, bool)
+    for count in np.unique(shared[shared > 1]).tolist():
+        rows = np.flatnonzero(shared == count)
+        steps = values[rows, -count:] - values[rows + 1, -count:]
+        errors = steps.std(axis=1, ddof=1) / math.sqrt(count)
+        half = half_width(errors, count, span, level, bound)
+        sure[rows] = steps.mean(axis=1) > half + doubts[rows]
     return int(sure.argmin()) if not sure.all() else hits - 1

@@ -10,20 +10,19 @@ what that is linked with. An index answers a hundred to a thousand times faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import Mover, follow, probe
-from cocite.graph import Graph
 from cocite.graph.links import Links
 from cocite.index import StoredPart
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.measures import Settings
-from cocite.query.meetings import MeetingReader, Points, Times
+from cocite.query.meetings import MeetingReader, Times, Ways
 from cocite.query.reader import weights_of
+from cocite.query.reasons import Graphs
 from cocite.query.replay import Replay, part_mover
 from cocite.query.scratch import Scratch
 
@@ -70,7 +69,10 @@ class DrawnReader(MeetingReader):
         second: int,
         samples: NDArray[np.int64],
         steps: Times,
-        graph: Callable[[], Graph],
-    ) -> tuple[Points, Points]:
+        graphs: Graphs,
+    ) -> Ways:
         """Made again."""
-        return Replay(self.part, graph())(first, second, samples, steps)
+        graph = graphs(self.part.freshness.generations[-1].digest)
+        assert graph is not None
+        ways = Replay(self.part, graph)(first, second, samples, steps, [])
+        return Ways(*ways, np.ones(samples.size, bool))

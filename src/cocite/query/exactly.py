@@ -13,14 +13,12 @@ Cost: as ``linear.py``; the diagonal as ``engine/diagonal.py``.
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import diagonal_room, make_diagonal
-from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.measures import Settings
 from cocite.memory import available, cores
@@ -29,6 +27,7 @@ from cocite.query.linear import Linear
 from cocite.query.refine import Level, Refined, Refiner, most_of
 from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch, borrowed
+from cocite.query.source import Given
 
 __all__ = ["LinearRefiner"]
 
@@ -42,7 +41,7 @@ class LinearRefiner(Refiner):
 
     certain = True
 
-    def __init__(self, stored: StoredIndex, graph: Graph | str | os.PathLike[str] | None) -> None:
+    def __init__(self, stored: StoredIndex, graph: Given) -> None:
         super().__init__(stored, graph)
         self._made = cache(self._make)
 

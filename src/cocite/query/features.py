@@ -11,18 +11,16 @@ Source: Lin, King, Lyu, *PageSim*, 4.2 (Definition 6) and 5.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
-from cocite.query.reasons import Paths, Reasons, apportioned
+from cocite.query.reasons import Graphs, Paths, Reasons, apportioned
 from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch
 
@@ -77,9 +75,7 @@ class FeatureReader(Reader):
             score = features.pair(*self.features(first), *self.features(second))
         return Estimate(float(np.rint(score * GRAINS)), 0.0)
 
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The features that both hold. How one came is held only where it is the node's own."""
         (mine, values), (theirs, others) = self.features(first), self.features(second)
         common, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)

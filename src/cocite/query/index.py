@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.index import StoredIndex, StoredPart
 from cocite.measures import Settings, Value
@@ -24,7 +23,7 @@ from cocite.query.refine import Level, Refiner
 from cocite.query.refiners import refiner_for
 from cocite.query.scores import GRAINS, Hit, Score, scores_of
 from cocite.query.scratch import borrowed
-from cocite.query.source import find_graph
+from cocite.query.source import Given, find_graphs
 from cocite.query.why import Why, explained
 
 if TYPE_CHECKING:
@@ -77,9 +76,7 @@ def _own(reader: Reader, asked: Settings) -> Settings:
 class Index:
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
-    def __init__(
-        self, stored: StoredIndex, graph: Graph | str | os.PathLike[str] | None = None
-    ) -> None:
+    def __init__(self, stored: StoredIndex, graph: Given = None) -> None:
         self._stored, self._graph = stored, graph
 
     def __repr__(self) -> str:
@@ -339,7 +336,8 @@ class Index:
                 values += self._exact(reader, me, ids, asked)[:, None]
         room = self._certified(me, ids, asked)
         doubt = room[:-1, 0] + room[1:, 1]
-        return leading_certain(values, self._width(asked), confidence, bound, doubt)
+        known = self._stored.freshness.knowing(me, ids)
+        return leading_certain(values, self._width(asked), confidence, bound, doubt, known)
 
     def related_many(
         self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Any
@@ -361,7 +359,7 @@ class Index:
         b: object,
         k: int = DEFAULT_REASONS,
         *,
-        graph: Graph | str | os.PathLike[str] | None = None,
+        graph: Given = None,
         **settings: Value,
     ) -> Why:
         """Why two nodes are similar: the pages that their score comes from.
@@ -374,7 +372,8 @@ class Index:
             How many reasons at most, 1 or more; the others are summed up.
         graph
             The graph that the index was built from, opened or as a path, if it is not where it was
-            then: the layout ``trees`` holds when walks meet and not where.
+            then: the layout ``trees`` holds when walks meet and not where. Of an index that was
+            refreshed, one or more of those that its samples were drawn from.
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
@@ -382,7 +381,8 @@ class Index:
         -------
         Why
             The ``score``, as :meth:`similarity` has it; its ``reasons``, by share descending, then
-            by node id ascending; how many ``others`` there are, and the ``rest``, which is theirs.
+            by node id ascending; how many ``others`` there are, and the ``rest``, which is theirs;
+            and what is ``unplaced``, as its samples' graph is not given.
 
         Raises
         ------
@@ -397,8 +397,6 @@ class Index:
         """
         _check_number("k", k, 1)
         asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
-        if graph is not None:
-            graph = find_graph(self._stored, graph)
         (score,), _ = self._estimate(*pair, asked)
         return explained(
             self._stored,
@@ -407,7 +405,7 @@ class Index:
             score,
             int(k),
             asked,
-            lambda: find_graph(self._stored, self._graph if graph is None else graph),
+            find_graphs(self._stored, self._graph if graph is None else graph),
         )
 
     @staticmethod
@@ -468,7 +466,7 @@ class Index:
         """The ends of the intervals of some scores."""
         below = self._certified(node, others, asked)
         if self._sampled:
-            samples = min(reader.part.samples for reader in self._sampled)
+            samples = self._stored.freshness.knowing(node, others)
             half = half_width(errors, samples, self._width(asked), confidence, bound)
             half[others == node] = 0  # a node and itself, in every sample
             below += half[:, None]

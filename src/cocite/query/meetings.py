@@ -9,20 +9,18 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-m
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import Shard
 from cocite.measures import Settings
 from cocite.query.reader import ONE, Estimate, SummingReader, weights_of
-from cocite.query.reasons import NOTHING, Paths, Reasons
+from cocite.query.reasons import NOTHING, Graphs, Paths, Reasons
 from cocite.query.scratch import Scratch
 
-__all__ = ["NEVER", "MeetingReader", "Points", "ShardReader", "Times", "WalkReader"]
+__all__ = ["NEVER", "MeetingReader", "Points", "ShardReader", "Times", "WalkReader", "Ways"]
 
 NEVER = 255
 """The meeting time of walks that do not meet."""
@@ -32,6 +30,17 @@ _DAMAGED = -1
 
 Times = NDArray[np.uint8]
 Points = NDArray[np.uint32]
+
+
+class Ways(NamedTuple):
+    """Two walks up to where they meet: uint32[samples, length] both; whether they are known,
+    bool[samples]; and the names of pages on them that are gone, whose ids begin behind all nodes.
+    """
+
+    one: Points
+    other: Points
+    placed: NDArray[np.bool_]
+    gone: tuple[str, ...] = ()
 
 
 class MeetingReader(SummingReader):
@@ -48,11 +57,9 @@ class MeetingReader(SummingReader):
         second: int,
         samples: NDArray[np.int64],
         steps: Times,
-        graph: Callable[[], Graph],
-    ) -> tuple[Points, Points]:
-        """Two walks in the ``samples`` in which they meet, at ``steps``: uint32[samples.size,
-        length] both, the same there.
-        """
+        graphs: Graphs,
+    ) -> Ways:
+        """Two walks in the ``samples`` in which they meet, at ``steps``."""
 
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
         """decay**tau in every sample, 0 where the walks do not meet."""
@@ -65,25 +72,26 @@ class MeetingReader(SummingReader):
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:
         """The score of two nodes; a node and itself score 1 with no error."""
-        samples = self.part.samples
+        samples = self.known(first, second)
         if first == second:
-            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64))
+            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
         times = self.meeting_times(first, second)
         counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
-        return self.estimated(counts @ weights_of(float(settings["decay"])))
+        return self.estimated(counts @ weights_of(float(settings["decay"])), samples)
 
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The nodes at which two walks first meet, each meeting worth decay**tau / samples."""
         times = self.meeting_times(first, second)
         met = np.flatnonzero(times != NEVER)
         if met.size == 0:
             return NOTHING
         steps = times[met]
-        ways = self._ways(first, second, met, steps, graph)
-        nodes, rows = np.unique(ways[0][np.arange(met.size), steps - 1], return_inverse=True)
-        values = float(settings["decay"]) ** steps.astype(np.float64) / self.part.samples
+        found = self._ways(first, second, met, steps, graphs)
+        values = float(settings["decay"]) ** steps.astype(np.float64) / self.known(first, second)
+        there = found.placed
+        unplaced, values, steps = values[~there].sum(), values[there], steps[there]
+        ways = found.one[there], found.other[there]
+        nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
 
         def path(row: int) -> Paths:
             """The two ways to a node that carry most of its share, of equal ones the first."""
@@ -95,7 +103,7 @@ class MeetingReader(SummingReader):
             return [first, *one], [second, *other]
 
         shares = np.bincount(rows, values).astype(np.float64)
-        return Reasons(nodes, shares, path, np.bincount(rows))
+        return Reasons(nodes, shares, path, np.bincount(rows), found.gone, float(unplaced))
 
 
 class ShardReader(MeetingReader):
@@ -186,14 +194,14 @@ class WalkReader(ShardReader):
         second: int,
         samples: NDArray[np.int64],
         steps: Times,
-        graph: Callable[[], Graph],
-    ) -> tuple[Points, Points]:
+        graphs: Graphs,
+    ) -> Ways:
         """As they are stored."""
         one, other = self.walks(first)[samples], self.walks(second)[samples]
         walked = np.arange(one.shape[1]) < steps[:, None]
         ended = walked & ((one == _NOWHERE) | (other == _NOWHERE))
         self._refuse(samples[ended.any(axis=1) | (steps > one.shape[1])])
-        return one, other
+        return Ways(one, other, np.ones(samples.size, bool))
 
     def _refuse(self, samples: NDArray[np.int64]) -> None:
         """Raise what is to be said of the first sample that is not sound, if there is any."""

@@ -6,23 +6,21 @@ sample, at some 4 ns a member. Source: Fogaras, Racz, *Scaling link-based simila
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import Shard
 from cocite.measures import Settings
 from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate, SummingReader
-from cocite.query.reasons import NOTHING, Reasons
+from cocite.query.reasons import NOTHING, Graphs, Reasons
 from cocite.query.scratch import Scratch
 
 __all__ = ["MinhashReader"]
 
 _DAMAGED = -1
-_NONE = 2**32 - 1
 
 
 class MinhashReader(MatchReader, SummingReader):
@@ -41,7 +39,7 @@ class MinhashReader(MatchReader, SummingReader):
         -------
         uint32[samples, length]
             The winner of both in each ring: a node from which both are reached in so many links;
-            2**32 - 1 where they have different ones.
+            2**32 - 1 where they have different ones, the number of nodes where it is gone since.
         """
         from cocite.kernels import groups
 
@@ -53,15 +51,15 @@ class MinhashReader(MatchReader, SummingReader):
                 raise self.part.damaged(shard.first)
         return found
 
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The winners that both share, ring by ring: pages that lead to both in so many links."""
         found = self.common(first, second)
-        samples, rings = np.nonzero(found != _NONE)
+        worth = np.array(self.weights(settings)) / self.known(first, second)
+        unplaced = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
+        samples, rings = np.nonzero(found < self.part.nodes)
         if not samples.size:
-            return NOTHING
-        worths = np.array(self.weights(settings))[rings] / self.part.samples
+            return replace(NOTHING, unplaced=unplaced)
+        worths = worth[rings]
         nodes, place = np.unique(found[samples, rings], return_inverse=True)
         seen = np.unique(np.column_stack((place, samples)), axis=0)
         return Reasons(
@@ -69,6 +67,7 @@ class MinhashReader(MatchReader, SummingReader):
             np.asarray(np.bincount(place, worths), np.float64),
             lambda row: ([], []),
             np.bincount(seen[:, 0], minlength=nodes.size),
+            unplaced=unplaced,
         )
 
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
@@ -81,8 +80,9 @@ class MinhashReader(MatchReader, SummingReader):
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""
-        table = self.table(settings)
-        return self.estimated(table[self.masks(first, second)].sum(axis=0, dtype=np.uint64))
+        table, known = self.table(settings), self.known(first, second)
+        found = self.masks(first, second)[-known:]
+        return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
 
     def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
         """Add up over all groups that hold the node."""

@@ -15,13 +15,11 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (``measures/x
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.measures import Settings
 from cocite.measures.xjaccard import ring_weights
@@ -31,6 +29,7 @@ from cocite.query.matches import MatchReader
 from cocite.query.reader import Reader
 from cocite.query.refine import Level, Refined, Refiner, Top, best_of, candidates, exact_parts
 from cocite.query.scores import GRAINS, scores_of
+from cocite.query.source import Given
 
 __all__ = ["NeighbourhoodRefiner"]
 
@@ -45,7 +44,7 @@ class NeighbourhoodRefiner(Refiner):
     def __init__(
         self,
         stored: StoredIndex,
-        graph: Graph | str | os.PathLike[str] | None,
+        graph: Given,
         readers: Sequence[Reader],
         top: Top,
     ) -> None:
@@ -92,7 +91,7 @@ class NeighbourhoodRefiner(Refiner):
                 error = np.array([np.sqrt(estimate.variance)])
                 width = reader.width(own)
                 half[row] += weight * float(
-                    half_width(error, reader.part.samples, width, confidence)[0]
+                    half_width(error, reader.known(node, int(ids[row])), width, confidence)[0]
                 )
         sums = np.column_stack((np.rint(grains[:, 0]), variances))
         scores, errors = map(np.array, scores_of(sums))

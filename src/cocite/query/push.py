@@ -9,16 +9,13 @@ Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
-from cocite.query.reasons import Paths, Reasons, apportioned
+from cocite.query.reasons import Graphs, Paths, Reasons, apportioned
 from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch, borrowed
 
@@ -49,9 +46,7 @@ class PushReader(Reader):
             scratch.wear += count
         return Estimate(grains, 0.0)
 
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The last steps: what each node before ``second`` was found to hand on to it.
 
         The push leaves some of what came to ``second`` out of its score, without saying whose, so

@@ -8,17 +8,15 @@ sorted. So scores are whole grains (``kernels/totals.py``), and both add up in t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import StoredPart
 from cocite.measures import Settings
-from cocite.query.reasons import Reasons
+from cocite.query.reasons import Graphs, Reasons
 from cocite.query.scratch import Scratch
 
 __all__ = ["Estimate", "Reader", "SampledReader", "SummingReader", "weights_of"]
@@ -57,13 +55,11 @@ class Reader(ABC):
         return np.zeros(others.size)
 
     @abstractmethod
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """The pages that make up the score of two different nodes; their shares add up to it.
 
-        ``graph`` gives the graph that the index was built from, or raises what there is to say
-        where it is not known; it is called where the part itself does not hold enough.
+        ``graphs`` is asked for those that samples were drawn from where the part itself does not
+        hold enough.
         """
 
     def certified(
@@ -79,9 +75,15 @@ class Reader(ABC):
 class SampledReader(Reader):
     """A part whose scores are means over samples."""
 
+    def known(self, first: int, second: int) -> int:
+        """How many samples, the newest ones, know both nodes."""
+        return int(self.part.freshness.knowing(first, np.array([second]))[0])
+
     @abstractmethod
     def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
-        """float64[samples]: the value of each sample for two different nodes."""
+        """float64[samples]: the value of each sample for two different nodes; what the samples say
+        that do not know both means nothing.
+        """
 
     @abstractmethod
     def width(self, settings: Settings) -> float:
@@ -92,16 +94,25 @@ class SummingReader(SampledReader):
     """A part whose samples are added up as fixed-point sums, for each node that has any."""
 
     def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
-        """Gather the sums, then settle them."""
+        """Gather the sums, then settle them, each over the samples that know both nodes."""
+        used = scratch.used[: self.gather_sums(node, settings, scratch)]
+        freshness = self.part.freshness
+        if freshness.since is None:
+            self._settle(scratch, used, self.part.samples)
+            return
+        known = freshness.knowing(node, used)
+        for samples in np.unique(known).tolist():
+            self._settle(scratch, used[known == samples], samples)
+
+    def _settle(self, scratch: Scratch, used: NDArray[np.uint32], samples: int) -> None:
         from cocite.kernels import totals
 
-        count = self.gather_sums(node, settings, scratch)
         scratch.have = int(
             totals.settle(
                 scratch.sums,
-                scratch.used,
-                count,
-                float(self.part.samples),
+                used,
+                used.size,
+                float(samples),
                 self.part.weight,
                 scratch.totals,
                 scratch.touched,
@@ -113,11 +124,11 @@ class SummingReader(SampledReader):
     def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
         """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
 
-    def estimated(self, values: NDArray[np.uint64]) -> Estimate:
-        """The estimate from uint64[2]: a sum of fixed-point values and of their squares."""
+    def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
+        """From uint64[2]: a sum of fixed-point values, and of their squares, over ``samples``."""
         from cocite.kernels import totals
 
-        grains, variance = totals.estimate(values[0], values[1], float(self.part.samples))
+        grains, variance = totals.estimate(values[0], values[1], float(samples))
         return Estimate(float(grains), float(variance))
 
 

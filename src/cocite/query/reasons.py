@@ -18,7 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOTHING", "Paths", "Reasons", "apportioned"]
+from cocite.graph import Graph
+from cocite.graph.names import Names
+
+__all__ = ["NOTHING", "Graphs", "Paths", "Reasons", "apportioned"]
+
+Graphs = Callable[[str], Graph | None]
+"""Gives the graph of that digest, None if it is not at hand; raises what there is to say where no
+graph is given at all.
+"""
 
 Paths = tuple[list[int], list[int]]
 """From the first node, and from the second, to the page: ids, the page last; empty if not known."""
@@ -30,13 +38,24 @@ class Reasons:
 
     ``nodes`` uint32[r] are the pages and ``shares`` float64[r] what each adds to the part's score;
     ``path`` gives the paths to the page of a row; ``samples`` int64[r] is in how many samples it
-    was the reason, None where there are no samples.
+    was the reason, None where there are no samples. Ids from the number of nodes on are of pages
+    that are ``gone``, their names in order. ``unplaced`` is what pages add that are not known.
     """
 
     nodes: NDArray[np.uint32]
     shares: NDArray[np.float64]
     path: Callable[[int], Paths]
     samples: NDArray[np.int64] | None = None
+    gone: tuple[str, ...] = ()
+    unplaced: float = 0.0
+
+    def named(self, ids: list[int], names: Names) -> tuple[str, ...]:
+        """The names of some ids, those of pages that are gone among them."""
+        there = [node for node in ids if node < len(names)]
+        known = iter(names.names(np.array(there, np.uint32)))
+        return tuple(
+            next(known) if node < len(names) else self.gone[node - len(names)] for node in ids
+        )
 
 
 NOTHING = Reasons(np.empty(0, np.uint32), np.empty(0), lambda row: ([], []))

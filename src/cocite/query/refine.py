@@ -13,7 +13,6 @@ are as exact as they get, and nothing is left to refine.
 
 from __future__ import annotations
 
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +31,7 @@ from cocite.measures import Settings
 from cocite.query.filters import Filter
 from cocite.query.reader import Reader
 from cocite.query.scratch import borrowed
-from cocite.query.source import find_graph
+from cocite.query.source import Given, find_graph
 
 __all__ = [
     "DEFAULT_TARGET",
@@ -104,7 +103,7 @@ class Refiner(ABC):
     certain = False
     """Whether intervals hold for certain, and not with a probability."""
 
-    def __init__(self, stored: StoredIndex, graph: Graph | str | os.PathLike[str] | None) -> None:
+    def __init__(self, stored: StoredIndex, graph: Given) -> None:
         self._stored, self._given = stored, graph
         self.report: Callable[[int, int, int], None] = lambda sweep, done, total: None
         """Told (sweep, nodes done, nodes in it) while the first question makes something ready."""

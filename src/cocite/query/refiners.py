@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from cocite.errors import UsageError
-from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.index.refined import can_refine
 from cocite.index.unbuilt import UnbuiltIndex
@@ -14,13 +12,14 @@ from cocite.query.matches import MatchReader
 from cocite.query.meetings import MeetingReader
 from cocite.query.reader import Reader, SampledReader
 from cocite.query.refine import Refiner, Top
+from cocite.query.source import Given
 
 __all__ = ["refiner_for"]
 
 
 def refiner_for(
     stored: StoredIndex,
-    graph: Graph | str | os.PathLike[str] | None,
+    graph: Given,
     readers: Sequence[Reader],
     top: Top,
 ) -> Refiner | None:

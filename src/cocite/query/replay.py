@@ -4,6 +4,9 @@ A step is a function of (seed, sample, step, node) and of the links, so two walk
 can be made again without the others, by the steps that made them (``engine/walk.py``). The layout
 trees keeps when walks meet and not where; with the graph at hand, this says where.
 
+In an index that was refreshed the graph may be an older one, with ids of its own: nodes are looked
+up by their names, and pages that are gone get ids behind those of all nodes.
+
 The walks must meet at the very steps that the index holds, or graph or index are damaged. Rows of
 links are looked at before a kernel gets them, as nobody has read the graph to check it.
 
@@ -21,6 +24,7 @@ from cocite.engine import Mover
 from cocite.errors import Damaged
 from cocite.graph import Graph
 from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.names import open_names
 from cocite.index import StoredPart
 from cocite.index.room import Room
 from cocite.index.steps import part_weights
@@ -41,22 +45,31 @@ class Replay:
     """Makes walks of one part again, along the links of its graph."""
 
     def __init__(self, part: StoredPart, graph: Graph) -> None:
-        """``graph`` is the one that the index was built from (``query/source.py`` sees to it)."""
+        """``graph`` is one that samples were drawn from (``query/source.py`` sees to it)."""
         self._part, self._graph = part, graph
         links = out_links if part.direction == "out" else in_links
         self._links: Links = links(graph, weighted=part.weighted)
         self._move = part_mover(part, self._links)
         self._sound: set[int] = set()
+        self._newest = graph.digest == part.freshness.generations[-1].digest
+        self._names = open_names(part.store)
 
     def __call__(
-        self, first: int, second: int, samples: NDArray[np.int64], steps: NDArray[np.uint8]
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: NDArray[np.uint8],
+        gone: list[str],
     ) -> tuple[Points, Points]:
-        """Two walks in ``samples``, each up to the step of ``steps`` at which they meet.
+        """Two walks in the samples of these numbers, each up to the step of ``steps`` at which they
+        meet.
 
         Returns
         -------
         two uint32[samples.size, length]
-            The nodes after each step; what is behind the meeting is not filled in.
+            The nodes after each step; what is behind the meeting is 0. Names of pages that are
+            gone are put at the end of ``gone``.
 
         Raises
         ------
@@ -65,6 +78,7 @@ class Replay:
         """
         length = int(self._part.settings["length"])
         points = np.zeros((samples.size, length, 2), np.uint32)
+        first, second = self._there(first), self._there(second)
         for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
             at = np.array([first, second], np.uint32)
             for step in range(1, last + 1):
@@ -74,7 +88,32 @@ class Replay:
                 together = at[0] == at[1]
                 if int(at.max()) >= self._links.nodes or together != (step == last):
                     raise self._damaged()
+        if not self._newest:
+            walked = np.arange(length) < steps[:, None]
+            points[walked] = self._here(points[walked], gone)
         return points[:, :, 0], points[:, :, 1]
+
+    def _there(self, node: int) -> int:
+        """A node of the index in the ids of the graph."""
+        if self._newest:
+            return node
+        found = self._graph.names.find(self._names.name(node))
+        if found is None:
+            raise self._damaged()
+        return found
+
+    def _here(self, nodes: Points, gone: list[str]) -> Points:
+        """Nodes of the graph in the ids of the index."""
+        different, rows = np.unique(nodes, return_inverse=True)
+        ids = np.empty(different.size, np.uint32)
+        for row, name in enumerate(self._graph.names.names(different)):
+            found = self._names.find(name)
+            if found is None:
+                if name not in gone:
+                    gone.append(name)
+                found = len(self._names) + gone.index(name)
+            ids[row] = found
+        return ids[rows].reshape(nodes.shape)
 
     def _check(self, at: Points) -> None:
         """See that the rows of two nodes are rows of nodes, ascending."""

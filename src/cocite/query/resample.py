@@ -11,7 +11,8 @@ Scores are those of an index with as many samples, to the bit. Intervals are the
 bound's, all of them together holding with the probability asked for, over all nodes that could have
 been candidates and all rounds.
 
-Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit.
+Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. Of an
+index that was refreshed the newest samples are gone on with, so answers are of the newest graph.
 Cost: a step of each candidate still in, each step of each sample; some 0.1 ms a sample.
 Source: Maurer, Pontil 2009, theorem 4, as in ``confidence.py``.
 """
@@ -19,7 +20,6 @@ Source: Maurer, Pontil 2009, theorem 4, as in ``confidence.py``.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import Mover, follow
-from cocite.graph import Graph
 from cocite.graph.links import Links, in_links, out_links
 from cocite.index import StoredIndex, StoredPart
 from cocite.index.unbuilt import UnbuiltPart
@@ -40,6 +39,7 @@ from cocite.query.reader import Reader, weights_of
 from cocite.query.refine import Level, Refined, Refiner, Top, best_of, candidates, exact_parts
 from cocite.query.replay import part_mover
 from cocite.query.scores import scores_of
+from cocite.query.source import Given
 
 __all__ = ["MOST_SAMPLES", "SampleRefiner"]
 
@@ -71,7 +71,7 @@ class SampleRefiner(Refiner):
     def __init__(
         self,
         stored: StoredIndex,
-        graph: Graph | str | os.PathLike[str] | None,
+        graph: Given,
         readers: Sequence[Reader],
         top: Top,
     ) -> None:
@@ -119,8 +119,9 @@ class SampleRefiner(Refiner):
         alone: bool = False,
     ) -> Refined:
         """Round after round of samples, until nothing more is to be settled."""
-        samples = min(reader.part.samples for reader in self._walking)
-        counts = tuple(_counts(reader, node, ids) for reader in self._walking)
+        numbers = self._stored.freshness.generations[-1].numbers
+        samples, first = len(numbers), numbers.start
+        counts = tuple(_counts(reader, node, ids, samples) for reader in self._walking)
         still = _Candidates(
             ids, counts, exact_parts(self._stored, self._others, node, ids, settings)
         )
@@ -140,7 +141,8 @@ class SampleRefiner(Refiner):
             more = min(2 * samples, MOST_SAMPLES)
             for reader, mover, each in zip(self._walking, self.movers, still.counts, strict=True):
                 length = int(reader.part.settings["length"])
-                _follow(mover, length, node, still.ids, range(samples, more), each)
+                drawn = range(first + samples, first + more)
+                _follow(mover, length, node, still.ids, drawn, each)
             samples = more
 
     def _estimated(
@@ -170,11 +172,15 @@ class SampleRefiner(Refiner):
         return Refined(still.ids, scores, errors, low, np.maximum(high, scores))
 
 
-def _counts(reader: MeetingReader, node: int, ids: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """uint64[ids, 16]: how often each candidate met the node after so many steps."""
+def _counts(
+    reader: MeetingReader, node: int, ids: NDArray[np.uint32], newest: int
+) -> NDArray[np.uint64]:
+    """uint64[ids, 16]: how often each candidate met the node after so many steps, in the newest
+    samples.
+    """
     found = np.zeros((ids.size, 16), np.uint64)
     for row, other in enumerate(ids.tolist()):
-        times = reader.meeting_times(node, other)
+        times = reader.meeting_times(node, other)[-newest:]
         found[row] = np.bincount(times[times < 16], minlength=16)
     return found
 

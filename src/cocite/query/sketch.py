@@ -14,18 +14,15 @@ Source: Li, Koenig 2010, *b-bit minwise hashing*, theorem 1 for large neighbourh
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.graph import Graph
 from cocite.index import Shard
 from cocite.measures import Settings
 from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate
-from cocite.query.reasons import Reasons
+from cocite.query.reasons import Graphs, Reasons
 from cocite.query.scratch import Scratch
 
 __all__ = ["SketchReader"]
@@ -46,9 +43,7 @@ class SketchReader(MatchReader):
         sketch.masks(shard.words, shard.blobs, *nodes, out)
         return True  # any bits are sketches
 
-    def reasons(
-        self, first: int, second: int, settings: Settings, graph: Callable[[], Graph]
-    ) -> Reasons:
+    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
         """Bits of hashes do not tell whose they are."""
         raise UsageError(
             "the layout sketch keeps bits of hashes and not the pages that they stand for: build "

@@ -1,51 +1,113 @@
-"""The graph behind an index: found where it was when the index was built, or where one says.
+"""The graphs behind an index: found where they were when it was built, or where one says.
 
-An index answers from its own files. What goes beyond them reads the graph again: refined answers,
-and the places where walks meet. Only the very graph will do: its digest is compared with the one
-that the index remembers.
+An index answers from its own files. What goes beyond them reads graphs again: refined answers the
+newest, and the places where walks meet those that the samples were drawn from, of which an index
+that was refreshed has several. Only the very graphs will do: digests are compared with those that
+the index remembers.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.errors import NotAStore, UsageError
+from cocite.errors import NotAStore, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.index import StoredIndex
+from cocite.query.reasons import Graphs
 
-__all__ = ["find_graph"]
+__all__ = ["Given", "GraphLike", "find_graph", "find_graphs"]
+
+GraphLike = Graph | str | os.PathLike[str]
+Given = GraphLike | Sequence[GraphLike] | None
 
 _GIVE = "Say where it is with --graph (graph=...)"
 
 
-def find_graph(stored: StoredIndex, given: Graph | str | os.PathLike[str] | None = None) -> Graph:
-    """The graph that ``stored`` was built from: ``given``, or where it was then, as seen from the
-    index.
+def find_graph(stored: StoredIndex, given: Given = None) -> Graph:
+    """The graph that the newest samples of ``stored`` were drawn from: ``given``, or where it was
+    then, as seen from the index.
 
     Raises :class:`NotAStore` if there is none, and :class:`UsageError` if it is another one.
     """
-    found = given if isinstance(given, Graph) else _opened(stored, given)
-    if found.digest != stored.graph.get("digest"):
+    graphs = _given(stored, given)
+    if graphs and stored.graph.get("digest") not in graphs:
         raise UsageError(
-            f"{found.path} is not the graph that {stored.store.path} was built from, which was "
-            f"called {stored.graph.get('name')}: their checksums differ. {_GIVE}, or build the "
-            "index again"
+            f"{next(iter(graphs.values())).path} is a graph of older samples of "
+            f"{stored.store.path}; the newest ones were drawn from another. {_GIVE}"
         )
-    return found
+    return graphs.get(str(stored.graph.get("digest"))) or _remembered(stored)
 
 
-def _opened(stored: StoredIndex, given: str | os.PathLike[str] | None) -> Graph:
-    if given is not None:
-        return Graph.open(given)
-    told, index = stored.graph.get("path"), Path(stored.store.path)
+def find_graphs(stored: StoredIndex, given: Given = None) -> Graphs:
+    """The graphs that the samples of ``stored`` were drawn from: those that are given, and of the
+    others those that are where they were.
+
+    Raises :class:`UsageError` for one that is none of them, and when asked :class:`NotAStore` if
+    there is none at all.
+    """
+    graphs = _given(stored, given)
+
+    def graph_of(digest: str) -> Graph | None:
+        if digest in graphs:
+            return graphs[digest]
+        generation = next(g for g in stored.freshness.generations if g.digest == digest)
+        found = _there(stored, generation.path)
+        if found is not None and found.digest == digest:
+            graphs[digest] = found
+            return found
+        if len(stored.freshness.generations) == 1:
+            return _remembered(stored)  # which says what is wrong
+        return None
+
+    return graph_of
+
+
+def _given(stored: StoredIndex, given: Given) -> dict[str, Graph]:
+    """The graphs given, by their digests."""
+    known = {generation.digest: generation.graph for generation in stored.freshness.generations}
+    graphs = {}
+    each = (given,) if isinstance(given, Graph | str | os.PathLike) else given or ()
+    for graph in (one if isinstance(one, Graph) else Graph.open(one) for one in each):
+        if graph.digest not in known:
+            called = " or ".join(dict.fromkeys(reversed(known.values())))
+            raise UsageError(
+                f"{graph.path} is not the graph that {stored.store.path} was built from, which was "
+                f"called {called}: their checksums differ. {_GIVE}, or build the index again"
+            )
+        graphs[graph.digest] = graph
+    return graphs
+
+
+def _place(stored: StoredIndex, told: str) -> Path:
+    return Path(os.path.normpath(Path(stored.store.path).resolve() / told))
+
+
+def _there(stored: StoredIndex, told: str | None) -> Graph | None:
+    """What is at a place that the index tells, if it is a graph."""
+    try:
+        return None if told is None else Graph.open(_place(stored, told))
+    except StoreError:
+        return None
+
+
+def _remembered(stored: StoredIndex) -> Graph:
+    """The newest graph, where it was."""
+    told, index = stored.graph.get("path"), stored.store.path
     name = stored.graph.get("name")
     if not isinstance(told, str):
         raise NotAStore(f"{index} does not say where its graph {name} is. {_GIVE}")
-    path = Path(os.path.normpath(index.resolve() / told))
+    path = _place(stored, told)
     try:
-        return Graph.open(path)
+        found = Graph.open(path)
     except NotAStore as error:
         raise NotAStore(
             f"the graph {name}, from which {index} was built, is not at {path}. {_GIVE}"
         ) from error
+    if found.digest != stored.graph.get("digest"):
+        raise UsageError(
+            f"{path} is not the graph that {index} was built from, which was called {name}: their "
+            f"checksums differ. {_GIVE}, or build the index again (cocite refresh takes a share)"
+        )
+    return found

@@ -10,18 +10,17 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph import Graph
 from cocite.index import Shard, StoredPart
 from cocite.measures import Settings
-from cocite.query.meetings import Points, ShardReader, Times
+from cocite.query.meetings import ShardReader, Times, Ways
 from cocite.query.reader import weights_of
+from cocite.query.reasons import Graphs
 from cocite.query.replay import Replay
 from cocite.query.scratch import borrowed
 
@@ -36,7 +35,7 @@ class TreeReader(ShardReader):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._replay: Replay | None = None
+        self._replays: dict[str, Replay] = {}
 
     def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
         from cocite.kernels import lookup
@@ -79,7 +78,8 @@ class TreeReader(ShardReader):
         weights = np.concatenate((weights, np.zeros((1, 2), np.uint64)))  # for those never met
         with borrowed(self.part.nodes) as scratch:
             arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched
-            bad = int(batch.related_many(self._table, weights, nodes, floor, allowed, arrays, *out))
+            who = allowed, self._since
+            bad = int(batch.related_many(self._table, weights, nodes, floor, who, arrays, *out))
             if bad != batch.SOUND:
                 raise self.part.damaged(max(s.first for s in self.part.shards if s.first <= bad))
             scratch.wear += self.part.nodes
@@ -94,15 +94,33 @@ class TreeReader(ShardReader):
             rows.append(row)
         return np.concatenate(rows)
 
+    @cached_property
+    def _since(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many samples, the first ones, do not know each node, or empty."""
+        return self.part.freshness.unknowing()
+
     def _ways(
         self,
         first: int,
         second: int,
         samples: NDArray[np.int64],
         steps: Times,
-        graph: Callable[[], Graph],
-    ) -> tuple[Points, Points]:
-        """Made again: the trees tell when walks meet, and not where."""
-        replay = self._replay or Replay(self.part, graph())
-        self._replay = replay
-        return replay(first, second, samples, steps)
+        graphs: Graphs,
+    ) -> Ways:
+        """Made again, on the graph of each sample: trees tell when walks meet, and not where."""
+        one = np.zeros((samples.size, int(self.part.settings["length"])), np.uint32)
+        found = Ways(one, one.copy(), np.zeros(samples.size, bool))
+        gone: list[str] = []
+        numbers = samples + self.part.freshness.numbers.start
+        for generation in self.part.freshness.generations:
+            drawn = generation.numbers
+            rows = np.flatnonzero((numbers >= drawn.start) & (numbers < drawn.stop))
+            graph = graphs(generation.digest) if rows.size else None
+            if graph is None:
+                continue
+            replay = self._replays.get(generation.digest) or Replay(self.part, graph)
+            self._replays[generation.digest] = replay
+            ways = replay(first, second, numbers[rows], steps[rows], gone)
+            found.one[rows], found.other[rows] = ways
+            found.placed[rows] = True
+        return found._replace(gone=tuple(gone))

@@ -12,15 +12,15 @@ Cost: a question for the pair, and paths for the reasons shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.measures import Settings
 from cocite.query.reader import Reader
+from cocite.query.reasons import Graphs
 
 __all__ = ["Reason", "Why", "explained"]
 
@@ -49,14 +49,18 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A score taken apart: the shares of ``reasons``, and ``rest``, which is that of ``others``
-    further ones, add up to ``score``.
+    """A score taken apart: the shares of ``reasons``; ``rest``, which is that of ``others`` further
+    ones; and ``unplaced``, which comes of pages that are not known, add up to ``score``.
+
+    Unplaced is what samples say whose graph is not at hand, in an index that was refreshed, and of
+    ``xjaccard`` what comes of pages that are gone since.
     """
 
     score: float
     reasons: list[Reason]
     others: int
     rest: float
+    unplaced: float = 0.0
 
 
 def explained(
@@ -66,51 +70,55 @@ def explained(
     score: float,
     k: int,
     settings: Settings,
-    graph: Callable[[], Graph],
+    graphs: Graphs,
 ) -> Why:
     """The best ``k`` reasons of a pair, by share descending, then by id ascending, then ``in``
-    before ``out``; ``graph`` is called by layouts that need it.
+    before ``out``; ``graphs`` is asked by layouts that need them.
     """
     first, second = pair
     if first == second:
         return _itself(stored, first, score)
     found = [
-        reader.reasons(first, second, reader.part.ask_settings(settings), graph)
+        reader.reasons(first, second, reader.part.ask_settings(settings), graphs)
         for reader in readers
     ]
+    # Rounded before they are sorted: what is shown as equal is ordered as equal.
     shares = np.concatenate(
         [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
-    )
+    ).round(12)
     nodes = np.concatenate([f.nodes for f in found])
     parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
     begins = np.cumsum([0, *(f.nodes.size for f in found)])
     order = np.lexsort((parts, nodes, -shares))
     reasons = []
     for at in order[:k].tolist():
-        part, names = int(parts[at]), stored.names.names
+        part = int(parts[at])
         row, there = at - int(begins[part]), found[part]
         one, other = there.path(row)
         reasons.append(
             Reason(
-                stored.names.name(int(nodes[at])),
-                round(float(shares[at]), 12),
+                there.named([int(nodes[at])], stored.names)[0],
+                float(shares[at]),
                 readers[part].part.measure.looks_at(readers[part].part.direction),
                 None if there.samples is None else int(there.samples[row]),
                 len(one) - 1 if len(one) == len(other) > 0 else None,
-                tuple(names(np.array(one, np.uint32))),
-                tuple(names(np.array(other, np.uint32))),
+                there.named(one, stored.names),
+                there.named(other, stored.names),
             )
         )
     others = order[k:]
-    return Why(score, reasons, others.size, round(float(shares[others].sum()), 12))
+    unplaced = sum(r.part.weight * f.unplaced for r, f in zip(readers, found, strict=True))
+    rest = round(float(shares[others].sum()), 12)
+    return Why(score, reasons, others.size, rest, round(unplaced, 12))
 
 
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:
     """A node and itself are similar because of nothing else."""
     if score <= 0:
         return Why(score, [], 0, 0.0)
-    name, samples = stored.names.name(node), stored.settings.get("samples")
-    made = None if samples is None else int(samples)
+    name, made = stored.names.name(node), None
+    if "samples" in stored.settings:
+        made = int(stored.freshness.knowing(node, np.array([node]))[0])
     links = stored.measure.looks_at(stored.direction)
     reason = Reason(name, score, links, made, 0, (name,), (name,))
     return Why(score, [reason], 0, 0.0)

@@ -1,0 +1,143 @@
+"""How old the samples of an index are, and which of them know a node.
+
+An index that was refreshed has samples of several *generations*, each drawn from the graph of its
+day. Sample numbers only grow: the oldest samples have the lowest and retire first, so the samples
+of an index are always a run of numbers, and every generation is a run of them. All samples are in
+the ids of the newest graph. A node that came, or came back, after a sample was drawn stands nowhere
+in it:
+
+    sample s knows node v    iff    since[v] <= s
+
+So the samples that know two nodes are the newest ones, and a score is the mean over those. The
+generation drawn last knows all.
+
+Samples stay independent, but their means are those of different graphs. The expectation of a score
+is then the mean of the scores that it had in the graphs of these samples; the spread of samples
+about a common mean is larger than that about their own, so standard errors are rather too large.
+The proof of the inequality behind the intervals uses that they are independent, and not that they
+are alike.
+
+Source: Maurer, Pontil 2009; that an index holds samples of several graphs is this project's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, UsageError
+from cocite.store import Store
+
+__all__ = ["SINCE", "Freshness", "Generation"]
+
+SINCE = "since"
+"""uint32[nodes]: the number of the first sample that knows each node."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The samples of one refresh, 0 the build: ``samples`` numbers from ``first`` on, and the name
+    and digest of the ``graph`` that they were drawn from, on which ``date`` (None: not known), and
+    the ``path`` where it was then, as seen from the index.
+    """
+
+    refresh: int
+    first: int
+    samples: int
+    graph: str
+    digest: str
+    date: str | None = None
+    path: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """As manifests hold it."""
+        return dict(self.__dict__)
+
+    @property
+    def numbers(self) -> range:
+        """Those of its samples."""
+        return range(self.first, self.first + self.samples)
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """The generations of an index, oldest first; ``since`` is None if all samples know all."""
+
+    generations: tuple[Generation, ...]
+    since: NDArray[np.uint32] | None = None
+    path: str = ""
+
+    @classmethod
+    def read(cls, store: Store, samples: int) -> Freshness:
+        """Of an index with so many samples; raises :class:`Damaged`."""
+        facts = store.facts
+        if "generations" not in facts:
+            graph = facts["graph"]
+            told = str(graph["name"]), str(graph["digest"]), None, graph.get("path")
+            return cls((Generation(0, 0, samples, *told),))
+        found = tuple(_generation(value) for value in facts["generations"])
+        ends = [g.numbers.stop for g in found]
+        runs = [g.first for g in found[1:]] == ends[:-1]
+        ages = [g.refresh for g in found]
+        if not runs or ages != sorted(set(ages)) or sum(g.samples for g in found) != samples:
+            raise Damaged(f"{store.path}: its generations do not hold {samples} samples")
+        since = store.array(SINCE) if store.has(SINCE) else None
+        if since is not None and (since.shape != (facts["nodes"],) or since.dtype != np.uint32):
+            raise Damaged(f"{store.path / SINCE} is not of {facts['nodes']:,} nodes")
+        return cls(found, since, str(store.path))
+
+    @property
+    def numbers(self) -> range:
+        """Those of all samples."""
+        return range(self.generations[0].first, self.generations[-1].numbers.stop)
+
+    def only(self, samples: int) -> Freshness:
+        """With the first samples only; raises :class:`UsageError` if they are of several graphs."""
+        if len(self.generations) > 1:
+            raise UsageError(
+                f"{self.path} was refreshed: its samples are of {len(self.generations)} graphs, "
+                "and the first of them are the oldest. Ask all of them"
+            )
+        return Freshness((replace(self.generations[0], samples=samples),))
+
+    def knowing(self, node: int, others: NDArray[Any]) -> NDArray[np.int64]:
+        """How many samples, the newest ones, know ``node`` and each of ``others``: int64[h].
+
+        Raises :class:`Damaged` if it is none.
+        """
+        numbers = self.numbers
+        if self.since is None:
+            return np.full(np.shape(others), len(numbers), np.int64)
+        first = np.maximum(np.maximum(self.since[node], self.since[others]), numbers.start)
+        found: NDArray[np.int64] = numbers.stop - first.astype(np.int64)
+        self._check(found)
+        return found
+
+    def unknowing(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many samples, the oldest ones, do not know each node; empty if all
+        samples know all. Raises :class:`Damaged` if none knows some node.
+        """
+        if self.since is None:
+            return np.empty(0, np.uint32)
+        first, samples = self.numbers.start, len(self.numbers)
+        found: NDArray[np.uint32] = np.maximum(self.since, first) - np.uint32(first)
+        self._check(samples - found.max(initial=0).astype(np.int64))
+        return found
+
+    def _check(self, known: NDArray[np.int64]) -> None:
+        if known.size and int(known.min()) < 1:
+            raise Damaged(
+                f"{self.path}: there are nodes that no sample knows; see: cocite verify "
+                f"{self.path}. Build the index again"
+            )
+
+
+def _generation(value: dict[str, Any]) -> Generation:
+    numbers = value["refresh"], value["first"], value["samples"]
+    if any(type(number) is not int or number < 0 for number in numbers) or not numbers[2]:
+        raise TypeError("generations")
+    told = (None if value[name] is None else str(value[name]) for name in ("date", "path"))
+    return Generation(*numbers, str(value["graph"]), str(value["digest"]), *told)

@@ -1,0 +1,334 @@
+"""Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
+
+Samples that stay are carried over into the ids of the new graph: nodes that are gone are taken out,
+nodes that are new stand nowhere in them (``index/freshness.py`` says who knows whom). Shards of
+which everything stays, ids too, are linked and not written again. Fresh samples have numbers that
+were never used, so they are independent of all that were ever drawn. Parts without samples are made
+anew, whole; so is what is made ready for refined answers.
+
+The new generation grows in a directory beside the index and takes its name at once when it is
+whole: the old one answers until then, and who has it open keeps it. It is a build in all else
+(``index/build.py``), resumed as one.
+
+Cost: the fresh samples as in any build, and one pass over the others. Memory: that of a build; to
+carry samples over, a blob and 8 bytes a node for each thread; 64 bytes a node to match names.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import Busy, Damaged, ResourceError, UsageError
+from cocite.graph import Graph
+from cocite.graph.matching import GONE, match_names
+from cocite.graph.names import NAME_FILES
+from cocite.index.blobs import Blob, Maker, is_sampled, sampled_layout
+from cocite.index.build import PLAN, IndexBuild, IndexEstimate, copy_array
+from cocite.index.freshness import SINCE, Generation
+from cocite.index.plan import BuildOptions, PartPlan
+from cocite.index.sharded import Kept, ShardedPart
+from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, StoredPart, shard_file
+from cocite.memory import budget, format_size
+from cocite.store import ArrayWriter, Entry
+
+__all__ = ["RefreshBuild"]
+
+_MATCH_NODE, _CARRY_NODE = 64, 8
+_MOST_LINKED = 256
+"""Shards that are kept as they are; were there more, they are written anew, fuller."""
+
+
+class RefreshBuild(IndexBuild):
+    """One refresh, used as an :class:`IndexBuild`: its units are the samples that are drawn, and
+    those that are written anew.
+    """
+
+    def __init__(
+        self,
+        index: str | os.PathLike[str],
+        graph: Graph,
+        share: float,
+        *,
+        date: str | None = None,
+        threads: int | None = None,
+        memory: str | int | None = None,
+        restart: bool = False,
+    ) -> None:
+        """``date`` is that of the graph, as 2026-11-21; by default today's."""
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
+        self._old = old = StoredIndex.open(index)
+        self._allowed = budget(memory)
+        self._date, self._dated = _checked_date(date), date is not None
+        numbers = old.freshness.numbers
+        self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
+        self._generations = _kept(old, numbers[len(self.drawn) :])
+        self._check_layouts(graph)
+        options = BuildOptions(
+            old.measure, old.direction, old.settings, tuple(part.plan for part in old.parts)
+        )
+        super().__init__(
+            graph,
+            index,
+            options,
+            threads=threads,
+            memory=memory,
+            overwrite=True,
+            restart=restart,
+            unweighted=not old.weighted,
+            refine=bool(old.refined),
+        )
+
+    def _check_layouts(self, graph: Graph) -> None:
+        """Raises :class:`UsageError` if graph and index do not go together."""
+        old, path = self._old, self._old.store.path
+        if old.graph["weighted"] != (graph.in_weights is not None):
+            weighted = bool(old.graph["weighted"])
+            before, now = ("had some", "no weights") if weighted else ("had none", "weights")
+            raise UsageError(
+                f"the links of {graph.path} have {now}, those that {path} was built from {before}: "
+                "their scores do not mix. Ingest the graph as that one was, or build a new index"
+            )
+        for part in old.parts if self.kept else ():
+            if is_sampled(part.layout) and not sampled_layout(part.layout).carries:
+                raise UsageError(
+                    f"{path} has the layout {part.layout}, whose samples cannot be carried over to "
+                    "another graph. Draw all of them anew with --share 1 (share=1), or build the "
+                    "index in another layout"
+                )
+
+    def __enter__(self) -> RefreshBuild:
+        super().__enter__()
+        try:
+            if StoredIndex.open(self._old.store.path).store.manifest != self._old.store.manifest:
+                raise Busy(f"{self._old.store.path} was replaced meanwhile; refresh it again")
+            for part in self.parts:
+                if isinstance(part, ShardedPart):
+                    part.link_kept()
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        return self
+
+    def estimate(self) -> IndexEstimate:
+        """As of a build; samples that are linked were not made by an earlier run."""
+        linked = sum(part.linked for part in self.parts if isinstance(part, ShardedPart))
+        found = super().estimate()
+        return replace(found, done=found.done - linked)
+
+    @property
+    def date(self) -> str:
+        """The day that the fresh samples are of."""
+        return self._date
+
+    @property
+    def kept(self) -> int:
+        """How many samples stay."""
+        return sum(generation.samples for generation in self._generations)
+
+    # -- what differs from a build -----------------------------------------------------
+
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
+        if not self.kept:
+            return self.drawn, None
+        part = next(part for part in self._old.parts if part.prefix == plan.prefix)
+        numbers = range(self._generations[0].first, self.drawn.start)
+        need = 4 * sampled_layout(plan.layout).most_words(self._graph.nodes, plan.settings)
+        each = need + _CARRY_NODE * self._graph.nodes
+        threads = min(self._threads, max(1, self._room_for(each) - 2))
+        ids = lambda: self._ids  # noqa: E731 - made when it is first needed
+        nodes = self._graph.nodes
+        return self.drawn, _Carried(part, numbers, ids, self._same, nodes, shard, threads)
+
+    def _room_for(self, each: int) -> int:
+        """How many blobs fit the memory; raises :class:`ResourceError` if not two."""
+        most = max(self._old.nodes, self._graph.nodes)
+        beside = 0 if self._same else 4 * self._old.nodes
+        need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)
+        if need > self._allowed:
+            raise ResourceError(
+                f"to carry samples over to a graph of {self._graph.nodes:,} nodes takes "
+                f"{format_size(need)} of memory; {format_size(self._allowed)} may be used. Give "
+                "more with --memory, or draw all of them anew with --share 1 (share=1)"
+            )
+        return (self._allowed - beside) // each
+
+    @property
+    def _plan(self) -> dict[str, Any]:
+        old = self._old.store.manifest.digest()
+        return super()._plan | {"index": old, "share": len(self.drawn), "date": self._date}
+
+    def _resume_or_clear(self) -> None:
+        """Goes on with the date on which it was begun."""
+        if not self._dated:
+            try:
+                begun = json.loads((self._draft.path / PLAN).read_bytes())["date"]
+                self._date = _checked_date(begun)
+            except (OSError, ValueError, KeyError, TypeError, UsageError):
+                pass  # none that goes on
+        super()._resume_or_clear()
+
+    def _facts(self) -> dict[str, Any]:
+        facts = super()._facts()
+        if not len(self.drawn):
+            return facts
+        name = str(facts["graph"]["name"])
+        refresh = self._old.freshness.generations[-1].refresh + 1
+        newest = Generation(
+            refresh,
+            self.drawn.start,
+            len(self.drawn),
+            name,
+            self._graph.digest,
+            self._date,
+            str(facts["graph"]["path"]),
+        )
+        return facts | {"generations": [g.to_json() for g in (*self._generations, newest)]}
+
+    def _more_files(self) -> dict[str, Entry]:
+        """Since when each node is known, unless all samples know all."""
+        if not self.kept:
+            return {}
+        since = np.full(self._graph.nodes, self.drawn.start, np.uint32)
+        old, ids = self._old.freshness.since, self._ids
+        stay = np.flatnonzero(ids != GONE)
+        since[ids[stay]] = 0 if old is None else old[stay]
+        if not since.size or since.max() <= self._generations[0].first:
+            return {}
+        with ArrayWriter(self._draft.path / SINCE, np.uint32) as writer:
+            writer.write(since)
+        return {SINCE: writer.finished}
+
+    # -- which nodes there are ---------------------------------------------------------
+
+    @cached_property
+    def _same(self) -> bool:
+        """Whether the nodes are the same, and have the same ids."""
+        stores = self._old.store, self._graph.store
+        facts = [(store.facts["nodes"], store.facts["names"]) for store in stores]
+        files = [
+            {n: e for n, e in store.manifest.files.items() if n.startswith(NAME_FILES)}
+            for store in stores
+        ]
+        return facts[0] == facts[1] and files[0] == files[1]
+
+    @cached_property
+    def _ids(self) -> NDArray[np.uint32]:
+        """uint32[old nodes]: the id of each old node now, GONE for none."""
+        if self._same:
+            return np.arange(self._old.nodes, dtype=np.uint32)
+        return match_names(self._old.names, self._graph.names)
+
+
+class _Carried(Kept):
+    """The samples of a part that stay: their shards linked, or written in the ids of now."""
+
+    def __init__(
+        self,
+        part: StoredPart,
+        numbers: range,
+        ids: Callable[[], NDArray[np.uint32]],
+        same: bool,
+        nodes: int,
+        shard: int,
+        threads: int,
+    ) -> None:
+        self.numbers = numbers
+        self._part, self._ids, self._nodes, self._threads = part, ids, nodes, threads
+        self._base = part.freshness.numbers.start
+        begins = [self._base + each.first for each in part.shards]
+        found = [
+            range(begin, begin + each.samples)
+            for begin, each in zip(begins, part.shards, strict=True)
+        ]
+        whole = [each for each in found if same and each.start >= numbers.start]
+        self._begins = begins
+        self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
+        self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
+
+    def link(self, shard: range, path: Path) -> dict[str, Any] | None:
+        if shard not in self._linked:
+            return None
+        store, name = self._part.store, self._part.prefix + shard_file(shard.start)
+        entry = store.manifest.files[name]
+        path.unlink(missing_ok=True)
+        try:
+            os.link(store.path / name, path)
+        except OSError:
+            copy_array(store.path / name, path, entry)
+        places = slice(shard.start - self._base, shard.stop - self._base)
+        counts, digests = self._part.array(MEMBERS)[places], self._part.array(DIGESTS)[places]
+        note = {"members": counts.tolist(), "digests": digests.tolist()}
+        return {"entry": entry.to_json(), **note}
+
+    def makers(self) -> list[Maker]:
+        part = self._part
+        for shard, begin in zip(part.shards, self._begins, strict=True):
+            numbers = range(begin, begin + shard.samples)
+            if numbers.stop > self.numbers.start and numbers not in self._linked:
+                fault = part.store.verify(part.prefix + shard_file(begin))
+                if fault is not None:
+                    raise Damaged(f"{fault}. Build the index again")
+        carry = sampled_layout(part.layout).carrier(self._ids(), self._nodes, part.settings)
+
+        def make(sample: int) -> Blob:
+            number = bisect_right(self._begins, sample) - 1
+            shard = part.shards[number]
+            try:
+                return carry(shard.words, shard.blobs[sample - self._begins[number]])
+            except IndexError as error:
+                raise part.damaged(shard.first) from error
+
+        return [make] * self._threads
+
+
+def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
+    """The numbers cut into shards: those that are linked, and runs between them."""
+    ends = {each.start: each.stop for each in linked}
+    start = numbers.start
+    while start < numbers.stop:
+        after = min((first for first in ends if first > start), default=numbers.stop)
+        stop = ends.get(start, min(start + shard, after))
+        yield range(start, stop)
+        start = stop
+
+
+def _kept(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:
+    """The generations with those of their samples that stay, dated."""
+    manifest = (old.store.path / "manifest.json").stat()
+    built = datetime.datetime.fromtimestamp(manifest.st_mtime, datetime.UTC).date().isoformat()
+    kept = []
+    for each in old.freshness.generations:
+        first = max(each.first, numbers.start)
+        if first < each.numbers.stop and len(numbers):
+            samples, date = each.numbers.stop - first, each.date or built
+            graph = each.graph, each.digest
+            kept.append(Generation(each.refresh, first, samples, *graph, date, each.path))
+    return tuple(kept)
+
+
+def _share_of(share: float, samples: int) -> int:
+    """Rounded up to whole samples; 0.07 of 100 are 7, whatever floats make of it."""
+    return math.ceil(round(share * samples, 9))
+
+
+def _checked_date(date: str | None) -> str:
+    """The date as manifests hold it; raises :class:`UsageError` if it is none."""
+    if date is None:
+        return datetime.datetime.now(datetime.UTC).date().isoformat()
+    try:
+        return datetime.date.fromisoformat(date).isoformat()
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"date is {date!r}; it is a day like 2026-11-21") from error

@@ -1,0 +1,132 @@
+"""The command line of refresh, and what info and why say of a refreshed index."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    links = tmp_path / "links.tsv"
+    links.write_text("hub\tone\nhub\ttwo\nother\tone\nother\ttwo\nlast\tone\n")
+    cocite.ingest(links, tmp_path / "g", header="no")
+    links.write_text("hub\tone\nhub\ttwo\nhub\tthree\nmore\tthree\n")
+    cocite.ingest(links, tmp_path / "h", header="no")
+    cocite.build(tmp_path / "g", tmp_path / "i", samples=20)
+    return tmp_path
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(list(map(str, arguments)))
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+def refresh(folder: Path, *options: str) -> list[str]:
+    return ["refresh", str(folder / "i"), str(folder / "h"), "--date", "2026-11-20", *options]
+
+
+def test_refresh_says_what_it_did_and_info_how_old_samples_are(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = ask(capsys, *refresh(folder, "--share", "0.3", "--threads", "1"))
+    assert code == 0
+    assert "14 samples\n" in out
+    assert f"6 samples from {folder / 'h'}" in out
+    assert "on disk" in err
+    code, out, _ = ask(capsys, *refresh(folder, "--format", "json", "--memory", "1GB"))
+    facts = json.loads(out)
+    assert [facts[key] for key in ("kept", "drawn", "date")] == [18, 2, "2026-11-20"]
+    _, out, _ = ask(capsys, "info", folder / "i")
+    rows = [line.split(maxsplit=2) for line in out.splitlines() if line.startswith("generation")]
+    assert [(row[1], row[2]) for row in rows[:2]] == [
+        ("2", "2 samples of 2026-11-20, from h"),
+        ("1", "6 samples of 2026-11-20, from h"),
+    ]
+    assert rows[2][2].startswith("12 samples of 20")
+    assert rows[2][2].endswith(", from g")
+    _, out, _ = ask(capsys, "info", folder / "i", "--format", "json")
+    digests = [cocite.Graph.open(folder / name).digest for name in "gh"]
+    found = [tuple(g.values())[:5] for g in json.loads(out)["generations"]]
+    assert found == [
+        (0, 8, 12, "g", digests[0]),
+        (1, 20, 6, "h", digests[1]),
+        (2, 26, 2, "h", digests[1]),
+    ]
+    code, _, _ = ask(capsys, "verify", folder / "i")
+    assert code == 0
+    _, out, _ = ask(capsys, "related", folder / "i", "three")
+    assert "two" in out
+
+
+def test_info_of_an_index_that_was_not_refreshed_has_no_ages(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = ask(capsys, "info", folder / "i")
+    assert "generation" not in out
+    _, out, _ = ask(capsys, "info", folder / "i", "--format", "json")
+    (only,) = json.loads(out)["generations"]
+    assert (only["refresh"], only["samples"], only["date"]) == (0, 20, None)
+    cocite.build(folder / "g", folder / "c", measure="cocitation")
+    _, out, _ = ask(capsys, "info", folder / "c", "--format", "json")
+    assert json.loads(out)["generations"] == []
+
+
+def test_a_measure_without_samples_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cocite.build(folder / "g", folder / "c", measure="cocitation")
+    code, out, _ = ask(capsys, "refresh", folder / "c", folder / "h")
+    assert code == 0
+    assert f"computed anew  all of it, from {folder / 'h'}" in out
+    _, out, _ = ask(capsys, "info", folder / "c")
+    assert "generation" not in out
+
+
+def test_what_is_refused_says_what_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cocite.build(folder / "g", folder / "p", samples=20, layout="paths")
+    code, out, err = ask(capsys, "refresh", folder / "p", folder / "h")
+    assert (code, out) == (2, "")
+    assert "Draw all of them anew with --share 1 (share=1)" in err
+    code, _, _ = ask(capsys, "refresh", folder / "p", folder / "h", "--share", "1")
+    assert code == 0
+    code, _, err = ask(capsys, "refresh", folder / "i", folder / "h", "--share", "2")
+    assert code == 2
+    assert "share is 2.0; it is a number above 0, at most 1" in err
+
+
+def test_why_takes_several_graphs_and_says_what_it_cannot_place(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(capsys, *refresh(folder, "--share", "0.3"))
+    asked = ["why", folder / "i", "one", "two", "--graph", folder / "h"]
+    both = [*asked, "--graph", folder / "g"]
+    _, out, _ = ask(capsys, *both, "--format", "json")
+    whole = json.loads(out)
+    assert {reason["node"] for reason in whole["reasons"]} == {"hub", "other"}
+    assert whole["unplaced"] == 0
+    assert ask(capsys, *asked, "--format", "json")[1] == out  # the other is where it was
+    (folder / "g").rename(folder / "moved")
+    both = [*asked, "--graph", folder / "moved"]
+    _, out, _ = ask(capsys, *asked, "--format", "json")
+    found = json.loads(out)
+    assert [reason["node"] for reason in found["reasons"]] == ["hub"]
+    total = found["unplaced"] + found["reasons"][0]["share"]
+    assert total == pytest.approx(whole["score"], abs=1e-9)
+    _, out, _ = ask(capsys, *asked, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert sum(float(row["share"]) for row in rows) == pytest.approx(whole["score"], abs=1e-9)
+    _, out, _ = ask(capsys, *asked)
+    assert f"{found['unplaced']:.4f} comes of pages that are not known" in out
+    _, out, _ = ask(capsys, *both)
+    assert "not known" not in out
+    _, out, _ = ask(capsys, "why", folder / "i", "three", "more", "--graph", folder / "h")
+    assert "do not meet in any of 6 samples" in out

@@ -1,0 +1,539 @@
+"""Refreshing: what is kept, drawn, linked, resumed; what is refused."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import Busy, Damaged, NotAStore, ResourceError, UnknownNode, UsageError
+from cocite.graph.matching import GONE, match_names
+from cocite.index import StoredIndex
+from cocite.index.refresh import RefreshBuild
+from cocite.store import Draft, disk
+from tests.conftest import MakeGraph
+
+Pairs = set[tuple[str, str]]
+DAY = "2026-11-21"
+
+OLD = [f"p{i}" for i in range(40)]
+NEW = [f"p{i}" for i in range(6, 40)] + [f"a{i}" for i in range(5)] + ["z"]
+"""Six are gone; five new ones come before the others in order of names, one behind them."""
+
+
+def links(seed: int, names: list[str], count: int) -> Pairs:
+    rng = np.random.default_rng(seed)
+    return {(names[a], names[b]) for a, b in rng.integers(0, len(names), (count, 2)) if a != b}
+
+
+@pytest.fixture
+def graphs(make_graph: MakeGraph) -> list[Graph]:
+    changed = {pair for pair in links(1, OLD, 160) if set(pair) <= set(NEW)}
+    return [
+        make_graph(sorted(links(1, OLD, 160)), OLD),
+        make_graph(sorted(changed | links(2, NEW, 60)), NEW),
+        make_graph(sorted(links(3, OLD, 150)), OLD),
+    ]
+
+
+def build(graph: Graph, path: Path, samples: int = 12, **options: Any) -> cocite.Index:
+    return cocite.build(graph, path, samples=samples, length=6, seed=5, **options)
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {f.name: f.read_bytes() for f in sorted(path.iterdir())}
+
+
+def samples_of(path: Path) -> list[bytes]:
+    """The bytes of each sample, part after part, wherever the shards are cut."""
+    stored = StoredIndex.open(path)
+    found = []
+    for part in stored.parts:
+        for shard in part.shards:
+            begins = [int(row[0]) for row in shard.blobs] + [shard.words.size]
+            found += [shard.words[low:high].tobytes() for low, high in itertools.pairwise(begins)]
+    return found
+
+
+LAYOUTS = [
+    ("psimrank", "trees"),
+    ("simrank", "trees"),
+    ("compact-simrank", "trees"),
+    ("xjaccard", "minhash"),
+]
+ALL_LAYOUTS = [
+    *LAYOUTS,
+    ("psimrank", "paths"),
+    ("compact-simrank", "compact"),
+    ("xjaccard", "sketch"),
+]
+
+
+@pytest.mark.parametrize(("measure", "layout"), LAYOUTS)
+def test_the_same_graph_keeps_the_samples_and_links_their_shards(
+    graphs: list[Graph], tmp_path: Path, measure: str, layout: str
+) -> None:
+    kind: dict[str, Any] = {"measure": measure, "layout": layout}
+    build(graphs[0], tmp_path / "x", shard=3, **kind)
+    held = cocite.open(tmp_path / "x")
+    before = held.related("p7", 100)
+    inode = (tmp_path / "x" / "in.samples-000009").stat().st_ino
+    cocite.refresh(tmp_path / "x", graphs[0], share=0.25)
+    assert (tmp_path / "x" / "in.samples-000009").stat().st_ino == inode
+    assert held.related("p7", 100) == before  # whoever has it open keeps it
+    build(graphs[0], tmp_path / "all", 16, **kind)
+    assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[3:15]
+    cut = cocite.refresh(tmp_path / "x", graphs[0], share=1 / 12)  # in the middle of a shard
+    assert cut.samples == 12
+    assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[4:]
+    assert not {p for p in tmp_path.iterdir() if p.name.endswith(".building")}
+    assert not cut.stored.store.has("since")
+
+
+@pytest.mark.parametrize(("measure", "layout"), ALL_LAYOUTS)
+@pytest.mark.parametrize("direction", ["in", "both"])
+def test_a_share_of_one_is_the_index_of_the_new_graph_with_other_numbers(
+    graphs: list[Graph], tmp_path: Path, measure: str, layout: str, direction: str
+) -> None:
+    kind: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
+    build(graphs[0], tmp_path / "x", **kind)
+    index = cocite.refresh(tmp_path / "x", graphs[1], share=1)
+    build(graphs[1], tmp_path / "n", 24, **kind)
+    fresh, parts = samples_of(tmp_path / "n"), 1 + (direction == "both")
+    assert samples_of(tmp_path / "x") == [
+        sample for part in range(parts) for sample in fresh[24 * part + 12 : 24 * part + 24]
+    ]
+    (generation,) = index.stored.store.facts["generations"]
+    assert generation["first"] == 12
+    assert generation["samples"] == 12
+    assert generation["digest"] == graphs[1].digest
+    assert list(index.nodes) == list(graphs[1].names)
+    with pytest.raises(UnknownNode):
+        index.related("p0")
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.4, 0.4, 0.3)])
+def test_when_all_samples_have_retired_nothing_of_the_old_graph_is_left(
+    graphs: list[Graph], tmp_path: Path, shares: tuple[float, ...]
+) -> None:
+    build(graphs[0], tmp_path / "x")
+    drawn = 12
+    for share in shares:
+        index = cocite.refresh(tmp_path / "x", graphs[1], share=share)
+        drawn += int(np.ceil(round(share * 12, 9)))
+    build(graphs[1], tmp_path / "n", drawn)
+    assert samples_of(tmp_path / "x") == samples_of(tmp_path / "n")[-12:]
+    facts = index.stored.store.facts["generations"]
+    assert {g["digest"] for g in facts} == {graphs[1].digest}
+    assert sum(g["samples"] for g in facts) == 12
+    assert facts[-1]["first"] + facts[-1]["samples"] == drawn
+    assert not index.stored.store.has("since")
+
+
+def test_generations_say_which_graph_and_day_samples_are_of(
+    graphs: list[Graph], tmp_path: Path
+) -> None:
+    build(graphs[0], tmp_path / "x")
+    os.utime(tmp_path / "x" / "manifest.json", (0, 0))
+    cocite.refresh(tmp_path / "x", graphs[1], share=0.25, date=DAY)
+    cocite.refresh(tmp_path / "x", graphs[2], share=0.07)  # 0.84 of a sample: one
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    names = [graph.path.name for graph in graphs]
+    assert cocite.open(tmp_path / "x").stored.store.facts["generations"] == [
+        {
+            "refresh": refresh,
+            "first": first,
+            "samples": samples,
+            "graph": names[refresh],
+            "digest": graphs[refresh].digest,
+            "date": date,
+            "path": f"../{names[refresh]}",
+        }
+        for refresh, first, samples, date in (
+            (0, 4, 8, "1970-01-01"),
+            (1, 12, 3, DAY),
+            (2, 15, 1, today),
+        )
+    ]
+
+
+def test_equal_refreshes_give_equal_bytes(graphs: list[Graph], tmp_path: Path) -> None:
+    for name, threads in (("x", 1), ("y", 2)):
+        build(graphs[0], tmp_path / name, direction="both")
+        cocite.refresh(tmp_path / name, graphs[1], share=0.4, threads=threads, date=DAY)
+    assert files(tmp_path / "x") == files(tmp_path / "y")
+
+
+def test_parts_without_samples_are_those_of_the_new_graph(
+    graphs: list[Graph], tmp_path: Path
+) -> None:
+    blend = "blend:0.5*psimrank+0.5*cocitation(idf=true)"
+    build(graphs[0], tmp_path / "x", measure=blend)
+    cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    build(graphs[1], tmp_path / "n", measure=blend)
+    ours, fresh = files(tmp_path / "x"), files(tmp_path / "n")
+    exact = [name for name in fresh if name.startswith("cocitation")]
+    assert exact
+    assert all(ours[name] == fresh[name] for name in exact)
+    assert ours["psimrank-in.digests"] != fresh["psimrank-in.digests"]
+
+
+@pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
+def test_a_measure_without_samples_is_computed_anew(
+    graphs: list[Graph], tmp_path: Path, measure: str
+) -> None:
+    cocite.build(graphs[0], tmp_path / "x", measure=measure)
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.1) as work:
+        assert (work.kept, len(work.drawn)) == (0, 0)
+        work.run()
+    cocite.build(graphs[1], tmp_path / "n", measure=measure)
+    assert files(tmp_path / "x") == files(tmp_path / "n")
+
+
+def test_many_small_shards_are_written_anew_fuller(
+    graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cocite.index.refresh._MOST_LINKED", 5)
+    build(graphs[0], tmp_path / "x", 40, shard=10)
+    for _ in range(7):
+        cocite.refresh(tmp_path / "x", graphs[0], share=1 / 40)
+        assert len(list((tmp_path / "x").glob("in.samples-*"))) <= 9
+    build(graphs[0], tmp_path / "n", 47)
+    assert samples_of(tmp_path / "x") == samples_of(tmp_path / "n")[7:]
+
+
+# -- while it goes on ------------------------------------------------------------------
+
+
+def test_questions_are_answered_all_the_while(graphs: list[Graph], tmp_path: Path) -> None:
+    """Everything that is answered is the answer of one generation, whole."""
+    path = tmp_path / "x"
+    held = build(graphs[0], path, 60)
+    allowed = [held.related("p7", 100)]
+    found: list[tuple[Any, Any]] = []
+    failed: list[BaseException] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        try:
+            while not over.is_set():
+                found.append((held.related("p7", 100), cocite.open(path).related("p7", 100)))
+        except BaseException as error:
+            failed.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for turn in range(8):
+            index = cocite.refresh(path, graphs[(turn + 1) % 3], share=0.2)
+            allowed.append(index.related("p7", 100))
+    finally:
+        over.set()
+        asking.join()
+    assert not failed
+    assert len(found) > 8
+    assert all(kept == allowed[0] for kept, _ in found)
+    order = [allowed.index(now) for _, now in found]
+    assert order == sorted(order)
+    assert len(set(order)) > 2
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("call", ["write", "sync_file", "rename", "exchange"])
+def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
+    graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    for name in ("old", "new"):
+        build(graphs[0], tmp_path / name)
+    cocite.refresh(tmp_path / "new", graphs[1], share=0.5, date=DAY)
+    old, new = files(tmp_path / "old"), files(tmp_path / "new")
+    real, stops = getattr(disk, call), 0
+    for nth in range(1, 100, 3):
+        calls = 0
+        build(graphs[0], tmp_path / f"x{nth}")
+
+        def dying(*arguments: Any, nth: int = nth) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == nth:
+                raise Killed
+            return real(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, call, dying)
+            try:
+                cocite.refresh(tmp_path / f"x{nth}", graphs[1], share=0.5, date=DAY)
+            except Killed:
+                stops += 1
+        found = files(tmp_path / f"x{nth}")
+        assert found in (old, new)
+        if found == old:
+            cocite.refresh(tmp_path / f"x{nth}", graphs[1], share=0.5, date=DAY)
+        assert files(tmp_path / f"x{nth}") == new
+        if calls < nth:
+            break
+    assert stops
+
+
+def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    names = [f"p{i}" for i in range(3000)]
+    first = make_graph(sorted(links(1, names, 12_000)), names)
+    second = make_graph(sorted(links(2, names[50:], 12_000)), names[50:])
+    for name in ("x", "whole"):
+        build(first, tmp_path / name, 600, shard=4)
+    before = files(tmp_path / "x")
+    day: dict[str, Any] = {"share": 0.5, "date": DAY}
+    cocite.refresh(tmp_path / "whole", second, **day)
+    wanted, draw, stopped = files(tmp_path / "whole"), random.Random(4), 0
+    command = [sys.executable, "-m", "cocite", "refresh", str(tmp_path / "x"), str(second.path)]
+    command += ["--share", "0.5", "--date", DAY, "--threads", "1"]
+    building = tmp_path / "x.building"
+    for _ in range(6):
+        there = len(list(building.iterdir())) if building.exists() else 0
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        more = draw.randint(1, 12)
+        while child.poll() is None:
+            if building.exists() and len(list(building.iterdir())) >= there + more:
+                time.sleep(draw.uniform(0, 0.01))
+                child.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.002)
+        stopped += child.wait() == -signal.SIGKILL
+        found = files(tmp_path / "x")
+        assert found in (before, wanted)
+    assert stopped >= 3
+    if files(tmp_path / "x") == before:
+        with RefreshBuild(tmp_path / "x", second, **day) as work:
+            assert 0 < work.done < work.units
+            work.run()
+    assert files(tmp_path / "x") == wanted
+
+
+def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
+    graphs: list[Graph], tmp_path: Path
+) -> None:
+    build(graphs[0], tmp_path / "x", 80)
+
+    def stop(done: int, total: int) -> None:
+        if done == 60:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cocite.refresh(tmp_path / "x", graphs[1], share=0.5, date=DAY, progress=stop)
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("share", {"share": 0.4}),
+        ("date", {"share": 0.5, "date": "2026-11-22"}),
+    ]
+    for word, other in others:
+        with pytest.raises(UsageError, match=rf"unfinished build with another {word}\."):
+            cocite.refresh(tmp_path / "x", graphs[1], **other)
+    with pytest.raises(UsageError, match="unfinished build with another"):
+        build(graphs[0], tmp_path / "x", 80, overwrite=True)
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.5) as work:
+        assert work.date == DAY
+        assert work.done == 56  # three shards of old samples, one of new ones
+        assert work.run().units == 24
+    assert cocite.open(tmp_path / "x").samples == 80
+    with pytest.raises(KeyboardInterrupt):
+        cocite.refresh(tmp_path / "x", graphs[0], share=0.5, progress=stop)
+    index = cocite.refresh(tmp_path / "x", graphs[0], share=1, restart=True)
+    assert len(index.stored.freshness.generations) == 1
+
+
+def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
+    graphs: list[Graph], tmp_path: Path
+) -> None:
+    build(graphs[0], tmp_path / "x")
+    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5)
+    cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    with pytest.raises(Busy, match="replaced meanwhile"), late:
+        pass
+    with Draft(tmp_path / "x", "index", overwrite=True), pytest.raises(Busy, match="is building"):
+        cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    assert len(cocite.open(tmp_path / "x").stored.freshness.generations) == 2
+    assert not (tmp_path / "x.building").exists()
+
+
+# -- what is refused -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        (0, "share is 0; it is a number above 0, at most 1"),
+        (1.5, r"share is 1\.5"),
+        (float("nan"), "share is nan"),
+        (True, "share is True"),
+        ("half", "share is 'half'"),
+    ],
+)
+def test_a_share_that_is_none_is_refused(
+    graphs: list[Graph], tmp_path: Path, share: Any, message: str
+) -> None:
+    build(graphs[0], tmp_path / "x")
+    with pytest.raises(UsageError, match=message):
+        cocite.refresh(tmp_path / "x", graphs[1], share=share)
+
+
+@pytest.mark.parametrize(
+    ("measure", "layout"),
+    [("psimrank", "paths"), ("compact-simrank", "compact"), ("xjaccard", "sketch")],
+)
+def test_samples_that_cannot_be_carried_over_are_refused(
+    graphs: list[Graph], tmp_path: Path, measure: str, layout: str
+) -> None:
+    build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
+    with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot be carried over"):
+        cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+
+
+def test_what_is_no_index_no_date_or_too_little_memory_is_refused(
+    graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    with pytest.raises(NotAStore):
+        cocite.refresh(tmp_path / "nowhere", graphs[1], share=0.5)
+    build(graphs[0], tmp_path / "x")
+    with pytest.raises(UsageError, match="date is 'soon'; it is a day like 2026-11-21"):
+        cocite.refresh(tmp_path / "x", graphs[1], date="soon")
+    large = make_graph([("p1", "p2")], range(100_000))  # is drawn on disk, and not matched there
+    with pytest.raises(ResourceError, match=r"carry samples over to a graph of 100,002 nodes take"):
+        cocite.refresh(tmp_path / "x", large, memory="5MB")
+    assert cocite.refresh(tmp_path / "x", large, memory="5MB", share=1).samples == 12
+
+
+def test_weights_on_one_side_alone_are_refused(
+    graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    rows = [(a, b, 1 + i % 3) for i, (a, b) in enumerate(sorted(links(1, OLD, 160)))]
+    weighted = make_graph(rows, OLD, weight_column="3")
+    rows = [(a, b, 1 + i % 5) for i, (a, b) in enumerate(sorted(links(2, OLD, 160)))]
+    heavier = make_graph(rows, OLD, weight_column="3")
+    build(graphs[0], tmp_path / "plain")
+    build(weighted, tmp_path / "weighted")
+    build(weighted, tmp_path / "aside", unweighted=True)
+    with pytest.raises(UsageError, match=r"have weights, those that .* was built from had none"):
+        cocite.refresh(tmp_path / "plain", weighted)
+    with pytest.raises(UsageError, match=r"have no weights, those that .* built from had some"):
+        cocite.refresh(tmp_path / "weighted", graphs[0])
+    for name, unweighted in (("weighted", False), ("aside", True)):
+        index = cocite.refresh(tmp_path / name, heavier, share=0.5)
+        assert index.stored.weighted is not unweighted
+        build(heavier, tmp_path / f"{name}-now", 18, unweighted=unweighted)
+        fresh = samples_of(tmp_path / f"{name}-now")
+        assert samples_of(tmp_path / name)[6:] == fresh[12:]
+
+
+def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None:
+    build(graphs[0], tmp_path / "x")
+    before = files(tmp_path / "x")
+    path = tmp_path / "x" / "in.samples-000000"
+    content = bytearray(path.read_bytes())
+    content[-70] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(Damaged, match=r"in\.samples-000000 has checksum .* Build the index again"):
+        cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    assert {**files(tmp_path / "x"), path.name: before[path.name]} == before
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("first", 1),
+        ("samples", 5),
+        ("samples", -1),
+        ("refresh", 0),
+        ("refresh", "one"),
+        ("samples", True),
+    ],
+)
+def test_generations_that_do_not_add_up_are_damage(
+    graphs: list[Graph], tmp_path: Path, key: str, value: Any
+) -> None:
+    from cocite.store import Manifest
+
+    build(graphs[0], tmp_path / "x")
+    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    manifest = index.stored.store.manifest
+    manifest.facts["generations"][-1][key] = value
+    Manifest("index", manifest.facts, manifest.files).write(tmp_path / "x")
+    with pytest.raises(Damaged):
+        cocite.open(tmp_path / "x")
+
+
+def test_nodes_that_no_sample_knows_are_damage(graphs: list[Graph], tmp_path: Path) -> None:
+    build(graphs[0], tmp_path / "x")
+    cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    path = tmp_path / "x" / "since"
+    since = np.fromfile(path, np.uint32)
+    since[0] = 18
+    since.tofile(path)
+    index = cocite.open(tmp_path / "x")
+    with pytest.raises(Damaged, match="nodes that no sample knows"):
+        index.similarity(index.nodes.name(0), "p9")
+    with pytest.raises(Damaged, match="nodes that no sample knows"):
+        index.related_all(tmp_path / "all.csv")
+
+
+# -- names -----------------------------------------------------------------------------
+
+KINDS = {
+    "dense": [str(i) for i in range(60)],
+    "fewer": [str(i) for i in range(45)],
+    "integers": [str(i * i) for i in range(50)],
+    "text": [f"p{i}" for i in range(40)],
+    "mixed": [str(i) for i in range(30)] + ["x", "a page", "http://b.org/"],
+    "urls": [f"http://s{i % 7}.org/{i}" for i in range(50)] + ["x"],
+}
+
+
+@pytest.mark.parametrize("old", KINDS)
+@pytest.mark.parametrize("new", KINDS)
+def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, new: str) -> None:
+    one = make_graph([KINDS[old][:2]], KINDS[old]).names
+    other = make_graph([KINDS[new][-2:]], KINDS[new]).names
+    names = list(other)
+    for name, found in zip(one, match_names(one, other).tolist(), strict=True):
+        assert found == (names.index(name) if name in names else GONE)
+
+
+def test_names_with_equal_hashes_are_told_apart(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cocite.graph.names._hash", len)
+    one = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names
+    other = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names
+    names = list(other)
+    for name, found in zip(one, match_names(one, other).tolist(), strict=True):
+        assert found == (names.index(name) if name in names else GONE)
+
+
+def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> None:
+    build(graphs[0], tmp_path / "x")
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, date=DAY) as work:
+        plan = json.loads((tmp_path / "x.building" / "plan.json").read_bytes())
+        assert plan["index"] == work._old.store.manifest.digest()
+        assert (plan["share"], plan["date"]) == (6, DAY)
+        text = str(work.estimate())
+    assert "on disk" in text
+    assert "earlier run" not in text
+    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, restart=True) as work:
+        assert "earlier run" not in str(work.estimate())
