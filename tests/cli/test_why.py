@@ -69,6 +69,7 @@ def test_json_is_what_python_says(folder: Path, capsys: pytest.CaptureFixture[st
         "reasons": [json.loads(json.dumps(reason._asdict())) for reason in found.reasons],
         "others": found.others,
         "rest": found.rest,
+        "unplaced": 0,
     }
 
 
