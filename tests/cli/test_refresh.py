@@ -41,7 +41,7 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(
     assert code == 0
     assert "14 samples\n" in out
     assert f"6 samples from {folder / 'h'}" in out
-    assert "on disk" in err
+    assert f"14 samples stay, 6 are drawn from {folder / 'h'}" in err
     code, out, _ = ask(capsys, *refresh(folder, "--format", "json", "--memory", "1GB"))
     facts = json.loads(out)
     assert [facts[key] for key in ("kept", "drawn", "date")] == [18, 2, "2026-11-20"]

@@ -345,6 +345,36 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
     assert sum(r.share for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
 
 
+# -- blends ----------------------------------------------------------------------------
+
+
+def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Path) -> None:
+    """Its walks are of both graphs, its common neighbours of the newer one."""
+    graphs = made("psimrank", "in", 1).graphs
+    blend = "blend:0.75*psimrank+0.25*cocitation"
+    kind: dict[str, Any] = {"samples": 30, "length": LENGTH, "seed": SEED}
+    cocite.build(graphs[0], tmp_path / "x", measure=blend, **kind)
+    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.2)
+    walks = made("psimrank", "in", 1)
+    common = cocite.build(graphs[1], tmp_path / "c", measure="cocitation")
+    for a in ("p7", "p9", "a1", "z"):
+        hits = index.related(a, ALL)
+        everyone = [Hit(b, *index.similarity(a, b)) for b in index.nodes if b != a]
+        ranked = sorted(everyone, key=lambda hit: (-hit.score, index.nodes.id(hit.node)))
+        assert [hit.node for hit in hits] == [hit.node for hit in ranked if hit.score > 0]
+        assert all(same(hit[1:], index.similarity(a, hit.node)) for hit in hits)
+        for b in index.nodes:
+            if a != b:
+                one, other = walks.index.similarity(a, b), common.similarity(a, b)
+                expected = 0.75 * one.score + 0.25 * other.score
+                assert index.similarity(a, b).score == pytest.approx(expected, abs=2e-12)
+                assert index.similarity(a, b).stderr == pytest.approx(0.75 * one.stderr, abs=1e-9)
+        found = index.why(a, hits[0].node, ALL, graph=graphs)
+        assert found.score == hits[0].score
+        assert sum(r.share for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
+        assert 0 <= index.certain(a, hits) < len(hits)
+
+
 # -- what errors and intervals are worth -----------------------------------------------
 
 

@@ -55,7 +55,9 @@ def refresh(
     with RefreshBuild(
         index, stored, share, date=date, threads=threads, memory=memory, restart=restart
     ) as work:
-        say(f"{index}: {work.estimate()}")
+        # No pilots: they would take as long as a small share of the samples does.
+        if work.drawn:
+            say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit}) as stages:
             report = work.run(lambda done, total: stages(stage, done, total))
