@@ -345,6 +345,39 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
     assert sum(r.share for r in found.reasons) == pytest.approx(found.score, abs=1e-9)
 
 
+# -- refined answers -------------------------------------------------------------------
+
+
+def test_refined_scores_are_of_samples_of_the_newest_graph(made: Any, tmp_path: Path) -> None:
+    """Its 6 samples, 30 to 35, and further ones behind them, twice as many each round."""
+    case, refined = made("psimrank", "in", 1), 0
+    kind: dict[str, Any] = {"samples": 30 + 6 * 1024, "length": LENGTH, "seed": SEED}
+    whole = cocite.build(case.graphs[1], tmp_path / "n", **kind)
+    for a, b in [("p7", "p9"), ("z", "a0"), ("p7", "a1"), ("p12", "p28")]:
+        found = case.index.similarity(a, b, decay=DECAY, refine=True, target_error=0.05)
+        times = whole.readers[0].meeting_times(*whole.nodes.ids([a, b]).tolist())  # type: ignore[attr-defined]
+        values = np.where(times < 16, DECAY ** times.astype(float), 0.0)
+        counts = [min(6 * 2**k, 4096) for k in range(11)]
+        means = [values[30 : 30 + count].mean() for count in counts]
+        assert min(abs(mean - found.score) for mean in means) < 2e-12
+        refined += abs(means[0] - found.score) > 1e-9
+        truth = values.mean()
+        assert found.low - 0.05 <= truth <= found.high + 0.05
+    assert refined > 0
+
+
+def test_simrank_is_ready_for_refined_answers_of_the_newest_graph(
+    made: Any, tmp_path: Path
+) -> None:
+    graphs = made("simrank", "in", 1).graphs
+    cocite.build(graphs[0], tmp_path / "x", measure="simrank", samples=10, refine=True)
+    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    fresh = cocite.build(graphs[1], tmp_path / "n", measure="simrank", samples=10, refine=True)
+    assert index.stored.refined == fresh.stored.refined
+    for node in ("p7", "z", "a1"):
+        assert index.related(node, 5, refine=True) == fresh.related(node, 5, refine=True)
+
+
 # -- blends ----------------------------------------------------------------------------
 
 

@@ -59,8 +59,11 @@ def refresh(
         if work.drawn:
             say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")
         stage = "sampling" if work.unit == "samples" else "computing"
-        with Stages({stage: work.unit}) as stages:
-            report = work.run(lambda done, total: stages(stage, done, total))
+        with Stages({stage: work.unit, "refining": "nodes"}) as stages:
+            report = work.run(
+                lambda done, total: stages(stage, done, total),
+                lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
+            )
         kept, drawn = work.kept, len(work.drawn)
     facts: dict[str, object] = {"index": index, "graph": graph, "kept": kept, "drawn": drawn}
     facts |= {"date": work.date, "seconds": report.seconds, "bytes": report.bytes}

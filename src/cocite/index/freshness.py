@@ -94,6 +94,16 @@ class Freshness:
         """Those of all samples."""
         return range(self.generations[0].first, self.generations[-1].numbers.stop)
 
+    @property
+    def newest(self) -> range:
+        """The numbers of the samples that were drawn from the newest graph."""
+        last = first = self.generations[-1]
+        for each in reversed(self.generations):
+            if each.digest != last.digest:
+                break
+            first = each
+        return range(first.first, last.numbers.stop)
+
     def only(self, samples: int) -> Freshness:
         """With the first samples only; raises :class:`UsageError` if they are of several graphs."""
         if len(self.generations) > 1:

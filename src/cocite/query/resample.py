@@ -119,8 +119,8 @@ class SampleRefiner(Refiner):
         alone: bool = False,
     ) -> Refined:
         """Round after round of samples, until nothing more is to be settled."""
-        numbers = self._stored.freshness.generations[-1].numbers
-        samples, first = len(numbers), numbers.start
+        held = self._stored.freshness.newest
+        samples, first = len(held), held.start
         counts = tuple(_counts(reader, node, ids, samples) for reader in self._walking)
         still = _Candidates(
             ids, counts, exact_parts(self._stored, self._others, node, ids, settings)
