@@ -5,6 +5,9 @@ samples made ready for refined answers, asks about 100 nodes with in-links, and 
 truth. That needs SciPy: the iteration on the whole matrix where it fits, in float64, until it
 stands still; else row by row with nothing left out, from a diagonal certified three times closer.
 
+With ``--ways`` it compares the ways there are to the same top 20: computed from an index made ready
+for it, computed from the graph alone, and more samples for the index's best.
+
     precision     entries of the refined top 20 that are in the exact one, ties apart
     error         the largest |score - truth| over all nodes, and what intervals say at most
     outside       scores of all nodes that lie outside of their interval
@@ -20,6 +23,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +33,7 @@ from cocite import Graph, Index
 from cocite.engine import make_diagonal
 from cocite.graph.links import in_links, out_links
 from cocite.memory import format_size
+from cocite.query.resample import MOST_SAMPLES, SampleRefiner
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
@@ -121,20 +126,29 @@ def top_share(row: Row, ids: NDArray[np.uint32]) -> float:
     return float((row[ids[:wanted]] >= least - 1e-9).sum() / wanted) if wanted else 1.0
 
 
+def opened(name: str, folder: Path) -> Graph:
+    """The graph of that name or at that path."""
+    if Path(name).is_dir():
+        return Graph.open(name)
+    return cocite.ingest(DATA / FILES[name], folder / "graph")
+
+
+def asked_for(graph: Graph, index: Index) -> tuple[list[int], list[str]]:
+    """Nodes with in-links, always the same ones, and their names."""
+    active = np.flatnonzero(np.diff(graph.in_offsets.astype(np.int64)))
+    nodes = np.random.default_rng(1).choice(active, QUESTIONS, replace=False).tolist()
+    return nodes, [index.nodes.name(node) for node in nodes]
+
+
 def measure(name: str, folder: Path) -> str:
     """One row of the table."""
-    if Path(name).is_dir():
-        graph = Graph.open(name)
-    else:
-        graph = cocite.ingest(DATA / FILES[name], folder / "graph")
+    graph = opened(name, folder)
     begin = time.process_time()
     index = cocite.build(
         graph, folder / "index", measure="simrank", samples=SAMPLES, refine=True, threads=2
     )
     built = time.process_time() - begin
-    active = np.flatnonzero(np.diff(graph.in_offsets.astype(np.int64)))
-    nodes = np.random.default_rng(1).choice(active, QUESTIONS, replace=False).tolist()
-    names = [index.nodes.name(node) for node in nodes]
+    nodes, names = asked_for(graph, index)
     refined_ms, plain_ms = times(index, names, refine=True), times(index, names)
     truth, unsure = dense_truth(graph) if graph.nodes <= MOST_DENSE else linear_truth(graph)
     shares, plain, errors, outside, widths, certain = [], [], [], 0, [], []
@@ -168,16 +182,48 @@ def measure(name: str, folder: Path) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def ways(name: str, folder: Path) -> list[str]:
+    """A row for each way."""
+    graph = opened(name, folder)
+    options: dict[str, Any] = {"measure": "simrank", "samples": 100}
+    index = cocite.build(graph, folder / "index", refine=True, threads=2, **options)
+    more = cocite.open(folder / "index")
+    more.__dict__["refiner"] = SampleRefiner(more.stored, graph, more.readers, more.top)
+    found = {
+        "computed, index made ready": index,
+        "computed, no index": cocite.open_graph(graph, **options),
+        f"the best 100 by {MOST_SAMPLES:,} samples": more,
+    }
+    nodes, names = asked_for(graph, index)
+    truth, _ = dense_truth(graph) if graph.nodes <= MOST_DENSE else linear_truth(graph)
+    rows = []
+    for way, each in found.items():
+        shares = []
+        for node, asked in zip(nodes, names, strict=True):
+            row = truth(node).copy()
+            row[node] = 0
+            hits = each.related(asked, K, refine=True)
+            shares.append(top_share(row, index.nodes.ids([hit.node for hit in hits])))
+        spent = times(each, names[:20], refine=True)
+        rows.append(f"| {Path(name).name} | {way} | {spent:.1f} ms | {np.mean(shares):.4f} |")
+    return rows
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.refine", description=__doc__)
     parser.add_argument("graphs", nargs="*", default=list(FILES), help=", ".join(FILES))
+    parser.add_argument("--ways", action="store_true", help="compare the ways to refine")
+    chosen = parser.parse_args()
     titles = ["graph", "build, index", "refined", "samples", "precision", "of samples"]
     titles += ["error", "certified: mean, most", "outside", "certain"]
+    if chosen.ways:
+        titles = ["graph", "way", "a question", "precision"]
     print("| " + " | ".join(titles) + " |\n|" + " --- |" * len(titles))
-    for name in parser.parse_args().graphs:
+    for name in chosen.graphs:
         with tempfile.TemporaryDirectory(prefix="cocite-refine-") as folder:
-            print(measure(name, Path(folder)), flush=True)
+            rows = ways(name, Path(folder)) if chosen.ways else [measure(name, Path(folder))]
+            print("\n".join(rows), flush=True)
 
 
 if __name__ == "__main__":
