@@ -102,7 +102,7 @@ def study(suite_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
         "building",
         "judging",
         "embedding",
-        "exact",
+        "solving",
     }
     left = {path.name for path in work.iterdir() if path.suffix == ".index"}
     assert len(left) == 1  # that of the blend
@@ -215,7 +215,7 @@ def test_a_report_is_not_overwritten_unless_asked(
 
 
 def test_the_suites_that_come_along_are_sound() -> None:
-    assert built_in_suites() == ["graph", "web", "wikispeedia"]
+    assert built_in_suites() == ["cit-hepph", "cora", "graph", "polblogs", "web", "wikispeedia"]
     for name in built_in_suites():
         assert load_suite(name).methods()
 

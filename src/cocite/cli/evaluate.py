@@ -156,7 +156,7 @@ def _study(
 ) -> Study:
     """The study that the arguments name: of a suite, of a graph, or of indexes."""
     from cocite.evaluate.compare import compare_indexes
-    from cocite.evaluate.study import run_suite
+    from cocite.evaluate.running import run_suite
     from cocite.evaluate.suite_file import load_suite, with_data
     from cocite.store import kind_of
 

@@ -3,8 +3,10 @@
 | picture | what | after |
 | --- | --- | --- |
 | methods | Gamma, precision@10 and content@10 of every method, with intervals | |
-| sweep of a setting | the same and comparable pairs, by value | 000 fig. 1; 001 fig. 4 |
-| content | Delta(., T) against T | 002 fig. 2 to 4 |
+| best | the same of each measure at its best setting | |
+| sweep of a setting | the same, comparable pairs and size, by value | 000 fig. 1; 001 fig. 4 |
+| content | Delta(., T) against T | 002 fig. 4 |
+| content by a setting | the same, a line a value | 002 fig. 2 and 3 |
 | trees | mean and largest tree, live tokens, against the length | 001 fig. 5 |
 | accuracy | errors and precision against the number of samples | |
 
@@ -14,14 +16,16 @@ matplotlib is an extra (``plots.py``).
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cocite import plots
 from cocite.evaluate.judge import headline
 from cocite.evaluate.study import Result, Series, Study
-from cocite.measures import MEASURES
+from cocite.evaluate.suite import plain
+from cocite.measures import MEASURES, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,13 +75,18 @@ def pictures(study: Study) -> dict[str, str]:
     found: dict[str, str] = {}
     titles = _drawn_titles(study.methods[0]) if study.methods else []
     if titles:
-        found["Methods"] = _methods(study, titles)
+        found["Methods"] = _methods(study.methods, titles)
+    if titles and study.best is not None:
+        found["Each measure at its best setting"] = _methods(study.best.results, titles)
     if study.methods and "content@1" in study.methods[0].figures:
         found["Content of the first T hits"] = _content(study)
     for setting, series in study.sweeps.items():
         drawn = [each for each in series if each.results]
         if drawn:
             found[f"Sweep of {setting}"] = _sweep(setting, drawn)
+            by_value = _by_value(setting, drawn)
+            if by_value:
+                found[f"Content by {setting}"] = by_value
     if study.accuracy:
         found["Estimates against exact scores"] = _accuracy(study)
     if study.trees:
@@ -112,26 +121,67 @@ def _drawn(panels: Sequence[Panel], columns: int, title: str = "") -> str:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
         if entries:
-            wide = max(1, int(_WIDTH * columns / 1.75))
-            handles = list(entries.values())
-            figure.legend(handles, list(entries), loc="outside lower center", ncols=wide)
+            figure.legend(
+                list(entries.values()),
+                list(entries),
+                loc="outside lower center",
+                ncols=_legend_columns(list(entries), max(1, int(_WIDTH * columns / 1.75))),
+                handlelength=3,
+            )
         return _svg(figure)
+
+
+def _legend_columns(labels: list[str], most: int) -> int:
+    """How many columns a legend has, which fills them one by one: a measure each, with all its
+    directions, if they are as many for each and that fits.
+    """
+    sizes = set(Counter(label.split(" ")[0] for label in labels).values())
+    whole = len(labels) // sizes.pop() if len(sizes) == 1 else most + 1
+    return whole if whole <= most else -(-len(labels) // -(-len(labels) // most))
+
+
+def _plain_number(value: float, place: int = 0) -> str:
+    """A number of an axis: written out, or with a power of ten if that is long."""
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        return f"{value:,.6g}"
+    digits, _, power = f"{value:.3e}".partition("e")
+    ten = rf"10^{{{int(power)}}}"
+    digits = digits.rstrip("0").rstrip(".")
+    return f"${ten}$" if digits == "1" else rf"${digits}\times{ten}$"
+
+
+def _log_scale(axes: Axes) -> None:
+    """A logarithmic y axis, with numbers at 2 and 5 as well where it is less than two decades; a
+    linear one where all values are much the same.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axes.dataLim.intervaly
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain_number))
+    if not 0 < 4 * low < high:
+        return
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain_number))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    if high < 100 * low:
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+        axes.yaxis.set_minor_formatter(FuncFormatter(_plain_number))
 
 
 # -- methods ---------------------------------------------------------------------------------------
 
 
-def _methods(study: Study, titles: Sequence[str]) -> str:
+def _methods(results: Sequence[Result], titles: Sequence[str]) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    names = [result.name for result in study.methods]
+    names = [result.name for result in results]
     with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
         size = 2.2 + 2.9 * len(titles), 0.9 + 0.21 * len(names)
         figure = Figure(figsize=size, layout="constrained")
         row = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
         for axes, title in zip(row, titles, strict=True):
-            for place, result in enumerate(study.methods):
+            for place, result in enumerate(results):
                 value, low, high = result.figures[title]
                 colour = _colour(result.point.measure if result.point else "")
                 axes.errorbar(
@@ -156,11 +206,22 @@ def _widths(count: int) -> list[float]:
     return [2.2 - 1.2 * i / max(1, count - 1) for i in range(count)]
 
 
+def _numeric(values: Iterable[Value]) -> bool:
+    return all(type(value) in (int, float) for value in values)
+
+
+def _places(values: Iterable[Value]) -> list[float]:
+    """Where values stand on an axis: numbers where they are, others side by side."""
+    values = list(values)
+    if _numeric(values):
+        return [float(value) for value in values]
+    return list(map(float, range(len(values))))
+
+
 def _line(axes: Axes, each: Series, of: Callable[[Result], float], width: float) -> None:
-    values = [value for value in each.results if not isinstance(value, str)]
     axes.plot(
-        values,
-        [of(each.results[value]) for value in values],
+        _places(each.results),
+        [of(result) for result in each.results.values()],
         linestyle=_STYLES[each.direction],
         color=_colour(each.measure),
         marker=_mark(each.measure),
@@ -176,8 +237,8 @@ def _value(title: str, result: Result) -> float:
 
 def _sweep(setting: str, series: Sequence[Series]) -> str:
     first = next(iter(series[0].results.values()))
-    values = sorted({v for each in series for v in each.results if not isinstance(v, str)})
-    wide = setting == "samples" and values[0] > 0
+    values = list(dict.fromkeys(value for each in series for value in each.results))
+    wide = setting == "samples"
 
     def panel(of: Callable[[Result], float], title: str, log: bool, axes: Axes) -> None:
         for each, width in zip(series, _widths(len(series)), strict=True):
@@ -186,10 +247,11 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
         axes.set_ylabel(title)
         if wide:
             axes.set_xscale("log")
-            axes.set_xticks(values, [str(value) for value in values])
+        if wide or not _numeric(values):
+            axes.set_xticks(_places(values), [plain(value) for value in values])
             axes.minorticks_off()
         if log:
-            axes.set_yscale("log")
+            _log_scale(axes)
 
     panels: list[Panel] = [
         partial(panel, partial(_value, title), _axis(title), False)
@@ -203,6 +265,9 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
             panels.append(
                 partial(panel, lambda r: r.pairs or float("nan"), "comparable pairs", True)
             )
+    panels += [partial(panel, partial(_value, "hits"), "hits a query", True)] * (not panels)
+    if any(len({r.bytes for r in each.results.values()}) > 1 for each in series):
+        panels.append(partial(panel, lambda r: (r.bytes or 0) / 1e6, "size of the index, MB", True))
     return _drawn(panels, 3)
 
 
@@ -249,6 +314,42 @@ def _content(study: Study) -> str:
     return _drawn([partial(panel, *group) for group in groups.items()], 3)
 
 
+def _by_value(setting: str, series: Sequence[Series]) -> str:
+    """A panel a measure, in the direction that comes first, a line a value: the larger, the
+    darker; "" if there is nothing to draw.
+    """
+    shown = {each.measure: each for each in reversed(series) if _numeric(each.results)}
+    shown = {
+        measure: each
+        for measure, each in reversed(shown.items())
+        if len(each.results) > 1 and "content@1" in next(iter(each.results.values())).figures
+    }
+    values = sorted({value for each in shown.values() for value in each.results}, key=float)
+    if not shown or setting == "seed":
+        return ""
+    paleness = {v: 0.75 * (1 - i / max(1, len(values) - 1)) for i, v in enumerate(values)}
+
+    def shade(colour: str, value: Value) -> tuple[float, ...]:
+        from matplotlib.colors import to_rgb
+
+        pale = paleness[value]
+        return tuple(pale + (1 - pale) * part for part in to_rgb(colour))
+
+    def panel(each: Series, axes: Axes) -> None:
+        for value, result in each.results.items():
+            depth = sum(title.startswith("content@") for title in result.figures)
+            ts = range(1, depth + 1)
+            curve = [result.figures[f"content@{t}"].value for t in ts]
+            axes.plot(ts, curve, color=shade(_colour(each.measure), value), linewidth=1.2)
+        for value in values:  # the legend, in grey: it is that of all panels
+            axes.plot([], [], color=shade("#222222", value), label=f"{setting} {plain(value)}")
+        axes.set_title(each.method)
+        axes.set_xlabel("T, hits")
+        axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
+
+    return _drawn([partial(panel, each) for each in shown.values()], 3)
+
+
 def _trees(study: Study) -> str:
     def sizes(largest: bool, axes: Axes) -> None:
         for each in study.trees:
@@ -261,7 +362,7 @@ def _trees(study: Study) -> str:
                 markersize=3,
                 label=f"{each.measure} {each.direction}",
             )
-        axes.set_yscale("log")
+        _log_scale(axes)
         axes.set_xlabel("length, steps")
         axes.set_ylabel(("largest" if largest else "mean") + " tree read by a query, nodes")
 
@@ -302,8 +403,12 @@ def _accuracy(study: Study) -> str:
         axes.set_xscale("log")
         axes.set_xlabel("samples")
         axes.set_ylabel(title)
-        axes.set_yscale("log" if log else "linear")
-        if not log:
+        counts = list(dict.fromkeys(each.samples for each in study.accuracy))
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.minorticks_off()
+        if log:
+            _log_scale(axes)
+        else:
             axes.set_ylim(0, 1)
 
     panels: list[Panel] = [
