@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cocite
@@ -460,7 +461,29 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     cocite.build(graph, folder / "i", samples=10)
     cocite.build(graph, folder / "j", samples=10, direction="both")
+    names = graph.names.names(np.arange(2))
+    (folder / "blank.tsv").write_text("".join(f"{name}\t1 .\n" for name in names))
     return folder
+
+
+def test_help_names_the_suites_that_come_along(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    (named,) = re.findall(r"one that comes along \(([^)]*)\)", text)
+    assert sorted(named.replace("- ", "-").split(", ")) == built_in_suites()
+
+
+def test_a_suite_by_its_file(
+    suite_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sklearn")
+    short = tmp_path / "short.toml"
+    short.write_text(SUITE.split("[[sweep]]", 1)[0] + "[best]\n")
+    assert main(["evaluate", "--suite", str(short)]) == 0
+    between = "\nat its best setting, the largest precision@10:"
+    first, second = capsys.readouterr().out.split(between)
+    for table in (first, second):
+        assert table.rstrip().endswith("blend")
 
 
 def test_indexes_side_by_side(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -521,6 +544,9 @@ def test_a_graph_is_evaluated_by_every_measure(
     ("arguments", "code", "message"),
     [
         ([], 2, "name indexes, or a graph, or a --suite"),
+        (["none"], 2, "none is neither an index nor a graph"),
+        (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, and not"),
+        (["i", "--texts", "blank.tsv"], 1, "the 2 texts have no word of two or more letters"),
         (["i"], 2, "nothing to judge by: give labels or texts"),
         (["i", "--labels", "g"], 1, "is not a file"),
         (["i", "--labels", "labels.tsv", "--label-columns", "2,1"], 1, "labels no node"),
@@ -559,5 +585,6 @@ def test_missing_extras_name_the_command(
     labels = str(web / "labels.tsv")
     output = str(tmp_path / "r.html")
     assert main(["evaluate", str(web / "i"), "--labels", labels, "-o", output]) == 2
-    assert "matplotlib, which is not installed" in capsys.readouterr().err
+    message = "matplotlib, which is not installed: pip install 'cocite[evaluate]'; or leave out"
+    assert message in capsys.readouterr().err
     assert main(["evaluate", str(web / "i"), "--labels", labels, "--queries", "5"]) == 0

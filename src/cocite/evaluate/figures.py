@@ -1,4 +1,4 @@
-"""The pictures of a study, as SVG. One colour a measure throughout, one line style a direction.
+"""The pictures of a study, as SVG (``drawing.py`` says how they look).
 
 | picture | what | after |
 | --- | --- | --- |
@@ -15,13 +15,21 @@ matplotlib is an extra (``plots.py``).
 
 from __future__ import annotations
 
-import io
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cocite import plots
+from cocite.evaluate.drawing import (
+    STYLES,
+    Panel,
+    colour_of,
+    draw_panels,
+    log_scale,
+    mark_of,
+    svg,
+    widths,
+)
 from cocite.evaluate.judge import headline
 from cocite.evaluate.study import Result, Series, Study
 from cocite.evaluate.suite import plain
@@ -32,14 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pictures"]
 
-_COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
-_OTHER = "#000000"
-_STYLES = {"in": "-", "out": ":", "both": "--", "mixed": "-."}
 _UNITS = {"length": "length, steps", "radius": "radius, hops"}
-_MARKS = "osD^vPX*<>"
-_WIDTH, _HEIGHT = 3.5, 3.1
-
-Panel = Callable[["Axes"], None]
 
 
 def _axis(title: str) -> str:
@@ -58,20 +59,9 @@ def _drawn_titles(result: Result) -> list[str]:
     return [t for t in found if t == "gamma" or t.startswith(("precision", "content"))]
 
 
-def _colour(measure: str) -> str:
-    """The measure's own; black for a blend, which is none of them."""
-    names = list(MEASURES)
-    return _COLOURS[names.index(measure) % len(_COLOURS)] if measure in names else _OTHER
-
-
-def _mark(measure: str) -> str:
-    names = list(MEASURES)
-    return _MARKS[names.index(measure) % len(_MARKS)] if measure in names else _MARKS[0]
-
-
 def pictures(study: Study) -> dict[str, str]:
     """Title -> SVG, in the order of the report; raises UsageError without matplotlib."""
-    plots.require()
+    plots.require("evaluate")
     found: dict[str, str] = {}
     titles = _drawn_titles(study.methods[0]) if study.methods else []
     if titles:
@@ -94,80 +84,6 @@ def pictures(study: Study) -> dict[str, str]:
     return found
 
 
-def _svg(figure: Any) -> str:
-    out = io.StringIO()
-    # No date and no creator: the same study gives the same bytes.
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
-
-
-def _drawn(panels: Sequence[Panel], columns: int, title: str = "") -> str:
-    """Panels in rows, each with its own axes, and one legend below them all."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
-        rows = -(-len(panels) // columns)
-        columns = min(columns, len(panels))
-        figure = Figure(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.6), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, panel in zip(grid, panels, strict=False):
-            panel(axes)
-        for axes in grid[len(panels) :]:
-            axes.set_axis_off()
-        entries = {
-            label: handle
-            for axes in grid
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        if entries:
-            figure.legend(
-                list(entries.values()),
-                list(entries),
-                loc="outside lower center",
-                ncols=_legend_columns(list(entries), max(1, int(_WIDTH * columns / 1.75))),
-                handlelength=3,
-            )
-        return _svg(figure)
-
-
-def _legend_columns(labels: list[str], most: int) -> int:
-    """How many columns a legend has, which fills them one by one: a measure each, with all its
-    directions, if they are as many for each and that fits.
-    """
-    sizes = set(Counter(label.split(" ")[0] for label in labels).values())
-    whole = len(labels) // sizes.pop() if len(sizes) == 1 else most + 1
-    return whole if whole <= most else -(-len(labels) // -(-len(labels) // most))
-
-
-def _plain_number(value: float, place: int = 0) -> str:
-    """A number of an axis: written out, or with a power of ten if that is long."""
-    if value == 0 or 1e-3 <= abs(value) < 1e6:
-        return f"{value:,.6g}"
-    digits, _, power = f"{value:.3e}".partition("e")
-    ten = rf"10^{{{int(power)}}}"
-    digits = digits.rstrip("0").rstrip(".")
-    return f"${ten}$" if digits == "1" else rf"${digits}\times{ten}$"
-
-
-def _log_scale(axes: Axes) -> None:
-    """A logarithmic y axis, with numbers at 2 and 5 as well where it is less than two decades; a
-    linear one where all values are much the same.
-    """
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = axes.dataLim.intervaly
-    axes.yaxis.set_major_formatter(FuncFormatter(_plain_number))
-    if not 0 < 4 * low < high:
-        return
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(_plain_number))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    if high < 100 * low:
-        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
-        axes.yaxis.set_minor_formatter(FuncFormatter(_plain_number))
-
-
 # -- methods ---------------------------------------------------------------------------------------
 
 
@@ -183,7 +99,7 @@ def _methods(results: Sequence[Result], titles: Sequence[str]) -> str:
         for axes, title in zip(row, titles, strict=True):
             for place, result in enumerate(results):
                 value, low, high = result.figures[title]
-                colour = _colour(result.point.measure if result.point else "")
+                colour = colour_of(result.point.measure if result.point else "")
                 axes.errorbar(
                     [value],
                     [place],
@@ -196,14 +112,10 @@ def _methods(results: Sequence[Result], titles: Sequence[str]) -> str:
             axes.set_xlabel(_axis(title))
             axes.set_yticks(range(len(names)), names)
         row[0].invert_yaxis()
-        return _svg(figure)
+        return svg(figure)
 
 
 # -- sweeps ----------------------------------------------------------------------------------------
-
-
-def _widths(count: int) -> list[float]:
-    return [2.2 - 1.2 * i / max(1, count - 1) for i in range(count)]
 
 
 def _numeric(values: Iterable[Value]) -> bool:
@@ -222,9 +134,9 @@ def _line(axes: Axes, each: Series, of: Callable[[Result], float], width: float)
     axes.plot(
         _places(each.results),
         [of(result) for result in each.results.values()],
-        linestyle=_STYLES[each.direction],
-        color=_colour(each.measure),
-        marker=_mark(each.measure),
+        linestyle=STYLES[each.direction],
+        color=colour_of(each.measure),
+        marker=mark_of(each.measure),
         markersize=3,
         linewidth=width,
         label=each.method,
@@ -241,7 +153,7 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
     wide = setting == "samples"
 
     def panel(of: Callable[[Result], float], title: str, log: bool, axes: Axes) -> None:
-        for each, width in zip(series, _widths(len(series)), strict=True):
+        for each, width in zip(series, widths(len(series)), strict=True):
             _line(axes, each, of, width)
         axes.set_xlabel(_UNITS.get(setting, setting))
         axes.set_ylabel(title)
@@ -251,7 +163,7 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
             axes.set_xticks(_places(values), [plain(value) for value in values])
             axes.minorticks_off()
         if log:
-            _log_scale(axes)
+            log_scale(axes)
 
     panels: list[Panel] = [
         partial(panel, partial(_value, title), _axis(title), False)
@@ -268,7 +180,7 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
     panels += [partial(panel, partial(_value, "hits"), "hits a query", True)] * (not panels)
     if any(len({r.bytes for r in each.results.values()}) > 1 for each in series):
         panels.append(partial(panel, lambda r: (r.bytes or 0) / 1e6, "size of the index, MB", True))
-    return _drawn(panels, 3)
+    return draw_panels(panels, 3)
 
 
 # -- content, trees, accuracy ----------------------------------------------------------------------
@@ -284,7 +196,7 @@ def _content(study: Study) -> str:
     others = [result for result in study.methods if result.point is None]
     groups = {
         direction: [r for r in shown if r.point and r.point.direction == direction]
-        for direction in _STYLES
+        for direction in STYLES
     }
     groups = {direction: [*found, *others] for direction, found in groups.items() if found}
     depth = sum(title.startswith("content@") for title in study.methods[0].figures)
@@ -294,14 +206,13 @@ def _content(study: Study) -> str:
 
     def panel(direction: str, results: list[Result], axes: Axes) -> None:
         lines = iter(("-", "--", ":", "-."))
-        # What is drawn later is thinner, so that lines it covers can be seen; so below.
-        for result, width in zip(results, _widths(len(results)), strict=True):
+        for result, width in zip(results, widths(len(results)), strict=True):
             values = [result.figures[f"content@{t}"].value for t in ts]
             measure = result.point.measure if result.point else ""
             axes.plot(
                 ts,
                 values,
-                color=_colour(measure),
+                color=colour_of(measure),
                 linestyle="-" if measure in MEASURES else next(lines, "-"),
                 linewidth=width,
                 label=measure if plain and measure else result.name,
@@ -311,7 +222,7 @@ def _content(study: Study) -> str:
         axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
         axes.set_ylim(0.8 * low, 1.03 * top)
 
-    return _drawn([partial(panel, *group) for group in groups.items()], 3)
+    return draw_panels([partial(panel, *group) for group in groups.items()], 3)
 
 
 def _by_value(setting: str, series: Sequence[Series]) -> str:
@@ -340,14 +251,14 @@ def _by_value(setting: str, series: Sequence[Series]) -> str:
             depth = sum(title.startswith("content@") for title in result.figures)
             ts = range(1, depth + 1)
             curve = [result.figures[f"content@{t}"].value for t in ts]
-            axes.plot(ts, curve, color=shade(_colour(each.measure), value), linewidth=1.2)
+            axes.plot(ts, curve, color=shade(colour_of(each.measure), value), linewidth=1.2)
         for value in values:  # the legend, in grey: it is that of all panels
             axes.plot([], [], color=shade("#222222", value), label=f"{setting} {plain(value)}")
         axes.set_title(each.method)
         axes.set_xlabel("T, hits")
         axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
 
-    return _drawn([partial(panel, each) for each in shown.values()], 3)
+    return draw_panels([partial(panel, each) for each in shown.values()], 3)
 
 
 def _trees(study: Study) -> str:
@@ -356,13 +267,13 @@ def _trees(study: Study) -> str:
             axes.plot(
                 [size.length for size in each.sizes],
                 [size.largest if largest else size.mean for size in each.sizes],
-                color=_colour(each.measure),
-                linestyle=_STYLES[each.direction],
-                marker=_mark(each.measure),
+                color=colour_of(each.measure),
+                linestyle=STYLES[each.direction],
+                marker=mark_of(each.measure),
                 markersize=3,
                 label=f"{each.measure} {each.direction}",
             )
-        _log_scale(axes)
+        log_scale(axes)
         axes.set_xlabel("length, steps")
         axes.set_ylabel(("largest" if largest else "mean") + " tree read by a query, nodes")
 
@@ -372,9 +283,9 @@ def _trees(study: Study) -> str:
                 axes.plot(
                     range(1, len(each.live) + 1),
                     each.live,
-                    color=_colour(each.measure),
-                    linestyle=_STYLES[each.direction],
-                    marker=_mark(each.measure),
+                    color=colour_of(each.measure),
+                    linestyle=STYLES[each.direction],
+                    marker=mark_of(each.measure),
                     markersize=3,
                     label=f"{each.measure} {each.direction}",
                 )
@@ -382,7 +293,7 @@ def _trees(study: Study) -> str:
         axes.set_xlabel("step")
         axes.set_ylabel("live tokens, share of nodes")
 
-    return _drawn([partial(sizes, False), partial(sizes, True), live], 3)
+    return draw_panels([partial(sizes, False), partial(sizes, True), live], 3)
 
 
 def _accuracy(study: Study) -> str:
@@ -395,8 +306,8 @@ def _accuracy(study: Study) -> str:
             axes.plot(
                 [each.samples for each in points],
                 [of(each.found) for each in points],
-                color=_colour(measure),
-                marker=_mark(measure),
+                color=colour_of(measure),
+                marker=mark_of(measure),
                 markersize=3,
                 label=measure,
             )
@@ -407,7 +318,7 @@ def _accuracy(study: Study) -> str:
         axes.set_xticks(counts, [str(count) for count in counts])
         axes.minorticks_off()
         if log:
-            _log_scale(axes)
+            log_scale(axes)
         else:
             axes.set_ylim(0, 1)
 
@@ -421,4 +332,4 @@ def _accuracy(study: Study) -> str:
             False,
         ),
     ]
-    return _drawn(panels, 3)
+    return draw_panels(panels, 3)

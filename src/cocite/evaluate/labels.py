@@ -105,7 +105,7 @@ def read_labels(
     if not pairs:
         raise InputError(
             f"{path} labels no node of the graph; it names "
-            + (", ".join(map(repr, strangers[:_EXAMPLES])) or "nothing")
+            + (", ".join(map(repr, list(dict.fromkeys(strangers))[:_EXAMPLES])) or "nothing")
             + ". Choose the columns of name and label with --label-columns"
         )
     nodes, labels = np.array(sorted(pairs)).T
