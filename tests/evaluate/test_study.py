@@ -350,6 +350,17 @@ def test_the_suites_that_come_along_are_sound() -> None:
         assert load_suite(name).methods()
 
 
+def test_the_guide_lists_the_suites_and_its_example_is_one(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    assert sorted(re.findall(r"^\| `([a-z-]+)` \|.*\|.*\|$", text.split("## Suites")[1], re.M)) == (
+        built_in_suites()
+    )
+    (tmp_path / "mine.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.S)[0])
+    found = load_suite(str(tmp_path / "mine.toml"))
+    assert "psimrank both hubs=idf decay=0.2" in found.methods()
+    assert found.best is not None
+
+
 DATA = {
     "cora": {"cora.cites": "a\tb\na\tc\n", "labels.tsv": "# id\tclass\na\tx.y\nb\tz\n"},
     "polblogs": {"edges.tsv": "b\ta\nc\ta\n", "labels.tsv": "a\tA\tx.y\tq\nb\tB\tz\tq\n"},
