@@ -533,6 +533,8 @@ def test_indexes_are_drawn_whatever_they_are_called(
         assert main([*command, "-o", str(output)]) == 0
         page = output.read_text()
         assert all(str(path) in page for path in paths)
+        title = "Indexes of one graph, side by side" if len(paths) > 1 else f"The index {paths[0]}"
+        assert f"<h1>{title}</h1>" in page
         assert page.count("<img") == 2
     capsys.readouterr()
 
