@@ -82,8 +82,8 @@ def _legend_columns(labels: list[str], most: int) -> int:
     """How many columns a legend has, which fills them one by one: a measure each, with all its
     directions, if they are as many for each and that fits.
     """
-    sizes = set(Counter(label.split(" ")[0] for label in labels).values())
-    whole = len(labels) // sizes.pop() if len(sizes) == 1 else most + 1
+    groups = Counter(label.split(" ")[0] for label in labels)
+    whole = len(groups) if len(groups) > 1 and len(set(groups.values())) == 1 else most + 1
     return whole if whole <= most else -(-len(labels) // -(-len(labels) // most))
 
 

@@ -16,6 +16,7 @@ import html
 import io
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -310,7 +311,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; marg
        max-width: 76em; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
 .scroll { overflow-x: auto; margin: 1em 0; }
-img { min-width: 44em; max-width: 100%; height: auto; }
+img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: .2em .7em; text-align: right; white-space: nowrap;
          border-bottom: 1px solid #e4e4e4; }
@@ -319,6 +320,7 @@ th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
 small { color: #666; } summary { cursor: pointer; color: #555; margin: .5em 0; }
 """
 _FOLDED = 40
+_LEAST_PICTURE = 660
 
 
 def _page(study: Study, images: dict[str, str]) -> str:
@@ -353,7 +355,12 @@ def _explained_page(study: Study) -> str:
 
 def _image(name: str, svg: str) -> str:
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    image = f'<img alt="{html.escape(name)}" src="data:image/svg+xml;base64,{data}">'
+    wide = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
+    least = min(_LEAST_PICTURE, round(float(wide[1]) * 4 / 3)) if wide else _LEAST_PICTURE
+    style = f"min-width: {least}px"  # a narrow screen scrolls, as smaller text is not readable
+    image = (
+        f'<img alt="{html.escape(name)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+    )
     return f'<div class="scroll">{image}</div>'
 
 
