@@ -43,14 +43,17 @@ STYLE: Any = {
 }
 
 
-def require() -> None:
-    """Raise :class:`~cocite.errors.UsageError` if pictures cannot be made."""
+def require(extra: str = "plots", otherwise: str = "") -> None:
+    """Raise :class:`~cocite.errors.UsageError` if pictures cannot be made.
+
+    ``extra`` is the one that brings matplotlib, ``otherwise`` how to do without.
+    """
     try:
         import_module("matplotlib.figure")
     except ImportError:
         raise UsageError(
-            "pictures need matplotlib, which is not installed: pip install 'cocite[plots]'; or "
-            "pass --no-plots (with_plots=False) for the tables alone"
+            "pictures need matplotlib, which is not installed: "
+            f"pip install 'cocite[{extra}]'" + (f"; or {otherwise}" if otherwise else "")
         ) from None
 
 

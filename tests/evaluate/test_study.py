@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import base64
 import csv
+import gzip
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cocite
 from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.evaluate import Study, built_in_suites, embed, load_suite, run_suite
+from cocite.evaluate.data import open_graph, read_truth
+from cocite.evaluate.plans import DataPlan, JudgePlan
 from cocite.evaluate.report import LONG_TITLES, long_rows, write_report
 from cocite.measures import MEASURES
 
@@ -67,8 +72,20 @@ setting = "samples"
 values = [5, 10, 30]
 measures = ["psimrank"]
 
+[[sweep]]
+setting = "hubs"
+values = ["plain", "idf"]
+measures = ["psimrank"]
+
+[[sweep]]
+setting = "seed"
+values = [0, 1]
+measures = ["psimrank"]
+
+[best]
+
 [accuracy]
-measures = ["simrank"]
+measures = ["simrank", "xjaccard"]
 samples = [10, 100]
 queries = 30
 
@@ -102,7 +119,7 @@ def study(suite_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
         "building",
         "judging",
         "embedding",
-        "exact",
+        "solving",
     }
     left = {path.name for path in work.iterdir() if path.suffix == ".index"}
     assert len(left) == 1  # that of the blend
@@ -122,7 +139,7 @@ def test_every_table_is_there(study: Study) -> None:
         "blend",
     ]
     assert set(study.differences) == {r.name for r in study.methods} - {"vectors"}
-    assert list(study.sweeps) == ["length", "decay", "samples"]
+    assert list(study.sweeps) == ["length", "decay", "samples", "hubs", "seed"]
     (length,) = study.sweeps["length"]
     assert list(length.results) == [1, 10]
     assert study.notes == [
@@ -131,7 +148,12 @@ def test_every_table_is_there(study: Study) -> None:
     (decay,) = study.sweeps["decay"]  # cocitation takes none
     assert decay.method == "psimrank in"
     assert study.facts["queries"] == 40
-    assert [each.samples for each in study.accuracy] == [10, 100]
+    assert [(each.measure, each.samples) for each in study.accuracy] == [
+        ("simrank", 10),
+        ("simrank", 100),
+        ("xjaccard", 10),
+        ("xjaccard", 100),
+    ]
     assert [size.length for size in study.trees[0].sizes] == [1, 2, 3, 4]
 
 
@@ -167,9 +189,114 @@ def test_a_point_is_the_same_by_itself_and_in_a_sweep(study: Study) -> None:
 
 
 def test_more_samples_are_nearer_to_the_truth(study: Study) -> None:
-    few, many = (each.found for each in study.accuracy)
-    assert many.mean_error < few.mean_error
-    assert many.precision[10] >= few.precision[10]
+    for measure in ("simrank", "xjaccard"):
+        few, many = (each.found for each in study.accuracy if each.measure == measure)
+        assert many.mean_error < few.mean_error
+        assert many.precision[10] >= few.precision[10]
+
+
+def test_some_queries_choose_the_best_setting_and_others_judge_it(study: Study) -> None:
+    best = study.best
+    assert best is not None
+    assert (best.by, best.chosen_by, best.judged_by) == ("precision@10", 20, 20)
+    names = [result.name for result in best.results]
+    assert [result.point.measure for result in best.results if result.point] == [
+        *("psimrank", "simrank", "cocitation")
+    ]
+    assert names[3:] == ["vectors", "blend"]
+    assert set(best.differences) == {*names} - {"vectors"}
+    winner = best.results[0].point
+    assert winner is not None
+    assert winner.settings["seed"] == 0  # another seed is luck, and no setting
+    swept = {
+        result.point
+        for setting, series in study.sweeps.items()
+        for each in series
+        for result in each.results.values()
+        if setting != "seed"
+    }
+    methods = {result.point for result in study.methods}
+    if winner not in swept | methods:  # then it has the best value of every setting
+        assert winner.direction == "in"
+        for setting, (series,) in study.sweeps.items():
+            if setting != "seed":
+                values = {v: r.figures["precision@10"].value for v, r in series.results.items()}
+                assert values[winner.settings[setting]] == max(values.values())
+
+
+def test_the_best_is_the_best_of_its_candidates(suite_file: Path, tmp_path: Path) -> None:
+    """With the same queries for all, nothing that was looked at is above it."""
+    pytest.importorskip("sklearn")
+    text = SUITE.replace("sweep_queries = 20", "").replace("[accuracy]", "[accuracy]\nks = [10]")
+    (tmp_path / "s.toml").write_text(text)
+    found = run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path / "w", threads=2)
+    assert found.best is not None
+    assert (found.best.chosen_by, found.best.judged_by) == (40, 0)
+    seen: dict[str, list[float]] = {}
+    swept = [
+        result
+        for setting, series in found.sweeps.items()
+        if setting != "seed"
+        for each in series
+        for result in each.results.values()
+    ]
+    for result in [*found.methods, *swept]:
+        if result.point:
+            value = result.figures["precision@10"].value
+            seen.setdefault(result.point.measure, []).append(value)
+    for result in found.best.results:
+        if result.point:
+            best = result.figures["precision@10"].value
+            assert best >= max(seen[result.point.measure]) - 1e-12
+    remark = "chosen and judged by the same queries"
+    write_report(found, tmp_path / "r.html")
+    assert remark in (tmp_path / "r.md").read_text()
+
+
+def test_a_graph_without_labels_is_measured_without_them(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "links.tsv").write_text(
+        "".join(f"{i}\t{(i * i + j) % 97}\n" for i in range(97) for j in (1, 5))
+    )
+    (tmp_path / "s.toml").write_text(
+        """
+[data]
+links = "links.tsv"
+unlabelled = true
+[judge]
+queries = 20
+[settings]
+samples = 10
+[[method]]
+measures = ["psimrank", "cocitation"]
+[[sweep]]
+setting = "length"
+values = [1, 4]
+measures = ["psimrank"]
+[structure]
+[accuracy]
+samples = [10]
+"""
+    )
+    work = tmp_path / "w"
+    work.mkdir()
+    found = run_suite(load_suite(str(tmp_path / "s.toml")), tmp_path, work, threads=2)
+    assert found.facts["queries"] == 20
+    assert [list(result.figures) for result in found.methods] == [["hits", "answered"]] * 2
+    assert all(result.bytes for result in found.methods)
+    assert {each.measure for each in found.accuracy} == {"simrank", "psimrank", "xjaccard"}
+    page = write_report(found, tmp_path / "r.html").read_text("utf-8")
+    assert page.count("<img") == 3
+    with pytest.raises(UsageError, match="nothing to judge by: give labels or texts"):
+        read_truth(cocite.Graph.open(work / "links.graph").names, DataPlan(), JudgePlan())
+
+
+def test_what_decides_has_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(
+        "[data]\nweb = {nodes = 100, links = 300}\n[best]\nby = 'content@10'\n[[method]]\n"
+    )
+    with pytest.raises(UsageError, match=r"\[best\] goes by 'content@10'; there are hits"):
+        run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path)
 
 
 def test_the_report_needs_nothing_else(study: Study, tmp_path: Path) -> None:
@@ -179,7 +306,7 @@ def test_the_report_needs_nothing_else(study: Study, tmp_path: Path) -> None:
     assert names == {"report.html", "report.md", "report.csv"}
     page = path.read_text("utf-8")
     pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
-    assert len(pictures) == 6
+    assert len(pictures) == 9
     svgs = [base64.b64decode(each).decode() for each in pictures]
     outside = re.compile(
         r"(?:src|href)\s*=\s*[\"'](?!data:image|#)|url\((?!#)|@import|<script|<link"
@@ -194,7 +321,10 @@ def test_the_report_needs_nothing_else(study: Study, tmp_path: Path) -> None:
     rows = list(csv.reader(path.with_suffix(".csv").read_text("utf-8").splitlines()))
     assert tuple(rows[0]) == LONG_TITLES
     assert len(rows) == 1 + len(list(long_rows(study)))
-    assert {row[0] for row in rows[1:]} == {"methods", "differences", "sweeps", "accuracy", "trees"}
+    assert {row[0] for row in rows[1:]} == {
+        *("methods", "differences", "best", "best differences", "sweeps", "accuracy", "trees")
+    }
+    assert "20 queries; the figures are those of the 20 other queries." in page
 
 
 def test_a_report_is_not_overwritten_unless_asked(
@@ -215,9 +345,53 @@ def test_a_report_is_not_overwritten_unless_asked(
 
 
 def test_the_suites_that_come_along_are_sound() -> None:
-    assert built_in_suites() == ["graph", "web", "wikispeedia"]
+    assert built_in_suites() == ["cit-hepph", "cora", "graph", "polblogs", "web", "wikispeedia"]
     for name in built_in_suites():
         assert load_suite(name).methods()
+
+
+def test_the_guide_lists_the_suites_and_its_example_is_one(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
+    assert sorted(re.findall(r"^\| `([a-z-]+)` \|.*\|.*\|$", text.split("## Suites")[1], re.M)) == (
+        built_in_suites()
+    )
+    (tmp_path / "mine.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.S)[0])
+    found = load_suite(str(tmp_path / "mine.toml"))
+    assert "psimrank both hubs=idf decay=0.2" in found.methods()
+    assert found.best is not None
+
+
+DATA = {
+    "cora": {"cora.cites": "a\tb\na\tc\n", "labels.tsv": "# id\tclass\na\tx.y\nb\tz\n"},
+    "polblogs": {"edges.tsv": "b\ta\nc\ta\n", "labels.tsv": "a\tA\tx.y\tq\nb\tB\tz\tq\n"},
+    "cit-hepph": {"cit-HepPh.txt.gz": "# a comment\nb\ta\nc\ta\n"},
+    "wikispeedia": {
+        "links.tsv": "# a comment\n\nb\ta\nc\ta\n",
+        "categories.tsv": "# a comment\n\na\tx.y\nb\tz\n",
+    },
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_suites_read_their_data_as_it_is_published(name: str, tmp_path: Path) -> None:
+    """Page b links to a in all of them; Cora has the paper that is cited first."""
+    for file, text in DATA[name].items():
+        packed = gzip.compress(text.encode()) if file.endswith(".gz") else text.encode()
+        (tmp_path / file).write_bytes(packed)
+    suite = load_suite(name)
+    plan = replace(suite.data, texts="")
+    graph, _ = open_graph(plan, tmp_path, tmp_path / "w", lambda *told: None)
+    me = graph.names.id("a")
+    counts = graph.in_offsets[me + 1] - graph.in_offsets[me]
+    assert counts == graph.edges == 2
+    truth = read_truth(graph.names, plan, suite.judge, tmp_path)
+    if not plan.labels:
+        assert truth.queries.size == 3
+        return
+    assert truth.labels is not None
+    flat = name != "wikispeedia"
+    assert set(truth.labels.paths) == {("x.y",) if flat else ("x", "y"), ("z",)}
+    assert graph.names.names(truth.queries) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -246,8 +420,39 @@ def test_what_is_wrong_with_a_suite_is_said(tmp_path: Path, text: str, message: 
         load_suite(str(tmp_path / "tiny.toml"))
 
 
+def test_an_embedding_that_cannot_be_made_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    text = """
+[data]
+web = {nodes = 100, links = 500}
+[[method]]
+measures = ["cocitation"]
+[[embedding]]
+name = "walks"
+kind = "walks"
+[[blend]]
+name = "mixed"
+of = ["cocitation in", "walks"]
+"""
+    (tmp_path / "s.toml").write_text(text)
+    found = run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path)
+    assert [result.name for result in found.methods] == ["cocitation in"]
+    assert found.notes == [
+        "walks is left out: the embedding of walks needs gensim, which is not installed: "
+        "pip install 'cocite[embed]'",
+        "mixed is left out, as walks is",
+    ]
+    (tmp_path / "s.toml").write_text('baseline = "walks"\n' + text)
+    (tmp_path / "again").mkdir()
+    with pytest.raises(UsageError, match=r"pip install 'cocite\[embed\]'"):
+        run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path / "again")
+
+
 def test_unknown_suites_and_missing_data(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no suite is called 'x'; there are graph"):
+    with pytest.raises(UsageError, match=r"no suite is called 'x'; there are cit-hepph, cora"):
         load_suite("x")
     with pytest.raises(InputError, match="cannot be read"):
         load_suite(str(tmp_path / "none.toml"))
@@ -267,7 +472,29 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     cocite.build(graph, folder / "i", samples=10)
     cocite.build(graph, folder / "j", samples=10, direction="both")
+    names = graph.names.names(np.arange(2))
+    (folder / "blank.tsv").write_text("".join(f"{name}\t1 .\n" for name in names))
     return folder
+
+
+def test_help_names_the_suites_that_come_along(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    (named,) = re.findall(r"one that comes along \(([^)]*)\)", text)
+    assert sorted(named.replace("- ", "-").split(", ")) == built_in_suites()
+
+
+def test_a_suite_by_its_file(
+    suite_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sklearn")
+    short = tmp_path / "short.toml"
+    short.write_text(SUITE.split("[[sweep]]", 1)[0] + "[best]\n")
+    assert main(["evaluate", "--suite", str(short)]) == 0
+    between = "\nat its best setting, the largest precision@10:"
+    first, second = capsys.readouterr().out.split(between)
+    for table in (first, second):
+        assert table.rstrip().endswith("blend")
 
 
 def test_indexes_side_by_side(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,6 +533,8 @@ def test_indexes_are_drawn_whatever_they_are_called(
         assert main([*command, "-o", str(output)]) == 0
         page = output.read_text()
         assert all(str(path) in page for path in paths)
+        title = "Indexes of one graph, side by side" if len(paths) > 1 else f"The index {paths[0]}"
+        assert f"<h1>{title}</h1>" in page
         assert page.count("<img") == 2
     capsys.readouterr()
 
@@ -328,6 +557,9 @@ def test_a_graph_is_evaluated_by_every_measure(
     ("arguments", "code", "message"),
     [
         ([], 2, "name indexes, or a graph, or a --suite"),
+        (["none"], 2, "none is neither an index nor a graph"),
+        (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, and not"),
+        (["i", "--texts", "blank.tsv"], 1, "the 2 texts have no word of two or more letters"),
         (["i"], 2, "nothing to judge by: give labels or texts"),
         (["i", "--labels", "g"], 1, "is not a file"),
         (["i", "--labels", "labels.tsv", "--label-columns", "2,1"], 1, "labels no node"),
@@ -366,5 +598,6 @@ def test_missing_extras_name_the_command(
     labels = str(web / "labels.tsv")
     output = str(tmp_path / "r.html")
     assert main(["evaluate", str(web / "i"), "--labels", labels, "-o", output]) == 2
-    assert "matplotlib, which is not installed" in capsys.readouterr().err
+    message = "matplotlib, which is not installed: pip install 'cocite[evaluate]'; or leave out"
+    assert message in capsys.readouterr().err
     assert main(["evaluate", str(web / "i"), "--labels", labels, "--queries", "5"]) == 0

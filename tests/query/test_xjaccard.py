@@ -292,11 +292,15 @@ def test_the_exact_form_is_the_definition(
         assert np.abs(found - truth).max() < 1e-12
         whole = exact_xjaccard(links, length=length, decay=decay, normalised=True)
         assert np.abs(np.diag(whole) - 1).max() < 1e-12
+        few = np.arange(n)[::-2]
+        some = exact_xjaccard(links, few, length=length, decay=decay)
+        assert np.array_equal(some, found[few])
 
 
 def test_the_exact_form_refuses_what_does_not_fit(make_graph: MakeGraph) -> None:
     links = in_links(make_graph([("a", "b")], range(100)))
-    with pytest.raises(ResourceError, match="102 nodes take 146 kB of memory; 1 kB may be used"):
+    message = "102 rows of the scores of 102 nodes take 190 kB of memory; 1 kB may be used"
+    with pytest.raises(ResourceError, match=message):
         exact_xjaccard(links, memory="1kB")
     with pytest.raises(UsageError, match="length is 0"):
         exact_xjaccard(links, length=0)

@@ -292,3 +292,11 @@ def test_rounding_is_no_floor_above_the_tolerances_of_double(
     assert found.converged
     assert found.sweeps < 120
     assert found.residual < 1e-13
+
+
+def test_a_balance_within_rounding_is_no_floor(tmp_path: Path) -> None:
+    """Rescaling by the noise of the sums would hold the residual at 1e-15 for ever."""
+    graph = cocite.generate_web(tmp_path / "g", nodes=300, links=2000, seed=1)
+    found = pagerank(graph, stop=Residual(2e-16) | Sweeps(100)).convergence
+    assert found.converged
+    assert found.sweeps < 50

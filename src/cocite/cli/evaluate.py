@@ -22,6 +22,7 @@ _UNITS = {
     "judging": "queries",
     "reading": "",
     "comparing": "queries",
+    "solving": "sweeps",
 }
 
 
@@ -57,8 +58,8 @@ def _settings(
 @click.option(
     "--suite",
     metavar="NAME|FILE",
-    help="Run a whole study: one that comes along (wikispeedia, web, graph), or a TOML file. Takes "
-    "the folder of its data, or a graph for the suite graph.",
+    help="Run a whole study: one that comes along (wikispeedia, cora, polblogs, cit-hepph, web, "
+    "graph), or a TOML file. Takes the folder of its data, or a graph for the suite graph.",
 )
 @click.option(
     "--labels", metavar="FILE", help="Names and categories, a row each: tabs, .csv or Parquet."
@@ -133,7 +134,7 @@ def evaluate(
     if output is not None:
         from cocite import plots
 
-        plots.require()
+        plots.require("evaluate", "leave out --output and take --format csv, which has all figures")
         check_report(output, overwrite)
     with Stages(_UNITS) as stages:
         options = {"seed": seed, "threads": threads, "progress": stages}
@@ -156,7 +157,7 @@ def _study(
 ) -> Study:
     """The study that the arguments name: of a suite, of a graph, or of indexes."""
     from cocite.evaluate.compare import compare_indexes
-    from cocite.evaluate.study import run_suite
+    from cocite.evaluate.running import run_suite
     from cocite.evaluate.suite_file import load_suite, with_data
     from cocite.store import kind_of
 
@@ -172,6 +173,11 @@ def _study(
             plan = with_data(plan, {"graph": str(Path(paths[0]).absolute())})
         with tempfile.TemporaryDirectory(prefix="cocite-") as work:
             return run_suite(plan, folder, Path(work), memory=memory, **options)
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind is None:
+            raise click.UsageError(f"{path} is neither an index nor a graph")
+    if kinds:
+        raise click.UsageError("it takes indexes of one graph, or one graph, and not both")
     raise click.UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")
 
 
@@ -179,17 +185,17 @@ def _print(study: Study, form: str) -> None:
     from cocite.evaluate.report import LONG_TITLES, long_rows, summary
 
     if form == "table":
-        titles, rows = summary(study.methods)
-        narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
-        kept = fitting([*titles[1:], titles[0]], narrow)
-        print_table(
-            [[*titles[1:], titles[0]][i] for i in kept], [[r[i] for i in kept] for r in narrow]
-        )
-        left = [title for i, title in enumerate(titles[1:]) if i not in kept]
+        left = _print_results(*summary(study.methods))
+        if study.best is not None:
+            print(f"\nat its best setting, the largest {study.best.by}:\n")
+            _print_results(*summary(study.best.results))
         if left:
             say(f"left out, for want of width: {', '.join(left)}; --format csv has them")
         for note in study.notes:
             say(note)
+        unknown = study.facts.get("rows_of_unknown_nodes")
+        if unknown:
+            say(f"{unknown:,} rows of the labels name nodes that are not in the graph")
         return
     rows_found = list(long_rows(study))
     if form == "csv":
@@ -197,6 +203,15 @@ def _print(study: Study, form: str) -> None:
     else:
         rows_json = [dict(zip(LONG_TITLES, row, strict=True)) for row in rows_found]
         print_json({"suite": study.suite.name, "facts": study.facts, "figures": rows_json})
+
+
+def _print_results(titles: list[str], rows: list[list[str]]) -> list[str]:
+    """Print what fits, names last; returns the titles of what does not."""
+    titles = [*titles[1:], titles[0]]
+    narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
+    kept = fitting(titles, narrow)
+    print_table([titles[i] for i in kept], [[row[i] for i in kept] for row in narrow])
+    return [title for i, title in enumerate(titles) if i not in kept]
 
 
 def _short(cell: str) -> str:

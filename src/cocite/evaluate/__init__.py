@@ -9,8 +9,9 @@ from cocite.evaluate.judge import Judge, Judgement
 from cocite.evaluate.labels import Hierarchy, Labels, read_labels
 from cocite.evaluate.rankings import Blend, IndexRanker, Ranker, RowRanker, Scale, VectorRanker
 from cocite.evaluate.relevance import relevance_at
+from cocite.evaluate.running import run_suite
 from cocite.evaluate.structure import live_tokens, tree_sizes
-from cocite.evaluate.study import Study, run_suite
+from cocite.evaluate.study import Study
 from cocite.evaluate.suite import Suite
 from cocite.evaluate.suite_file import built_in_suites, load_suite
 

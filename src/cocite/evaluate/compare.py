@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -55,6 +56,8 @@ def compare_indexes(
     judge, plan = truth.judge(suite.judge), suite.judge
     bootstrap = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, seed)
     edges = int(first.stored.graph["edges"])
+    about = "Indexes of one graph, side by side" if len(paths) > 1 else f"The index {paths[0]}"
+    suite = replace(suite, name="indexes", about=about)
     study = Study(suite, facts_of(first.stored.nodes, edges, truth, seed))
     for path, index in zip(paths, indexes, strict=True):
         ranker = IndexRanker(index, truth.candidates, **settings)

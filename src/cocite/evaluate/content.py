@@ -93,10 +93,17 @@ class Content:
     """TF-IDF vectors of the nodes. Safe to share between threads."""
 
     def __init__(self, texts: dict[int, str], nodes: int) -> None:
-        """``texts`` by id. Raises :class:`~cocite.errors.UsageError` without scikit-learn."""
+        """``texts`` by id. Raises :class:`~cocite.errors.UsageError` without scikit-learn, and
+        :class:`~cocite.errors.InputError` for texts without words.
+        """
         text = need("sklearn.feature_extraction.text", "TF-IDF")
         ids = sorted(texts)
-        vectors = text.TfidfVectorizer(dtype=np.float32).fit_transform(texts[i] for i in ids)
+        try:
+            vectors = text.TfidfVectorizer(dtype=np.float32).fit_transform(texts[i] for i in ids)
+        except ValueError as error:  # "empty vocabulary", says scikit-learn
+            raise InputError(
+                f"the {len(ids):,} texts have no word of two or more letters: nothing to compare"
+            ) from error
         counts = np.zeros(nodes + 1, np.int64)
         counts[np.array(ids) + 1] = np.diff(vectors.indptr)
         # Rows of zeros for nodes without a text.

@@ -98,11 +98,14 @@ def read_truth(
 ) -> Truth:
     """Labels and texts, and the queries: all nodes with either, or so many of them at random.
 
-    Raises :class:`~cocite.errors.UsageError` if there is neither, and
+    Raises :class:`~cocite.errors.UsageError` if there is neither and the plan does not say so, and
     :class:`~cocite.errors.InputError`.
     """
     if not plan.labels and not plan.texts:
-        raise UsageError("nothing to judge by: give labels or texts")
+        if not plan.unlabelled:
+            raise UsageError("nothing to judge by: give labels or texts")
+        everyone = np.arange(len(names), dtype=np.uint32)
+        return Truth(None, 0, None, drawn(everyone, judge.queries, seed), None)
     if len(plan.label_columns) != 2:
         raise UsageError("label columns are two: that of the name and that of the label")
     labels = content = None

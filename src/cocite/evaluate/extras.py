@@ -7,19 +7,23 @@ from typing import Any
 
 from cocite.errors import UsageError
 
-__all__ = ["need"]
+__all__ = ["MissingLibrary", "need"]
 
 _EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "matplotlib": "evaluate", "gensim": "embed"}
 _PACKAGES = {"sklearn": "scikit-learn"}
 
 
+class MissingLibrary(UsageError):
+    """A library that is an extra is not installed; the message names the command."""
+
+
 def need(module: str, purpose: str) -> Any:
-    """The module; raises :class:`~cocite.errors.UsageError` with the command that installs it."""
+    """The module; raises :class:`MissingLibrary` with the command that installs it."""
     try:
         return import_module(module)
     except ImportError as error:
         root = module.split(".", 1)[0]
         package, extra = _PACKAGES.get(root, root), _EXTRAS[root]
-        raise UsageError(
+        raise MissingLibrary(
             f"{purpose} needs {package}, which is not installed: pip install 'cocite[{extra}]'"
         ) from error

@@ -1,10 +1,12 @@
-"""The pictures of a study, as SVG. One colour a measure throughout, one line style a direction.
+"""The pictures of a study, as SVG (``drawing.py`` says how they look).
 
 | picture | what | after |
 | --- | --- | --- |
 | methods | Gamma, precision@10 and content@10 of every method, with intervals | |
-| sweep of a setting | the same and comparable pairs, by value | 000 fig. 1; 001 fig. 4 |
-| content | Delta(., T) against T | 002 fig. 2 to 4 |
+| best | the same of each measure at its best setting | |
+| sweep of a setting | the same, comparable pairs and size, by value | 000 fig. 1; 001 fig. 4 |
+| content | Delta(., T) against T | 002 fig. 4 |
+| content by a setting | the same, a line a value | 002 fig. 2 and 3 |
 | trees | mean and largest tree, live tokens, against the length | 001 fig. 5 |
 | accuracy | errors and precision against the number of samples | |
 
@@ -13,29 +15,32 @@ matplotlib is an extra (``plots.py``).
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cocite import plots
+from cocite.evaluate.drawing import (
+    STYLES,
+    Panel,
+    colour_of,
+    draw_panels,
+    log_scale,
+    mark_of,
+    svg,
+    widths,
+)
 from cocite.evaluate.judge import headline
 from cocite.evaluate.study import Result, Series, Study
-from cocite.measures import MEASURES
+from cocite.evaluate.suite import plain
+from cocite.measures import MEASURES, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["pictures"]
 
-_COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
-_OTHER = "#000000"
-_STYLES = {"in": "-", "out": ":", "both": "--", "mixed": "-."}
 _UNITS = {"length": "length, steps", "radius": "radius, hops"}
-_MARKS = "osD^vPX*<>"
-_WIDTH, _HEIGHT = 3.5, 3.1
-
-Panel = Callable[["Axes"], None]
 
 
 def _axis(title: str) -> str:
@@ -54,30 +59,24 @@ def _drawn_titles(result: Result) -> list[str]:
     return [t for t in found if t == "gamma" or t.startswith(("precision", "content"))]
 
 
-def _colour(measure: str) -> str:
-    """The measure's own; black for a blend, which is none of them."""
-    names = list(MEASURES)
-    return _COLOURS[names.index(measure) % len(_COLOURS)] if measure in names else _OTHER
-
-
-def _mark(measure: str) -> str:
-    names = list(MEASURES)
-    return _MARKS[names.index(measure) % len(_MARKS)] if measure in names else _MARKS[0]
-
-
 def pictures(study: Study) -> dict[str, str]:
     """Title -> SVG, in the order of the report; raises UsageError without matplotlib."""
-    plots.require()
+    plots.require("evaluate")
     found: dict[str, str] = {}
     titles = _drawn_titles(study.methods[0]) if study.methods else []
     if titles:
-        found["Methods"] = _methods(study, titles)
+        found["Methods"] = _methods(study.methods, titles)
+    if titles and study.best is not None:
+        found["Each measure at its best setting"] = _methods(study.best.results, titles)
     if study.methods and "content@1" in study.methods[0].figures:
         found["Content of the first T hits"] = _content(study)
     for setting, series in study.sweeps.items():
         drawn = [each for each in series if each.results]
         if drawn:
             found[f"Sweep of {setting}"] = _sweep(setting, drawn)
+            by_value = _by_value(setting, drawn)
+            if by_value:
+                found[f"Content by {setting}"] = by_value
     if study.accuracy:
         found["Estimates against exact scores"] = _accuracy(study)
     if study.trees:
@@ -85,55 +84,22 @@ def pictures(study: Study) -> dict[str, str]:
     return found
 
 
-def _svg(figure: Any) -> str:
-    out = io.StringIO()
-    # No date and no creator: the same study gives the same bytes.
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
-
-
-def _drawn(panels: Sequence[Panel], columns: int, title: str = "") -> str:
-    """Panels in rows, each with its own axes, and one legend below them all."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
-        rows = -(-len(panels) // columns)
-        columns = min(columns, len(panels))
-        figure = Figure(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.6), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, panel in zip(grid, panels, strict=False):
-            panel(axes)
-        for axes in grid[len(panels) :]:
-            axes.set_axis_off()
-        entries = {
-            label: handle
-            for axes in grid
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        if entries:
-            wide = max(1, int(_WIDTH * columns / 1.75))
-            handles = list(entries.values())
-            figure.legend(handles, list(entries), loc="outside lower center", ncols=wide)
-        return _svg(figure)
-
-
 # -- methods ---------------------------------------------------------------------------------------
 
 
-def _methods(study: Study, titles: Sequence[str]) -> str:
+def _methods(results: Sequence[Result], titles: Sequence[str]) -> str:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    names = [result.name for result in study.methods]
+    names = [result.name for result in results]
     with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
         size = 2.2 + 2.9 * len(titles), 0.9 + 0.21 * len(names)
         figure = Figure(figsize=size, layout="constrained")
         row = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
         for axes, title in zip(row, titles, strict=True):
-            for place, result in enumerate(study.methods):
+            for place, result in enumerate(results):
                 value, low, high = result.figures[title]
-                colour = _colour(result.point.measure if result.point else "")
+                colour = colour_of(result.point.measure if result.point else "")
                 axes.errorbar(
                     [value],
                     [place],
@@ -146,24 +112,31 @@ def _methods(study: Study, titles: Sequence[str]) -> str:
             axes.set_xlabel(_axis(title))
             axes.set_yticks(range(len(names)), names)
         row[0].invert_yaxis()
-        return _svg(figure)
+        return svg(figure)
 
 
 # -- sweeps ----------------------------------------------------------------------------------------
 
 
-def _widths(count: int) -> list[float]:
-    return [2.2 - 1.2 * i / max(1, count - 1) for i in range(count)]
+def _numeric(values: Iterable[Value]) -> bool:
+    return all(type(value) in (int, float) for value in values)
+
+
+def _places(values: Iterable[Value]) -> list[float]:
+    """Where values stand on an axis: numbers where they are, others side by side."""
+    values = list(values)
+    if _numeric(values):
+        return [float(value) for value in values]
+    return list(map(float, range(len(values))))
 
 
 def _line(axes: Axes, each: Series, of: Callable[[Result], float], width: float) -> None:
-    values = [value for value in each.results if not isinstance(value, str)]
     axes.plot(
-        values,
-        [of(each.results[value]) for value in values],
-        linestyle=_STYLES[each.direction],
-        color=_colour(each.measure),
-        marker=_mark(each.measure),
+        _places(each.results),
+        [of(result) for result in each.results.values()],
+        linestyle=STYLES[each.direction],
+        color=colour_of(each.measure),
+        marker=mark_of(each.measure),
         markersize=3,
         linewidth=width,
         label=each.method,
@@ -176,20 +149,21 @@ def _value(title: str, result: Result) -> float:
 
 def _sweep(setting: str, series: Sequence[Series]) -> str:
     first = next(iter(series[0].results.values()))
-    values = sorted({v for each in series for v in each.results if not isinstance(v, str)})
-    wide = setting == "samples" and values[0] > 0
+    values = list(dict.fromkeys(value for each in series for value in each.results))
+    wide = setting == "samples"
 
     def panel(of: Callable[[Result], float], title: str, log: bool, axes: Axes) -> None:
-        for each, width in zip(series, _widths(len(series)), strict=True):
+        for each, width in zip(series, widths(len(series)), strict=True):
             _line(axes, each, of, width)
         axes.set_xlabel(_UNITS.get(setting, setting))
         axes.set_ylabel(title)
         if wide:
             axes.set_xscale("log")
-            axes.set_xticks(values, [str(value) for value in values])
+        if wide or not _numeric(values):
+            axes.set_xticks(_places(values), [plain(value) for value in values])
             axes.minorticks_off()
         if log:
-            axes.set_yscale("log")
+            log_scale(axes)
 
     panels: list[Panel] = [
         partial(panel, partial(_value, title), _axis(title), False)
@@ -203,7 +177,10 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
             panels.append(
                 partial(panel, lambda r: r.pairs or float("nan"), "comparable pairs", True)
             )
-    return _drawn(panels, 3)
+    panels += [partial(panel, partial(_value, "hits"), "hits a query", True)] * (not panels)
+    if any(len({r.bytes for r in each.results.values()}) > 1 for each in series):
+        panels.append(partial(panel, lambda r: (r.bytes or 0) / 1e6, "size of the index, MB", True))
+    return draw_panels(panels, 3)
 
 
 # -- content, trees, accuracy ----------------------------------------------------------------------
@@ -219,7 +196,7 @@ def _content(study: Study) -> str:
     others = [result for result in study.methods if result.point is None]
     groups = {
         direction: [r for r in shown if r.point and r.point.direction == direction]
-        for direction in _STYLES
+        for direction in STYLES
     }
     groups = {direction: [*found, *others] for direction, found in groups.items() if found}
     depth = sum(title.startswith("content@") for title in study.methods[0].figures)
@@ -229,14 +206,13 @@ def _content(study: Study) -> str:
 
     def panel(direction: str, results: list[Result], axes: Axes) -> None:
         lines = iter(("-", "--", ":", "-."))
-        # What is drawn later is thinner, so that lines it covers can be seen; so below.
-        for result, width in zip(results, _widths(len(results)), strict=True):
+        for result, width in zip(results, widths(len(results)), strict=True):
             values = [result.figures[f"content@{t}"].value for t in ts]
             measure = result.point.measure if result.point else ""
             axes.plot(
                 ts,
                 values,
-                color=_colour(measure),
+                color=colour_of(measure),
                 linestyle="-" if measure in MEASURES else next(lines, "-"),
                 linewidth=width,
                 label=measure if plain and measure else result.name,
@@ -246,7 +222,43 @@ def _content(study: Study) -> str:
         axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
         axes.set_ylim(0.8 * low, 1.03 * top)
 
-    return _drawn([partial(panel, *group) for group in groups.items()], 3)
+    return draw_panels([partial(panel, *group) for group in groups.items()], 3)
+
+
+def _by_value(setting: str, series: Sequence[Series]) -> str:
+    """A panel a measure, in the direction that comes first, a line a value: the larger, the
+    darker; "" if there is nothing to draw.
+    """
+    shown = {each.measure: each for each in reversed(series) if _numeric(each.results)}
+    shown = {
+        measure: each
+        for measure, each in reversed(shown.items())
+        if len(each.results) > 1 and "content@1" in next(iter(each.results.values())).figures
+    }
+    values = sorted({value for each in shown.values() for value in each.results}, key=float)
+    if not shown or setting == "seed":
+        return ""
+    paleness = {v: 0.75 * (1 - i / max(1, len(values) - 1)) for i, v in enumerate(values)}
+
+    def shade(colour: str, value: Value) -> tuple[float, ...]:
+        from matplotlib.colors import to_rgb
+
+        pale = paleness[value]
+        return tuple(pale + (1 - pale) * part for part in to_rgb(colour))
+
+    def panel(each: Series, axes: Axes) -> None:
+        for value, result in each.results.items():
+            depth = sum(title.startswith("content@") for title in result.figures)
+            ts = range(1, depth + 1)
+            curve = [result.figures[f"content@{t}"].value for t in ts]
+            axes.plot(ts, curve, color=shade(colour_of(each.measure), value), linewidth=1.2)
+        for value in values:  # the legend, in grey: it is that of all panels
+            axes.plot([], [], color=shade("#222222", value), label=f"{setting} {plain(value)}")
+        axes.set_title(each.method)
+        axes.set_xlabel("T, hits")
+        axes.set_ylabel("Δ(·, T), mean cosine TF-IDF")
+
+    return draw_panels([partial(panel, each) for each in shown.values()], 3)
 
 
 def _trees(study: Study) -> str:
@@ -255,13 +267,13 @@ def _trees(study: Study) -> str:
             axes.plot(
                 [size.length for size in each.sizes],
                 [size.largest if largest else size.mean for size in each.sizes],
-                color=_colour(each.measure),
-                linestyle=_STYLES[each.direction],
-                marker=_mark(each.measure),
+                color=colour_of(each.measure),
+                linestyle=STYLES[each.direction],
+                marker=mark_of(each.measure),
                 markersize=3,
                 label=f"{each.measure} {each.direction}",
             )
-        axes.set_yscale("log")
+        log_scale(axes)
         axes.set_xlabel("length, steps")
         axes.set_ylabel(("largest" if largest else "mean") + " tree read by a query, nodes")
 
@@ -271,9 +283,9 @@ def _trees(study: Study) -> str:
                 axes.plot(
                     range(1, len(each.live) + 1),
                     each.live,
-                    color=_colour(each.measure),
-                    linestyle=_STYLES[each.direction],
-                    marker=_mark(each.measure),
+                    color=colour_of(each.measure),
+                    linestyle=STYLES[each.direction],
+                    marker=mark_of(each.measure),
                     markersize=3,
                     label=f"{each.measure} {each.direction}",
                 )
@@ -281,7 +293,7 @@ def _trees(study: Study) -> str:
         axes.set_xlabel("step")
         axes.set_ylabel("live tokens, share of nodes")
 
-    return _drawn([partial(sizes, False), partial(sizes, True), live], 3)
+    return draw_panels([partial(sizes, False), partial(sizes, True), live], 3)
 
 
 def _accuracy(study: Study) -> str:
@@ -294,16 +306,20 @@ def _accuracy(study: Study) -> str:
             axes.plot(
                 [each.samples for each in points],
                 [of(each.found) for each in points],
-                color=_colour(measure),
-                marker=_mark(measure),
+                color=colour_of(measure),
+                marker=mark_of(measure),
                 markersize=3,
                 label=measure,
             )
         axes.set_xscale("log")
         axes.set_xlabel("samples")
         axes.set_ylabel(title)
-        axes.set_yscale("log" if log else "linear")
-        if not log:
+        counts = list(dict.fromkeys(each.samples for each in study.accuracy))
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.minorticks_off()
+        if log:
+            log_scale(axes)
+        else:
             axes.set_ylim(0, 1)
 
     panels: list[Panel] = [
@@ -316,4 +332,4 @@ def _accuracy(study: Study) -> str:
             False,
         ),
     ]
-    return _drawn(panels, 3)
+    return draw_panels(panels, 3)

@@ -76,6 +76,17 @@ class Judgement:
         np.divide(self.parts[:, at], wholes, out=found, where=wholes != 0)
         return found
 
+    def value(self, title: str) -> float:
+        """A figure by itself; -inf where it is not defined, which is less than any."""
+        at = self.titles.index(title)
+        whole = float(self.wholes[:, at].sum())
+        return float(self.parts[:, at].sum()) / whole if whole else float("-inf")
+
+    def of(self, rows: NDArray[np.bool_]) -> Judgement:
+        """That of some of the queries, bool[queries]."""
+        wholes = self.wholes[rows]
+        return Judgement(self.titles, self.parts[rows], wholes, _pairs(self.titles, wholes))
+
     def figures(self, bootstrap: Bootstrap) -> Figures:
         """Every figure with its interval."""
         ratios = bootstrap.ratios(self.parts, self.wholes)
@@ -86,6 +97,13 @@ class Judgement:
         ratios = bootstrap.ratios(self.parts, self.wholes)
         ratios = ratios - bootstrap.ratios(other.parts, other.wholes)
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
+
+
+def _pairs(titles: tuple[str, ...], wholes: NDArray[np.float64]) -> int:
+    """The comparable pairs of all lists."""
+    if "gamma_macro" not in titles:
+        return 0
+    return int(wholes[:, titles.index("gamma_macro")].sum())
 
 
 class Judge:
@@ -142,10 +160,7 @@ class Judge:
             for at, row in zip(batch, rows, strict=True):
                 parts[at], wholes[at] = row
             progress(batch.stop, total)
-        pairs = 0
-        if self._familial:
-            pairs = int(wholes[:, self.titles.index("gamma_macro")].sum())
-        return Judgement(self.titles, parts, wholes, pairs)
+        return Judgement(self.titles, parts, wholes, _pairs(self.titles, wholes))
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
         """float64[2, figures]: the parts and wholes of one query."""

@@ -105,7 +105,7 @@ def read_labels(
     if not pairs:
         raise InputError(
             f"{path} labels no node of the graph; it names "
-            + (", ".join(map(repr, strangers[:_EXAMPLES])) or "nothing")
+            + (", ".join(map(repr, list(dict.fromkeys(strangers))[:_EXAMPLES])) or "nothing")
             + ". Choose the columns of name and label with --label-columns"
         )
     nodes, labels = np.array(sorted(pairs)).T
@@ -115,8 +115,8 @@ def read_labels(
 class Hierarchy:
     """The classes of the nodes at a depth.
 
-    Each labelled node has a row of class numbers, and one of the numbers of the groups of siblings
-    that these are in, both filled up with a number that stands for nothing.
+    Each labelled node has a row, its place among them. By row: the classes it is in. By class, and
+    by group of classes that are siblings: the rows that are in it.
     """
 
     def __init__(self, labels: Labels, depth: int) -> None:
@@ -127,43 +127,47 @@ class Hierarchy:
         number = {path: i for i, path in enumerate(self.classes)}
         group = {path: i for i, path in enumerate(groups)}
         of_label = np.array([number[path] for path in paths])
-        of_class = np.array([group[path[: depth - 1]] for path in self.classes])
+        self._group = np.array([group[path[: depth - 1]] for path in self.classes])
         pairs = np.unique(np.stack([labels.nodes, of_label[labels.labels]], axis=1), axis=0)
-        nodes, counts = np.unique(pairs[:, 0], return_counts=True)
-        self._sizes = np.bincount(pairs[:, 1], minlength=len(self.classes))
-        shape = nodes.size + 1, int(counts.max())  # the last row is of nodes without a label
-        self._row = np.full(int(nodes[-1]) + 2, nodes.size)
+        nodes, rows = np.unique(pairs[:, 0], return_inverse=True)
+        self._row = np.full(int(nodes[-1]) + 2, nodes.size)  # the last of all: of those without
         self._row[nodes] = np.arange(nodes.size)
-        self._classes = np.full(shape, len(self.classes))
-        self._groups = np.full(shape, len(groups))
-        rows = np.repeat(np.arange(nodes.size), counts)
-        places = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
-        self._classes[rows, places] = pairs[:, 1]
-        self._groups[rows, places] = of_class[pairs[:, 1]]
-        self._pairs = pairs
+        self._size = nodes.size
+        self._of_row = _gathered(rows, pairs[:, 1], nodes.size + 1)
+        self._of_class = _gathered(pairs[:, 1], rows, len(self.classes))
+        self._of_group = _gathered(self._group[pairs[:, 1]], rows, len(groups))
 
     def _rows(self, nodes: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Where each node's row is; that of no labels for a node without any."""
         found: NDArray[np.int64] = self._row[np.minimum(nodes, self._row.size - 1)]
         return found
 
+    def _own(self, node: int) -> NDArray[np.int64]:
+        """The classes of a node."""
+        return self._of_row[int(self._rows(np.array([node], np.uint32))[0])]
+
     def relation(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.int8]:
         """int8[others]: SAME, SIBLING or OTHER."""
-        own = int(self._rows(np.array([node], np.uint32))[0])
-        rows = self._rows(others)
-        found = np.zeros(others.size, np.int8)
-        for value, numbers in ((SIBLING, self._groups), (SAME, self._classes)):
-            wanted = np.zeros(int(numbers.max()) + 1, bool)
-            wanted[numbers[own]] = True
-            wanted[-1] = False  # the number that stands for nothing
-            found[wanted[numbers[rows]].any(axis=1)] = value
-        return found
+        found = np.zeros(self._size + 1, np.int8)
+        own = self._own(node)
+        for group in self._group[own].tolist():
+            found[self._of_group[group]] = SIBLING
+        for one in own.tolist():
+            found[self._of_class[one]] = SAME
+        return found[self._rows(others)]
 
     def same_count(self, node: int) -> int:
         """How many other nodes share a class with the node."""
-        own = self._classes[int(self._rows(np.array([node], np.uint32))[0])]
-        own = own[own < len(self.classes)]
-        if own.size == 1:
-            return int(self._sizes[own[0]]) - 1
-        members = np.isin(self._pairs[:, 1], own)
-        return max(0, np.unique(self._pairs[members, 0]).size - 1)
+        members = [self._of_class[one] for one in self._own(node).tolist()]
+        if len(members) == 1:
+            return int(members[0].size) - 1
+        return max(0, np.unique(np.concatenate([*members, np.zeros(0, np.int64)])).size - 1)
+
+
+def _gathered(
+    keys: NDArray[np.int64], values: NDArray[np.int64], count: int
+) -> list[NDArray[np.int64]]:
+    """For every key below ``count`` its values."""
+    order = np.argsort(keys, kind="stable")
+    ends = np.cumsum(np.bincount(keys, minlength=count))
+    return np.split(values[order], ends[:-1])

@@ -10,6 +10,7 @@ from cocite.measures import Value
 
 __all__ = [
     "AccuracyPlan",
+    "BestPlan",
     "BlendPlan",
     "DataPlan",
     "EmbeddingPlan",
@@ -26,7 +27,9 @@ _ALL = "*"
 
 @dataclass(frozen=True)
 class DataPlan:
-    """Where the graph, the labels and the texts come from."""
+    """Where the graph, the labels and the texts come from; ``unlabelled`` says that there are
+    neither, and answers are only counted.
+    """
 
     links: str = ""
     graph: str = ""
@@ -38,6 +41,7 @@ class DataPlan:
     separator: str = "."
     depth: int = 0
     texts: str = ""
+    unlabelled: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,10 +102,17 @@ class SweepPlan:
 
 
 @dataclass(frozen=True)
+class BestPlan:
+    """Each measure at its best setting, by this figure."""
+
+    by: str = "precision@10"
+
+
+@dataclass(frozen=True)
 class AccuracyPlan:
     """Estimates against exact scores, for several numbers of samples."""
 
-    measures: tuple[str, ...] = ("simrank", "psimrank")
+    measures: tuple[str, ...] = ("simrank", "psimrank", "xjaccard")
     samples: tuple[int, ...] = (10, 25, 50, 100, 200, 400)
     queries: int = 500
     ks: tuple[int, ...] = (10, 20)

@@ -16,15 +16,17 @@ import html
 import io
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cocite.errors import OutputExists, UsageError
 from cocite.evaluate.bootstrap import Interval
 from cocite.evaluate.figures import pictures
 from cocite.evaluate.judge import Figures, headline
-from cocite.evaluate.study import Result, Study
+from cocite.evaluate.study import Best, Result, Study
+from cocite.evaluate.suite import plain
 from cocite.memory import format_size
 from cocite.store import disk
 
@@ -124,12 +126,42 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     return titles, rows
 
 
-Table = tuple[str, list[str], list[list[str]]]
+class Table(NamedTuple):
+    """A table as text, the pictures that belong to it, and what is to be said first."""
+
+    heading: str
+    titles: list[str]
+    rows: list[list[str]]
+    pictures: tuple[str, ...] = ()
+    remark: str = ""
+
+
+def _best_table(best: Best) -> Table:
+    """Each measure at its best, and how much that is above the baseline."""
+    titles, rows = summary(best.results)
+    if best.differences:
+        titles.append(f"{best.by} above baseline")
+        for row, result in zip(rows, best.results, strict=True):
+            found = best.differences.get(result.name)
+            row.append("–" if found is None else _signed(found[best.by]))
+    remark = f"Out of all directions and swept settings, the largest {best.by}"
+    if best.judged_by:
+        remark += (
+            f" on {best.chosen_by:,} queries; the figures are those of the {best.judged_by:,} "
+            "other queries."
+        )
+    else:
+        remark += "; chosen and judged by the same queries, so that it looks a little too good."
+    heading = "Each measure at its best setting"
+    return Table(heading, titles, rows, (heading,), remark)
 
 
 def _tables(study: Study) -> Iterator[Table]:
-    """Heading, titles and rows of every table."""
-    yield ("Methods", *summary(study.methods))
+    """All of them."""
+    pictures = ("Methods", "Content of the first T hits")
+    yield Table("Methods", *summary(study.methods), pictures)
+    if study.best is not None:
+        yield _best_table(study.best)
     if study.differences:
         first = next(iter(study.differences.values()))
         shown = headline(list(first))
@@ -137,16 +169,19 @@ def _tables(study: Study) -> Iterator[Table]:
             [name, *(_signed(found[title]) for title in shown)]
             for name, found in study.differences.items()
         ]
-        yield f"Difference from {study.suite.baseline}, same queries", ["method", *shown], rows
+        heading = f"Difference from {study.suite.baseline}, same queries"
+        yield Table(heading, ["method", *shown], rows)
     for setting, series in study.sweeps.items():
         rows = []
         titles: list[str] = []
         for each in series:
             for value, result in each.results.items():
                 titles, (row,) = summary([result])
-                rows.append([each.method, f"{value}", *row[1:]])
+                rows.append([each.method, plain(value), *row[1:]])
         if rows:
-            yield f"Sweep of {setting}", ["method", setting, *titles[1:]], rows
+            heading = f"Sweep of {setting}"
+            drawn = heading, f"Content by {setting}"
+            yield Table(heading, ["method", setting, *titles[1:]], rows, drawn)
     if study.accuracy:
         ks = list(study.accuracy[0].found.precision)
         titles = ["measure", "samples", "mean error", "largest error", "ave_err"]
@@ -161,8 +196,9 @@ def _tables(study: Study) -> Iterator[Table]:
             ]
             for each in study.accuracy
         ]
-        heading = f"Estimates against exact scores, {study.accuracy[0].found.queries:,} queries"
-        yield heading, [*titles, *(f"precision@{k}" for k in ks)], rows
+        name = "Estimates against exact scores"
+        heading = f"{name}, {study.accuracy[0].found.queries:,} queries"
+        yield Table(heading, [*titles, *(f"precision@{k}" for k in ks)], rows, (name,))
     if study.trees:
         titles = ["measure", "direction", "length", "mean tree", "largest tree", "alone", "live"]
         rows = [
@@ -178,7 +214,8 @@ def _tables(study: Study) -> Iterator[Table]:
             for each in study.trees
             for size in each.sizes
         ]
-        yield "Fingerprint trees and walks by length", titles, rows
+        name = "Fingerprint trees and walks"
+        yield Table(f"{name} by length", titles, rows, (name,))
 
 
 def _signed(found: Interval) -> str:
@@ -206,6 +243,12 @@ def long_rows(study: Study) -> Iterator[list[Any]]:
     named = {result.name: result for result in study.methods}
     for name, found in study.differences.items():
         yield from _figure_rows("differences", named[name], found)
+    if study.best is not None:
+        for result in study.best.results:
+            yield from _figure_rows("best", result, result.figures)
+            yield ["best", *_who(result), "", "", "pairs", result.pairs, None, None]
+            difference = study.best.differences.get(result.name, {})
+            yield from _figure_rows("best differences", result, difference)
     for setting, series in study.sweeps.items():
         for each in series:
             for value, result in each.results.items():
@@ -252,12 +295,12 @@ def _explained(study: Study) -> str:
 
 def _markdown(study: Study) -> str:
     pieces = [f"# {study.suite.about or study.suite.name}", _facts(study), _explained(study)]
-    for heading, titles, rows in _tables(study):
+    for heading, titles, rows, _, remark in _tables(study):
         lines = ["| " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (len(titles) - 1)]
         lines += [
             "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
         ]
-        pieces += [f"## {heading}", "\n".join(lines)]
+        pieces += [f"## {heading}", *([remark] if remark else []), "\n".join(lines)]
     if study.notes:
         pieces += ["## Left out", "\n".join(f"- {note}" for note in study.notes)]
     return "\n\n".join(piece.strip() for piece in pieces) + "\n"
@@ -267,14 +310,17 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 2em auto;
        max-width: 76em; padding: 0 1em; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-.scroll { overflow-x: auto; } img { max-width: 100%; height: auto; }
+.scroll { overflow-x: auto; margin: 1em 0; }
+img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { padding: .2em .7em; text-align: right; white-space: nowrap;
          border-bottom: 1px solid #e4e4e4; }
-th:first-child, td:first-child { text-align: left; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
+                                 background: #fff; }
 small { color: #666; } summary { cursor: pointer; color: #555; margin: .5em 0; }
 """
 _FOLDED = 40
+_LEAST_PICTURE = 660
 
 
 def _page(study: Study, images: dict[str, str]) -> str:
@@ -286,17 +332,11 @@ def _page(study: Study, images: dict[str, str]) -> str:
         f"<title>{title}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{title}</h1><p>{html.escape(_facts(study))}</p>{_explained_page(study)}",
     ]
-    drawn = dict(images)
-    for heading, titles, rows in _tables(study):
-        pieces.append(f"<h2>{html.escape(heading)}</h2>")
-        names = [name for name in drawn if heading.startswith(name)]
-        if heading == "Methods":
-            names += [name for name in drawn if name.startswith("Content")]
-        if heading.startswith("Fingerprint"):
-            names += [name for name in drawn if name.startswith("Fingerprint")]
-        for name in dict.fromkeys(names):
-            pieces.append(_image(name, drawn.pop(name)))
-        pieces.append(_table(titles, rows))
+    for table in _tables(study):
+        pieces.append(f"<h2>{html.escape(table.heading)}</h2>")
+        pieces += [f"<p>{html.escape(table.remark)}</p>"] if table.remark else []
+        pieces += [_image(name, images[name]) for name in table.pictures if name in images]
+        pieces.append(_table(table.titles, table.rows))
     if study.notes:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in study.notes)
         pieces.append(f"<h2>Left out</h2><ul>{notes}</ul>")
@@ -315,13 +355,26 @@ def _explained_page(study: Study) -> str:
 
 def _image(name: str, svg: str) -> str:
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    return f'<p><img alt="{html.escape(name)}" src="data:image/svg+xml;base64,{data}"></p>'
+    wide = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
+    least = min(_LEAST_PICTURE, round(float(wide[1]) * 4 / 3)) if wide else _LEAST_PICTURE
+    style = f"min-width: {least}px"  # a narrow screen scrolls, as smaller text is not readable
+    image = (
+        f'<img alt="{html.escape(name)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+    )
+    return f'<div class="scroll">{image}</div>'
+
+
+def _cell(text: str) -> str:
+    """A cell, its interval in small letters."""
+    value, bracket, interval = text.partition(" [")
+    small = f" <small>[{html.escape(interval)}</small>" if bracket else ""
+    return html.escape(value) + small
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     table = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
     if len(rows) <= _FOLDED:

@@ -12,7 +12,7 @@ one before it: the trees of length l are the runs between labels that are 0 or a
 
     live tokens    how many walks are still under way and apart before each step: what making costs
 
-They are counted by walking, a few samples, as no index keeps them.
+They are counted by walking the index's first samples again, as no index keeps them.
 
 Cost: one pass over the labels of the samples looked at; a walk a sample for the tokens.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 5.3 and figure 5.
@@ -21,15 +21,16 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 5.3 and figure 5.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine import Walker
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import in_links, out_links
-from cocite.measures import find_measure
+from cocite.index.blobs import sampled_layout
+from cocite.index.room import Room
 from cocite.query import Index
 
 __all__ = ["TreeSizes", "has_trees", "live_tokens", "tree_sizes"]
@@ -89,28 +90,35 @@ def _runs(labels: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:
     return np.diff(starts, append=labels.size)
 
 
-def live_tokens(
-    graph: Graph,
-    measure: str,
-    direction: str = "in",
-    *,
-    length: int = 10,
-    samples: int = 5,
-    seed: int = 0,
-) -> NDArray[np.float64]:
+def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.float64]:
     """float64[length]: the mean number of live tokens before each step, as a share of the nodes.
 
-    Raises :class:`~cocite.errors.UsageError` for a measure that does not walk.
+    Parameters
+    ----------
+    graph
+        The graph that the index was built from.
+    index
+        Whose first walks are made again, by its own draws; of all its parts if it has several.
+    samples
+        How many of them, or as many as it has.
+
+    Raises
+    ------
+    UsageError
+        For an index without fingerprint trees, or of another graph.
     """
-    step = find_measure(measure).step
-    if step is None:
-        raise UsageError(f"{measure} is not made of walks")
-    if direction not in ("in", "out"):
-        raise UsageError(f"direction is {direction!r}; a walk goes in or out")
-    links = in_links(graph) if direction == "in" else out_links(graph)
-    walker = Walker(links, step, length, seed)
-    found = np.zeros(length)
-    for sample in range(samples):
-        live = walker(sample).live
-        found[: len(live)] += live
-    return found / (samples * graph.nodes)
+    if not has_trees(index):
+        raise UsageError(f"{index!r} has no fingerprint trees: the layout trees has")
+    if graph.digest != index.stored.graph["digest"]:
+        raise UsageError(f"{index!r} was built from another graph")
+    found = np.zeros(int(index.settings["length"]))
+    samples = min(samples, int(index.settings["samples"]))
+    for part in index.stored.parts:
+        directed = in_links if part.direction == "in" else out_links
+        links = directed(graph, weighted=part.weighted)
+        room = Room(memory=0, threads=1, cuts=())  # all in memory
+        (make,) = sampled_layout(part.layout).makers(links, part.plan, room, Path())
+        for sample in range(samples):
+            live = make(sample).live
+            found[: len(live)] += live
+    return found / (samples * len(index.stored.parts) * graph.nodes)

@@ -14,6 +14,7 @@ from typing import Any
 from cocite.errors import UsageError
 from cocite.evaluate.plans import (
     AccuracyPlan,
+    BestPlan,
     BlendPlan,
     DataPlan,
     EmbeddingPlan,
@@ -26,7 +27,17 @@ from cocite.evaluate.plans import (
 from cocite.index.plan import DIRECTIONS
 from cocite.measures import MEASURES, Value, find_measure
 
-__all__ = ["Point", "Suite", "chosen_measures", "combinations", "point", "sweep_points"]
+__all__ = [
+    "Point",
+    "Suite",
+    "called",
+    "chosen_measures",
+    "combinations",
+    "plain",
+    "point",
+    "sweep_points",
+    "taken",
+]
 
 _ALL = "*"
 
@@ -73,20 +84,30 @@ class Suite:
     sweep: tuple[SweepPlan, ...] = ()
     accuracy: AccuracyPlan | None = None
     structure: StructurePlan | None = None
+    best: BestPlan | None = None
 
     def methods(self, seed: int = 0) -> dict[str, Point]:
         """All methods that are indexes, by name. Raises :class:`UsageError`."""
         found: dict[str, Point] = {}
         for plan in self.method:
             for measure, direction in combinations(plan):
-                chosen = _taken(measure, dict(self.settings) | dict(plan.settings), {"seed": seed})
-                own = _taken(measure, plan.settings)
-                text = "".join(f" {key}={_plain(value)}" for key, value in own.items())
+                chosen = taken(measure, dict(self.settings) | dict(plan.settings), {"seed": seed})
+                own = taken(measure, plan.settings)
+                text = "".join(f" {key}={plain(value)}" for key, value in own.items())
                 found[f"{measure} {direction}{text}"] = point(measure, direction, chosen)
         return found
 
 
-def _plain(value: Value) -> str:
+def called(found: Point) -> str:
+    """Measure, direction, and the settings that are not the measure's own choice."""
+    measure = find_measure(found.measure)
+    usual = {s.name: s.default for s in (*measure.build, *measure.ask)}
+    chosen = {k: v for k, v in found.settings.items() if k != "seed" and v != usual[k]}
+    text = "".join(f" {key}={plain(value)}" for key, value in chosen.items())
+    return f"{found.measure} {found.direction}{text}"
+
+
+def plain(value: Value) -> str:
     """A value as it is written in a suite."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -118,7 +139,7 @@ def point(measure: str, direction: str, settings: Settings) -> Point:
     return Point(measure, direction, tuple(sorted(build.items())), tuple(sorted(ask.items())))
 
 
-def _taken(measure: str, *given: Settings) -> dict[str, Value]:
+def taken(measure: str, *given: Settings) -> dict[str, Value]:
     """Of the settings, later ones before earlier ones, those that the measure has."""
     found = find_measure(measure)
     names = {setting.name for setting in (*found.build, *found.ask)}
@@ -135,7 +156,7 @@ def sweep_points(
         known = {s.name: s for s in (*MEASURES[measure].build, *MEASURES[measure].ask)}
         if plan.setting not in known:
             continue
-        base = _taken(measure, suite.settings, {"seed": seed}, plan.settings)
+        base = taken(measure, suite.settings, {"seed": seed}, plan.settings)
         series: dict[Value, Point] = {}
         for value in plan.values:
             try:

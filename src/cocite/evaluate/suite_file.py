@@ -9,6 +9,7 @@ graph = "wiki.graph"           a stored graph
 web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
 labels = "categories.tsv"      with label_columns, separator, depth (of the tree, for Gamma)
 texts = "texts.tar.gz"
+unlabelled = true              if there are neither labels nor texts
 
 [judge]                        queries (0: all that are labelled), top, cutoffs, content,
                                resamples, confidence
@@ -18,6 +19,7 @@ texts = "texts.tar.gz"
 [[embedding]]                  name, kind, dimensions
 [[blend]]                      name, of (names of methods), weights, scale, depth
 [[sweep]]                      setting, values, measures, without, directions, settings
+[best]                         by: the figure that chooses each measure's best setting
 [accuracy]                     measures, samples, queries, ks, decay, epsilon
 [structure]                    measures, directions, samples, length
 """
@@ -31,11 +33,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cocite.allpairs import MEASURES as EXACT_MEASURES
 from cocite.errors import InputError, UsageError
+from cocite.evaluate.checks import EXACT
 from cocite.evaluate.embedding import KINDS
 from cocite.evaluate.plans import (
     AccuracyPlan,
+    BestPlan,
     BlendPlan,
     DataPlan,
     EmbeddingPlan,
@@ -145,16 +148,15 @@ def _check(suite: Suite) -> None:
     if suite.structure is not None:
         chosen_measures(suite.structure.measures)
     if suite.accuracy is not None:
-        strangers = set(suite.accuracy.measures) - set(EXACT_MEASURES)
+        strangers = set(suite.accuracy.measures) - set(EXACT)
         if strangers or not suite.accuracy.samples:
-            raise UsageError(
-                "[accuracy] takes samples, and measures out of " + ", ".join(EXACT_MEASURES)
-            )
+            raise UsageError("[accuracy] takes samples, and measures out of " + ", ".join(EXACT))
 
 
 _NESTED: dict[str, Any] = {
     "data": DataPlan,
     "judge": JudgePlan,
+    "best": BestPlan,
     "accuracy": AccuracyPlan,
     "structure": StructurePlan,
 }

@@ -18,8 +18,8 @@ winners then match with the probability 2**-b, which is taken off the estimates,
 still right on average but vary more, and scatter about 0 where nothing is shared: a score may be
 below 0, and hits are nodes that came out above it.
 
-On graphs of some thousand nodes ``exact_xjaccard`` computes the definition itself, from the
-neighbourhoods of all nodes as rows of a matrix: length products of nodes**3 operations.
+``exact_xjaccard`` computes the definition itself, from the neighbourhoods of all nodes as rows of
+bits: length products of rows * nodes**2 operations, for as many rows of scores as are asked for.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3, Lemma 4); b-bit
 min-hashes: Li, Koenig 2010, *b-bit minwise hashing*.
@@ -41,7 +41,7 @@ from cocite.memory import budget, format_size
 __all__ = ["XJACCARD", "exact_xjaccard", "ring_weights"]
 
 _BITS = 8
-_ROWS = 256
+_BLOCK = 512
 BITS = Setting(
     "bits", 0, "bits held of each min-hash, layout sketch; 0 holds all, layout minhash", 0, 16
 )
@@ -88,26 +88,30 @@ XJACCARD = Measure(
 
 def exact_xjaccard(
     links: Links,
+    rows: NDArray[np.integer] | None = None,
     *,
     length: int = 4,
     decay: float = 0.6,
     normalised: bool = False,
     memory: str | int | None = None,
 ) -> NDArray[np.float64]:
-    """All scores of the definition, without samples.
+    """Scores by the definition, without samples.
 
     Parameters
     ----------
     links
         ``in_links`` of a checked graph, or its ``out_links``.
+    rows
+        Ids of the nodes whose scores are wanted; by default all.
     length, decay, normalised
         As the measure has them.
     memory
-        What may be taken, 14 bytes a pair of nodes; by default half of what is available.
+        What may be taken, 8 bytes a score and a quarter of a byte a pair of nodes; by default half
+        of what is available.
 
     Returns
     -------
-    float64[nodes, nodes]
+    float64[rows, nodes]
 
     Raises
     ------
@@ -116,24 +120,37 @@ def exact_xjaccard(
     asked = XJACCARD.ask_settings({"decay": decay, "normalised": normalised})
     RINGS.checked(length)
     nodes, limit = links.nodes, budget(memory)
-    if 14 * nodes * nodes > limit:
+    wanted = np.arange(nodes) if rows is None else np.asarray(rows, np.int64)
+    across = -(-nodes // 8)
+    needed = nodes * (2 * across + 8 * wanted.size + 10 * min(_BLOCK, nodes))
+    if needed > limit:
         raise ResourceError(
-            f"the scores of all pairs of {nodes:,} nodes take {format_size(14 * nodes * nodes)} of "
-            f"memory; {format_size(limit)} may be used. Build an index instead"
+            f"{wanted.size:,} rows of the scores of {nodes:,} nodes take {format_size(needed)} of "
+            f"memory; {format_size(limit)} may be used. Ask for fewer, or build an index instead"
         )
-    scores = np.zeros((nodes, nodes))
-    reached = np.eye(nodes, dtype=bool)
+    scores = np.zeros((wanted.size, nodes))
+    reached = np.zeros((nodes, across), np.uint8)  # a bit a pair
+    every = np.arange(nodes)
+    reached[every, every >> 3] = 0x80 >> (every & 7)
     bounds = links.offsets.astype(np.int64)
     for weight in ring_weights(asked, length):
         before = reached.copy()
         for node in range(nodes):
-            rows = links.neighbours[bounds[node] : bounds[node + 1]]
-            if rows.size:
-                reached[node] |= before[rows].any(axis=0)
-        members = reached.astype(np.float32)  # counts below 2**24 are exact
-        sizes = reached.sum(axis=1)
-        for low in range(0, nodes, _ROWS):
-            common = members[low : low + _ROWS] @ members.T
-            united = sizes[low : low + _ROWS, None] + sizes - common
-            scores[low : low + _ROWS] += weight * (common / united.astype(np.float64))
+            near = links.neighbours[bounds[node] : bounds[node + 1]]
+            if near.size:
+                reached[node] |= np.bitwise_or.reduce(before[near], axis=0)
+        for high in range(0, nodes, _BLOCK):
+            others = _members(reached[high : high + _BLOCK], nodes)
+            sizes = others.sum(axis=1)
+            for low in range(0, wanted.size, _BLOCK):
+                own = _members(reached[wanted[low : low + _BLOCK]], nodes)
+                common = own @ others.T
+                united = own.sum(axis=1)[:, None] + sizes - common
+                found = scores[low : low + _BLOCK, high : high + _BLOCK]
+                found += weight * (common / united.astype(np.float64))
     return scores
+
+
+def _members(bits: NDArray[np.uint8], nodes: int) -> NDArray[np.float32]:
+    """float32[rows, nodes] of 0 and 1 from rows of bits; sums below 2**24 are exact."""
+    return np.unpackbits(bits, axis=1, count=nodes).astype(np.float32)

@@ -47,7 +47,7 @@ def check_study_output(
     Raises :class:`~cocite.errors.OutputExists`, :class:`~cocite.errors.UsageError`.
     """
     if with_plots:
-        plots.require()
+        plots.require(otherwise="pass --no-plots (with_plots=False) for the tables alone")
     return check_folder(output, CONTENTS, overwrite)
 
 

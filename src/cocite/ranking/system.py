@@ -226,7 +226,8 @@ class System:
             return
         if mass > 0:
             np.multiply(z, owed / mass, out=z)  # ranks sum to 1, y to more
-        # Within the rounding of its sums a balance would only add noise, and end convergence there.
+        # Within the rounding of its sums a balance would only add noise: residuals would end at
+        # some 1e-14 (7e-15 on web-NotreDame) instead of falling to nothing.
         rounding = 8 * np.finfo(np.float64).eps * math.sqrt(self.core)
         for number in count(1):
             sums = np.zeros(4)

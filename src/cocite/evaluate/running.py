@@ -1,0 +1,339 @@
+"""Running a suite: every index once, every figure asked of it, in one go.
+
+Points that differ in nothing but how they are asked, or in the number of samples, share an index:
+it is built with the most samples that any of them wants, and fewer are its first ones. A point that
+several tables want is judged once. Indexes lie in a work folder, and go when their points are
+judged, but for those that a blend needs.
+
+Cost: a build for each measure, direction and setting of it; a judgement a point.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.evaluate.best import Swept, candidates, combined
+from cocite.evaluate.bootstrap import Bootstrap
+from cocite.evaluate.checks import accuracies, structures
+from cocite.evaluate.data import Truth, drawn, open_graph, read_truth
+from cocite.evaluate.embedding import embed
+from cocite.evaluate.extras import MissingLibrary
+from cocite.evaluate.judge import Judge, Judgement
+from cocite.evaluate.plans import BlendPlan
+from cocite.evaluate.rankings import Blend, IndexRanker, Ranker, Scale, VectorRanker
+from cocite.evaluate.study import Best, Result, Series, Study, facts_of
+from cocite.evaluate.suite import Point, Suite, called, sweep_points
+from cocite.graph import Graph
+from cocite.index import is_shard
+from cocite.measures import Value
+from cocite.query import Index, build
+
+__all__ = ["run_suite"]
+
+Progress = Callable[[str, int, int], None]
+
+
+def run_suite(
+    suite: Suite,
+    folder: Path | None,
+    work: Path,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    progress: Progress = lambda stage, done, total: None,
+) -> Study:
+    """Run a suite.
+
+    Parameters
+    ----------
+    suite
+        What to do.
+    folder
+        Where its data is; None if it needs none.
+    work
+        An empty folder, for graphs and indexes.
+    seed
+        Of the indexes, the queries drawn, the embeddings and the resamples.
+    threads, memory
+        As for building an index.
+    progress
+        Called with (stage, done, total).
+
+    Raises
+    ------
+    UsageError, InputError, StoreError, ResourceError
+    """
+    graph, data = open_graph(suite.data, folder, work, progress)
+    truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
+    means = {"threads": threads, "memory": memory}
+    return _Run(suite, graph, truth, work, seed, means, progress).study()
+
+
+def _bytes_of(index: Index, samples: int | None) -> int:
+    """The size of an index with so many of its samples: theirs at the mean size of all."""
+    store, stored = index.stored.store, index.stored.parts[0].settings.get("samples")
+    share = 1.0 if samples is None or stored is None else samples / int(stored)
+    return round(
+        sum(
+            entry.nbytes * (share if is_shard(name) else 1)
+            for name, entry in store.manifest.files.items()
+        )
+    )
+
+
+class _Court(NamedTuple):
+    """Some queries: their judge, and their resamples."""
+
+    judge: Judge
+    bootstrap: Bootstrap
+
+
+class _Run:
+    """One run, and what it has judged so far."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        graph: Graph,
+        truth: Truth,
+        work: Path,
+        seed: int,
+        means: dict[str, Any],
+        progress: Progress,
+    ) -> None:
+        self._suite, self._graph, self._truth, self._work = suite, graph, truth, work
+        self._seed, self._means, self._progress = seed, means, progress
+        self._court = self._courts(truth.queries)
+        few = drawn(truth.queries, suite.judge.sweep_queries, seed)
+        self._few = self._court if few.size == truth.queries.size else self._courts(few)
+        self._chosen = np.isin(truth.queries, few)
+        self._judged: dict[tuple[Point, bool], Judgement] = {}
+        self._sizes: dict[Point, tuple[int, float | None]] = {}
+        self._results: dict[tuple[Point, bool], Result] = {}
+        self._others: dict[str, Judgement] = {}
+        self._rankers: dict[str, Ranker] = {}
+        self._numbers = count()
+        titles = self._court.judge.titles
+        if suite.best is not None and suite.best.by not in titles:
+            raise UsageError(f"[best] goes by {suite.best.by!r}; there are {', '.join(titles)}")
+
+    def _courts(self, queries: NDArray[np.uint32]) -> _Court:
+        plan = self._suite.judge
+        bootstrap = Bootstrap(queries.size, plan.resamples, plan.confidence, self._seed)
+        return _Court(self._truth.judge(plan, queries), bootstrap)
+
+    def study(self) -> Study:
+        """Do all of it."""
+        suite, graph = self._suite, self._graph
+        facts = facts_of(graph.nodes, graph.edges, self._truth, self._seed)
+        study = Study(suite, facts)
+        methods = suite.methods(self._seed)
+        swept: list[Swept] = []
+        for plan in suite.sweep:
+            found, notes = sweep_points(suite, plan, self._seed)
+            swept.append((plan, found))
+            study.notes += notes
+        points = [p for _, found in swept for values in found.values() for p in values.values()]
+        self._judge_points(methods.values(), points, self._blended(methods))
+        study.methods = [self._result(found, True, name) for name, found in methods.items()]
+        study.methods += self._embeddings(study.notes)
+        study.methods += self._blends(study.notes)
+        judged = {name: self._judged[found, True] for name, found in methods.items()}
+        study.differences = self._differences(judged | self._others, None)
+        for plan, found in swept:
+            study.sweeps.setdefault(plan.setting, []).extend(self._series(plan.setting, found))
+        if suite.best is not None:
+            study.best = self._best(list(methods.values()), swept)
+        if suite.accuracy is not None:
+            study.accuracy = list(
+                accuracies(
+                    graph, suite.accuracy, self._seed, self._built, self._progress, self._means
+                )
+            )
+        if suite.structure is not None:
+            study.trees = list(
+                structures(graph, suite.structure, self._seed, self._built, self._progress)
+            )
+        return study
+
+    # -- indexes ---------------------------------------------------------------------------------
+
+    def _blended(self, methods: Mapping[str, Point]) -> dict[Point, str]:
+        """The methods that blends are made of, whose indexes are needed again."""
+        return {methods[n]: n for blend in self._suite.blend for n in blend.of if n in methods}
+
+    def _judge_points(
+        self, whole: Iterable[Point], few: Iterable[Point], blended: Mapping[Point, str]
+    ) -> None:
+        """Judge points by all queries or by those of sweeps, building index after index; what was
+        judged before is not judged again.
+        """
+        wanted = dict.fromkeys((p, True) for p in whole)
+        wanted |= dict.fromkeys((p, self._few is self._court) for p in few)
+        groups: dict[tuple[Any, ...], list[tuple[Point, bool]]] = {}
+        for key in wanted:
+            if key not in self._judged:
+                groups.setdefault(key[0].index_key, []).append(key)
+        for number, group in enumerate(groups.values(), 1):
+            what = f"index {number} of {len(groups)}"
+            largest = max((p for p, _ in group), key=lambda p: p.samples or 0)
+            begin = time.perf_counter()
+            index = self._built(
+                largest.measure, largest.direction, dict(largest.build), f"building {what}"
+            )
+            seconds = time.perf_counter() - begin
+            for each, all_queries in group:
+                view = index if each.samples in (None, index.samples) else index.first(each.samples)
+                ranker = IndexRanker(view, self._truth.candidates, **dict(each.ask))
+                took = seconds if view is index else None
+                self._sizes[each] = _bytes_of(view, each.samples), took
+                court = self._court if all_queries else self._few
+                self._judged[each, all_queries] = self._ask(court, ranker, f"judging {what}")
+                if each in blended:
+                    self._rankers[blended[each]] = ranker
+            if not any(p in blended for p, _ in group):
+                shutil.rmtree(index.stored.store.path)
+
+    def _ask(self, court: _Court, ranker: Ranker, stage: str) -> Judgement:
+        return court.judge(
+            ranker, threads=self._means["threads"], progress=partial(self._progress, stage)
+        )
+
+    def _result(self, found: Point, whole: bool, name: str) -> Result:
+        """What a point came to, by all queries or by those of sweeps."""
+        whole = whole or self._few is self._court
+        court = self._court if whole else self._few
+        if (found, whole) not in self._results:
+            judgement, (size, seconds) = self._judged[found, whole], self._sizes[found]
+            figures = judgement.figures(court.bootstrap)
+            self._results[found, whole] = Result(
+                name, found, figures, judgement.pairs, size, seconds
+            )
+        return self._results[found, whole].called(name)
+
+    def _built(
+        self, measure: str, direction: str, settings: Any, stage: str, layout: str | None = None
+    ) -> Index:
+        """An index in the work folder, by a name of its own."""
+        return build(
+            self._graph,
+            self._work / f"{next(self._numbers)}.index",
+            measure=measure,
+            direction=direction,
+            layout=layout,
+            progress=partial(self._progress, stage),
+            **self._means,
+            **settings,
+        )
+
+    # -- what is no index ------------------------------------------------------------------------
+
+    def _judge_other(self, name: str, ranker: Ranker) -> Result:
+        judgement = self._ask(self._court, ranker, f"judging {name}")
+        self._others[name], self._rankers[name] = judgement, ranker
+        return Result(name, None, judgement.figures(self._court.bootstrap), judgement.pairs)
+
+    def _embeddings(self, notes: list[str]) -> Iterator[Result]:
+        """An embedding whose library is not there is left out, unless all is compared with it."""
+        for plan in self._suite.embedding:
+            self._progress(f"embedding {plan.name}", 0, 0)
+            try:
+                vectors = embed(self._graph, plan.kind, plan.dimensions, self._seed)
+            except MissingLibrary as error:
+                if plan.name == self._suite.baseline:
+                    raise
+                notes.append(f"{plan.name} is left out: {error}")
+                continue
+            yield self._judge_other(plan.name, VectorRanker(vectors, self._truth.candidates))
+
+    def _blends(self, notes: list[str]) -> Iterator[Result]:
+        for plan in self._suite.blend:
+            lacking = [name for name in plan.of if name not in self._rankers]
+            if lacking:
+                notes.append(f"{plan.name} is left out, as {', '.join(lacking)} is")
+                continue
+            yield self._judge_other(plan.name, self._blend(plan))
+
+    def _blend(self, plan: BlendPlan) -> Blend:
+        rankers = [self._rankers[name] for name in plan.of]
+        return Blend(rankers, plan.weights or None, Scale(plan.scale), plan.depth or None)
+
+    def _differences(
+        self, judged: Mapping[str, Judgement], rows: NDArray[np.bool_] | None
+    ) -> dict[str, Any]:
+        """From the baseline, on the same queries: all, or those of some rows."""
+        name = self._suite.baseline
+        if not name:
+            return {}
+        base = self._others.get(name)
+        if base is None:
+            base = self._judged[self._suite.methods(self._seed)[name], True]
+        bootstrap = self._court.bootstrap if rows is None else self._resampled(rows)
+        base = base if rows is None else base.of(rows)
+        return {
+            other: judgement.differences(base, bootstrap)
+            for other, judgement in judged.items()
+            if other != name
+        }
+
+    def _resampled(self, rows: NDArray[np.bool_]) -> Bootstrap:
+        plan = self._suite.judge
+        return Bootstrap(int(rows.sum()), plan.resamples, plan.confidence, self._seed)
+
+    # -- sweeps ----------------------------------------------------------------------------------
+
+    def _series(self, setting: str, found: dict[str, dict[Value, Point]]) -> Iterator[Series]:
+        for method, values in found.items():
+            measure, direction = method.split(" ")
+            results = {value: self._result(p, False, method) for value, p in values.items()}
+            yield Series(setting, method, measure, direction, results)
+
+    def _worth(self, found: Point) -> float:
+        """The figure that decides, by the queries of the sweeps."""
+        assert self._suite.best is not None
+        key = found, self._few is self._court
+        judged = self._judged.get(key)
+        if judged is None:
+            judged = self._judged[key] = self._judged[found, True].of(self._chosen)
+        return judged.value(self._suite.best.by)
+
+    def _best(self, methods: list[Point], swept: list[Swept]) -> Best:
+        """Every measure at its best, and what is no index beside it, by the other queries."""
+        suite = self._suite
+        assert suite.best is not None
+        found = candidates(methods, swept)
+        together = combined(suite, swept, self._seed, self._worth)
+        self._judge_points([], together, {})
+        for each in together:
+            found[each.measure].append(each)
+        winners = {called(p): p for p in (max(ps, key=self._worth) for ps in found.values())}
+        self._judge_points(winners.values(), [], {})
+        held_out = self._few is not self._court
+        rows = ~self._chosen if held_out else self._chosen
+        bootstrap = self._resampled(rows)
+        judged = {name: self._judged[p, True].of(rows) for name, p in winners.items()}
+        judged |= {name: judgement.of(rows) for name, judgement in self._others.items()}
+        results = []
+        for name, judgement in judged.items():
+            point = winners.get(name)
+            size, seconds = self._sizes[point] if point else (None, None)
+            figures = judgement.figures(bootstrap)
+            results.append(Result(name, point, figures, judgement.pairs, size, seconds))
+        return Best(
+            suite.best.by,
+            int(self._chosen.sum()),
+            int(rows.sum()) if held_out else 0,
+            results,
+            self._differences(judged, rows),
+        )
