@@ -37,6 +37,7 @@ _READERS = {
     ("compact", "*"): ("cocite.query.compact", "CompactReader"),
     ("features", "*"): ("cocite.query.features", "FeatureReader"),
     ("minhash", "*"): ("cocite.query.minhash", "MinhashReader"),
+    ("nearest", "*"): ("cocite.query.nearest", "NearestReader"),
     ("paths", "*"): ("cocite.query.paths", "PathReader"),
     ("sketch", "*"): ("cocite.query.sketch", "SketchReader"),
     ("trees", "*"): ("cocite.query.trees", "TreeReader"),
