@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -174,6 +175,7 @@ class NearestLayout(WholeLayout):
         entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
         each = seconds / len(sample) / room.threads
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
+        room = replace(room, memory=min(self.memory, room.memory + int(_ENTRY * entries)))
         return Estimate(size, room, each * nodes + entries * _TURN_SECONDS)
 
     # -- the work --------------------------------------------------------------------------
