@@ -144,10 +144,10 @@ _Way = list[tuple[str, str | None]]
 
 def _way(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Way, int]:
     """From a to the page and on to b, and where in it the page is. Where a measure is not
-    symmetric, the same links lead on from there; where it is joint, no links lead anywhere, but
-    the page is near to both.
+    symmetric, the same links lead on from there. Of a joint measure, in a blend too, no links lead
+    anywhere, but the page is near to both.
     """
-    if measure.joint:
+    if reason.steps is None and (measure.joint or reason.links == "both"):
         between: _Way = [("near", reason.node)] if reason.node not in (a, b) else []
         return [("near", a), *between, ("near", b)], len(between)
     there, back = ("from", "to") if reason.links == "in" else ("to", "from")

@@ -31,14 +31,14 @@ class Reason(NamedTuple):
     """A page that makes two nodes a and b similar, and how.
 
     ``share`` is what it adds to their score. ``links`` says which links were looked at, ``in`` or
-    ``out`` (``both`` for a node and itself): each node of a path is a neighbour, by these, of the
-    one before it. The paths are names, from a and from b to the page, both ends included, each of
-    ``steps`` steps. For walks they are the ones that carry most of the share, of the ``samples``
-    in which the walks meet there.
+    ``out`` (``both`` for a node and itself, and for lists of what is near by either): each node of
+    a path is a neighbour, by these, of the one before it. The paths are names, from a and from b to
+    the page, both ends included, each of ``steps`` steps. For walks they are the ones that carry
+    most of the share, of the ``samples`` in which the walks meet there.
 
     A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
-    reaches whom and not how, and for ``ppr``, where the page is the one before b, and ``path_b``
-    goes back to it.
+    reaches whom and not how, for ``shared-nearest``, where the page is near to both, and for
+    ``ppr``, where the page is the one before b, and ``path_b`` goes back to it.
     """
 
     node: str
