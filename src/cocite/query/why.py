@@ -106,7 +106,8 @@ def explained(
     nodes = np.concatenate([f.nodes for f in found])
     parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
     begins = np.cumsum([0, *(f.nodes.size for f in found)])
-    order = np.lexsort((parts, nodes, -shares))
+    told = shares.round(12)  # those that are told as equal are in the order of equal ones
+    order = np.lexsort((parts, nodes, -told))
     reasons = []
     for at in order[:k].tolist():
         part, names = int(parts[at]), stored.names.names
@@ -115,7 +116,7 @@ def explained(
         reasons.append(
             Reason(
                 stored.names.name(int(nodes[at])),
-                round(float(shares[at]), 12),
+                float(told[at]),
                 readers[part].part.measure.looks_at(readers[part].part.direction),
                 None if there.samples is None else int(there.samples[row]),
                 len(one) - 1 if len(one) == len(other) > 0 else None,
