@@ -129,6 +129,7 @@ def test_settings_that_share_their_name_with_an_option_are_told_apart(
         ("coupling", None, "coupling, out-links"),
         ("coupling", "out", "coupling, in-links"),
         ("ppr", None, "ppr, out-links"),
+        ("shared-nearest", None, "shared-nearest, both directions"),
     ],
 )
 def test_an_index_says_which_links_it_looks_at(

@@ -41,6 +41,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "coupling": {"measure": "coupling"},
         "ppr": {"measure": "ppr"},
         "pagesim": {"measure": "pagesim"},
+        "nearest": {"measure": "shared-nearest"},
+        "nearest-in": {"measure": "shared-nearest", "direction": "in"},
+        "blend": {"measure": "blend:shared-nearest+cocitation"},
     }.items():
         cocite.build(graph, folder / name, **options)  # type: ignore[arg-type]
     return folder
@@ -95,6 +98,12 @@ def test_csv_adds_up_to_the_score(folder: Path, capsys: pytest.CaptureFixture[st
         ("ppr", "top", "two", "top → … → hub → two"),
         ("pagesim", "hub", "two", "hub → … → two"),
         ("pagesim", "one", "two", "one ← … ← top → … → two"),
+        ("nearest", "one", "two", "one ~ hub ~ two"),
+        ("nearest", "one", "two", "one ~ two"),
+        ("nearest-in", "one", "two", "one ~ other ~ two"),
+        ("nearest", "one", "one", "one"),
+        ("blend", "one", "two", "one ~ other ~ two"),
+        ("blend", "one", "two", "one ← other → two"),
     ],
 )
 def test_arrows_are_links(

@@ -342,7 +342,7 @@ def test_an_interrupted_build_goes_on_to_the_same_files(
         **chosen,
     )
     assert again.stored.digest == index.stored.digest
-    if direction == "both":
+    if direction == "both" and len(index.stored.parts) > 1:
         assert resumed[0] >= calls[-1] // 2
 
 

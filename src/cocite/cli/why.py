@@ -15,6 +15,7 @@ from cocite.cli.options import format_option
 from cocite.cli.output import print_csv, print_json, print_table
 
 if TYPE_CHECKING:
+    from cocite.measures import Measure
     from cocite.query import Index, Reason, Why
 
 __all__ = ["why"]
@@ -121,9 +122,9 @@ def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
     widest = max(_LEAST, min(max(map(len, ("page", *names))), room // 3))
     columns["page"] = [_cut(name, widest).ljust(widest) for name in names]
     signs = _signs()
-    onward = not asked.stored.measure.symmetric
+    measure = asked.stored.measure
     columns["path"] = [
-        _fitted(*_way(reason, a, b, onward), max(_LEAST, room - widest), signs)
+        _fitted(*_way(reason, a, b, measure), max(_LEAST, room - widest), signs)
         for reason in reasons
     ] + [signs["gap"]] * (found.others > 0)
     titles = [title.ljust(widest) if title == "page" else title for title in columns]
@@ -134,20 +135,24 @@ def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
 def _signs() -> dict[str, str]:
     """Arrows and dots, for terminals that have them and for those that do not."""
     if (sys.stdout.encoding or "").lower().startswith("utf"):
-        return {"to": " → ", "from": " ← ", "gap": "…"}
-    return {"to": " -> ", "from": " <- ", "gap": "..."}
+        return {"to": " → ", "from": " ← ", "near": " ~ ", "gap": "…"}
+    return {"to": " -> ", "from": " <- ", "near": " ~ ", "gap": "..."}
 
 
 _Way = list[tuple[str, str | None]]
 """Names, None for nodes between, each behind the arrow that leads to it."""
 
 
-def _way(reason: Reason, a: str, b: str, onward: bool) -> tuple[_Way, int]:
-    """From a to the page and on to b, and where in it the page is. ``onward``: the same links lead
-    on from there.
+def _way(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Way, int]:
+    """From a to the page and on to b, and where in it the page is. Where a measure is not
+    symmetric, the same links lead on from there. Of a joint measure, in a blend too, no links lead
+    anywhere, but the page is near to both.
     """
+    if reason.steps is None and (measure.joint or reason.links == "both"):
+        between: _Way = [("near", reason.node)] if reason.node not in (a, b) else []
+        return [("near", a), *between, ("near", b)], len(between)
     there, back = ("from", "to") if reason.links == "in" else ("to", "from")
-    back = there if onward else back
+    back = back if measure.symmetric else there
     one = reason.path_a or (a, None, reason.node)
     other = reason.path_b or (b, None, reason.node)
     ahead = [(there, name) for name in one]

@@ -148,8 +148,9 @@ class IndexBuild:
         return None, None
 
     def _links(self, plan: PartPlan) -> Links:
-        """The links that a part follows. Out-links are made when they are first needed, and there
-        as long as some part holds them.
+        """The links that a part follows; out-links for both directions at once, as in-links are
+        the graph's own. Out-links are made when they are first needed, and there as long as some
+        part holds them.
         """
         if plan.direction == "in":
             return in_links(self._graph, weighted=plan.weighted)

@@ -3,7 +3,8 @@
 An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one of each,
 with weight 1/2, so that a score stays in the measure's range and a node and itself still score what
 they did. That is the idea of P-Rank (Zhao, Han, Sun 2009), with the two directions added up outside
-instead of inside the recursion. A blend (``measures/blend.py``) has the parts of each of its
+instead of inside the recursion. A measure that looks at both at once (``Measure.joint``) has one
+part all the same. A blend (``measures/blend.py``) has the parts of each of its
 components, their weights multiplied by the component's.
 """
 
@@ -39,7 +40,8 @@ def links_in_words(measure: Measure, direction: str) -> str:
 
 @dataclass(frozen=True)
 class PartPlan:
-    """One part: its measure in one direction (``in`` or ``out``), and its weight in the scores.
+    """One part: its measure in one direction (``in`` or ``out``, or ``both`` for a measure that
+    looks at both at once), and its weight in the scores.
 
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
@@ -143,7 +145,7 @@ class BuildOptions:
 def _parts(component: Component, way: str, layout: str, settings: Settings) -> list[PartPlan]:
     measure = component.measure
     fixed = {s.name: component.fixed[s.name] for s in measure.ask if s.name in component.fixed}
-    ways = ("in", "out") if way == "both" else (way,)
+    ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [
         PartPlan(
             measure,

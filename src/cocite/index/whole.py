@@ -46,6 +46,7 @@ class WholeLayout(ABC):
 _LAYOUTS: dict[str, tuple[str, str]] = {
     "features": ("cocite.index.features", "FeaturesLayout"),
     "links": ("cocite.index.links", "LinksLayout"),
+    "nearest": ("cocite.index.nearest", "NearestLayout"),
 }
 
 

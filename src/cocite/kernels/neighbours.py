@@ -30,7 +30,7 @@ import numpy as np
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels.totals import GRAINS
 
-__all__ = ["DAMAGED", "FORMS", "gather", "normalise", "norms", "pair"]
+__all__ = ["DAMAGED", "FORMS", "gather", "normalise", "norms", "pair", "score"]
 
 DAMAGED = -1
 """Returned where links point outside of themselves."""
@@ -65,7 +65,7 @@ def _worth(nodes: Any, members: Any, power: Any) -> Any:
 
 
 @helper
-def _score(common: Any, first: Any, second: Any, form: Any) -> Any:
+def score(common: Any, first: Any, second: Any, form: Any) -> Any:
     """The score in grains from the common worth and both norms; 0 where nothing is common."""
     if common <= 0.0:
         return 0.0
@@ -139,7 +139,7 @@ def pair(
         left += 1 if x <= y else 0
         right += 1 if y <= x else 0
     mine, theirs = _norm(offsets, sums, first, power), _norm(offsets, sums, second, power)
-    return _score(common, mine, theirs, form)
+    return score(common, mine, theirs, form)
 
 
 @kernel
@@ -205,4 +205,4 @@ def normalise(
     for i in range(count):
         other = np.int64(used[i])
         common = 0.0 if other == node else values[other, 0]
-        values[other, 0] = _score(common, mine, _norm(offsets, sums, other, power), form)
+        values[other, 0] = score(common, mine, _norm(offsets, sums, other, power), form)

@@ -11,6 +11,7 @@ from cocite.measures.measure import Component, Measure, Setting, Settings, Value
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
+from cocite.measures.shared_nearest import SHARED_NEAREST
 from cocite.measures.simrank import SIMRANK
 from cocite.measures.xjaccard import XJACCARD
 
@@ -26,6 +27,7 @@ MEASURES: dict[str, Measure] = {
         PAGESIM,
         COCITATION,
         COUPLING,
+        SHARED_NEAREST,
         PPR,
     )
 }

@@ -109,9 +109,10 @@ class Measure:
     (of links, or with ``hubs``; None if the measure has no such), whether s(u, v) = s(v, u),
     whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
     (``monotone``), whether it follows the weights of links, the ``direction`` it takes unless told
-    otherwise, whether it is ``turned``: whether its direction ``in`` looks at out-links; the
-    layouts whose scores of unlike nodes scatter about 0 (``noisy``), and how layout and settings go
-    together, if they do not stand apart (``chooses``).
+    otherwise, whether it is ``turned``: whether its direction ``in`` looks at out-links; whether
+    both directions are one score and not the mean of two (``joint``); the layouts whose scores of
+    unlike nodes scatter about 0 (``noisy``), and how layout and settings go together, if they do
+    not stand apart (``chooses``).
     """
 
     name: str
@@ -127,6 +128,7 @@ class Measure:
     weighted: bool = False
     direction: str = "in"
     turned: bool = False
+    joint: bool = False
     noisy: tuple[str, ...] = ()
     chooses: Choice | None = None
 

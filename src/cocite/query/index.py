@@ -40,6 +40,7 @@ _READERS = {
     ("drawn", "*"): ("cocite.query.drawn", "DrawnReader"),
     ("features", "*"): ("cocite.query.features", "FeatureReader"),
     ("minhash", "*"): ("cocite.query.minhash", "MinhashReader"),
+    ("nearest", "*"): ("cocite.query.nearest", "NearestReader"),
     ("paths", "*"): ("cocite.query.paths", "PathReader"),
     ("sketch", "*"): ("cocite.query.sketch", "SketchReader"),
     ("trees", "*"): ("cocite.query.trees", "TreeReader"),

@@ -29,14 +29,14 @@ class Reason(NamedTuple):
     """A page that makes two nodes a and b similar, and how.
 
     ``share`` is what it adds to their score. ``links`` says which links were looked at, ``in`` or
-    ``out`` (``both`` for a node and itself): each node of a path is a neighbour, by these, of the
-    one before it. The paths are names, from a and from b to the page, both ends included, each of
-    ``steps`` steps. For walks they are the ones that carry most of the share, of the ``samples``
-    in which the walks meet there.
+    ``out`` (``both`` for a node and itself, and for lists of what is near by either): each node of
+    a path is a neighbour, by these, of the one before it. The paths are names, from a and from b to
+    the page, both ends included, each of ``steps`` steps. For walks they are the ones that carry
+    most of the share, of the ``samples`` in which the walks meet there.
 
     A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
-    reaches whom and not how, and for ``ppr``, where the page is the one before b, and ``path_b``
-    goes back to it.
+    reaches whom and not how, for ``shared-nearest``, where the page is near to both, and for
+    ``ppr``, where the page is the one before b, and ``path_b`` goes back to it.
     """
 
     node: str
@@ -82,14 +82,14 @@ def explained(
         reader.reasons(first, second, reader.part.ask_settings(settings), graphs)
         for reader in readers
     ]
-    # Rounded before they are sorted: what is shown as equal is ordered as equal.
     shares = np.concatenate(
         [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
-    ).round(12)
+    )
     nodes = np.concatenate([f.nodes for f in found])
     parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
     begins = np.cumsum([0, *(f.nodes.size for f in found)])
-    order = np.lexsort((parts, nodes, -shares))
+    told = shares.round(12)  # those that are told as equal are in the order of equal ones
+    order = np.lexsort((parts, nodes, -told))
     reasons = []
     for at in order[:k].tolist():
         part = int(parts[at])
@@ -98,7 +98,7 @@ def explained(
         reasons.append(
             Reason(
                 there.named([int(nodes[at])], stored.names)[0],
-                float(shares[at]),
+                float(told[at]),
                 readers[part].part.measure.looks_at(readers[part].part.direction),
                 None if there.samples is None else int(there.samples[row]),
                 len(one) - 1 if len(one) == len(other) > 0 else None,

@@ -1,0 +1,299 @@
+"""Lists of nearest pages: made from common neighbours, marked where they are mutual, compared.
+
+``weigh`` and ``norms`` prepare one side: what each page tells as a neighbour, and what all
+neighbours of a page tell together. A page counts among its own neighbours, wherever the links have
+it or not: rows are *closed* on the way, in ascending order.
+
+``closest`` makes lists. Common neighbours are added up as in ``kernels/neighbours.py``, for each
+side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
+is what lists are chosen by; 2**54 of it makes whole numbers, which ``totals.top`` sorts.
+
+``mark`` gives a value its sign: below 0 if the page it is of has not the list's page in its own.
+
+``gather`` and ``pair`` compare lists in ascending order of the pages that they share.
+
+Cost: a list 1 to 3 ns a member of each neighbour; a question 2 ns an entry read.
+Source: see ``measures/shared_nearest.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel
+from cocite.kernels.neighbours import score
+from cocite.kernels.totals import top
+
+__all__ = ["DAMAGED", "closest", "gather", "mark", "norms", "pair", "weigh"]
+
+DAMAGED = -1
+_ONE32, _ONE64 = np.float32(1), np.uint64(1)
+_WHOLE = float(1 << 54)
+_IN, _OUT = 1, 2
+
+
+@helper
+def _row(offsets: Any, node: Any) -> Any:
+    return np.int64(offsets[node]), np.int64(offsets[node + 1])
+
+
+@helper
+def _holds(offsets: Any, neighbours: Any, node: Any) -> Any:
+    """Whether the links have the node among its own neighbours."""
+    low, high = _row(offsets, node)
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if np.int64(neighbours[middle]) < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and np.int64(neighbours[low]) == node
+
+
+@kernel
+def weigh(offsets: Any, members: Any, widest: Any, worths: Any) -> None:
+    """``worths`` float64[nodes]: what each page tells, by its ``members`` and itself.
+
+    That is log(nodes / their number), and 0 if they are more than ``widest`` (int64).
+    """
+    nodes = worths.size
+    for x in range(nodes):
+        begin, end = _row(offsets, x)
+        size = end - begin + (0 if _holds(offsets, members, x) else 1)
+        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if size <= widest else 0.0
+
+
+@kernel
+def norms(offsets: Any, neighbours: Any, worths: Any, out: Any) -> None:
+    """``out`` float64[nodes]: what the neighbours of each page and itself tell, in all."""
+    for v in range(out.size):
+        begin, end = _row(offsets, v)
+        total = 0.0 if _holds(offsets, neighbours, v) else worths[v]
+        for link in range(begin, end):
+            total += worths[neighbours[link]]
+        out[v] = total
+
+
+@helper
+def _shared(rows: Any, columns: Any, worths: Any, node: Any, common: Any, used: Any) -> Any:
+    """Add up what everybody's neighbours have in common with the node's; returns how many have."""
+    offsets, neighbours = rows
+    starts, members = columns
+    count = 0
+    link, end = _row(offsets, node)
+    own = True
+    while link < end or own:
+        x = np.int64(neighbours[link]) if link < end else node
+        if own and x >= node:
+            own = False
+            link += 1 if link < end and x == node else 0
+            x = node
+        else:
+            link += 1
+        worth = worths[x]
+        if worth <= 0.0:
+            continue
+        low, high = _row(starts, x)
+        alone = True
+        for place in range(low, high):
+            member = np.int64(members[place])
+            alone = alone and member != x
+            before = common[member]
+            used[count] = np.uint32(member)
+            common[member] = before + worth
+            count += 1 if before == 0.0 else 0
+        if alone:
+            before = common[x]
+            used[count] = np.uint32(x)
+            common[x] = before + worth
+            count += 1 if before == 0.0 else 0
+    return count
+
+
+@helper
+def _add_side(
+    rows: Any, columns: Any, weights: Any, node: Any, share: Any, room: Any, have: Any
+) -> Any:
+    """Add ``share`` of how near everybody is by one side; returns how many are near by any."""
+    worths, whole = weights
+    common, near, used, touched, _, _ = room
+    count = _shared(rows, columns, worths, node, common, used)
+    for i in range(count):
+        other = np.int64(used[i])
+        shared = common[other]
+        common[other] = 0.0
+        if other == node:
+            continue
+        if near[other, 0] == 0.0:
+            touched[have] = np.uint32(other)
+            have += 1
+        near[other, 0] += share * (shared / (whole[node] + whole[other] - shared))
+    return have
+
+
+@kernel
+def closest(
+    ins: Any,
+    outs: Any,
+    by_in: Any,
+    by_out: Any,
+    sides: Any,
+    first: Any,
+    room: Any,
+    out: Any,
+) -> Any:
+    """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
+
+    ``ins`` and ``outs`` are (offsets, neighbours); ``by_in`` and ``by_out`` (worths, norms) of
+    comparing in-neighbours and out-neighbours; ``sides`` 1, 2 or 3, for in, out or both. ``room``
+    is (common float64[nodes], near float64[nodes, 2], both all 0, used and touched
+    uint32[nodes + 1], names uint32[k], best float64[k, 2]). ``out`` is (counts uint64[pages], nodes
+    uint32, values float32), with room for k + 1 entries a page.
+    """
+    _, near, _, touched, names, best = room
+    counts, nodes, values = out
+    share = 0.5 if sides == _IN + _OUT else 1.0
+    used = 0
+    for i in range(counts.size):
+        node = first + i
+        have = 0
+        if sides & _IN:
+            have = _add_side(ins, outs, by_in, node, share, room, have)
+        if sides & _OUT:
+            have = _add_side(outs, ins, by_out, node, share, room, have)
+        for j in range(have):
+            other = touched[j]
+            near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
+        size = top(near, touched, have, 1.0, names, best)
+        for j in range(size):
+            near[names[j], 0] = best[j, 0]
+        names[:size].sort()
+        own = True
+        for j in range(size):
+            other = names[j]
+            if own and other > node:
+                nodes[used], values[used] = np.uint32(node), _ONE32
+                used += 1
+                own = False
+            nodes[used], values[used] = other, np.float32(near[other, 0] / _WHOLE)
+            near[other, 0] = 0.0
+            used += 1
+        if own:
+            nodes[used], values[used] = np.uint32(node), _ONE32
+            used += 1
+        counts[i] = np.uint64(size + 1)
+    return used
+
+
+@kernel
+def mark(
+    offsets: Any,
+    nodes: Any,
+    values: Any,
+    starts: Any,
+    holders: Any,
+    held: Any,
+    whole: Any,
+    mutual: Any,
+) -> None:
+    """Turn the values of one-sided entries negative, and sum up every list.
+
+    The list of v is ``nodes[offsets[v] : offsets[v + 1]]``, and ``holders`` by ``starts`` those who
+    have v in theirs. ``whole`` and ``mutual`` float64[pages, 2] receive the sums of values and of
+    squares, of all entries and of the mutual ones.
+    """
+    for v in range(whole.shape[0]):
+        i, end = _row(offsets, v)
+        j, last = _row(starts, v)
+        while i < end or j < last:
+            if j == last or (i < end and nodes[i] < holders[j]):
+                value = np.float64(values[i])
+                values[i] = -values[i]
+                i += 1
+            elif i == end or holders[j] < nodes[i]:
+                held[j] = -held[j]
+                j += 1
+                continue
+            else:
+                value = np.float64(values[i])
+                mutual[v, 0] += value
+                mutual[v, 1] += value * value
+                i += 1
+                j += 1
+            whole[v, 0] += value
+            whole[v, 1] += value * value
+
+
+@helper
+def _shares(first: Any, second: Any, form: Any, mutual: Any) -> Any:
+    """What two lists have in common in one page, by its values in both."""
+    if mutual and (first < 0 or second < 0):
+        return 0.0
+    a, b = abs(np.float64(first)), abs(np.float64(second))
+    if form == 0:
+        return a * b
+    return a if a < b else b
+
+
+@kernel
+def gather(
+    listed: Any, values: Any, holders: Any, form: Any, mutual: Any, sums: Any, used: Any
+) -> Any:
+    """Add up what everybody's list has in common with one, itself included.
+
+    ``listed`` and ``values`` are the list; ``holders`` (offsets, nodes, values) says in whose lists
+    each page is. ``form`` is its place in ``neighbours.FORMS``. ``sums`` float64[nodes, 2], all 0,
+    receives the sums in its first column; ``used`` uint32[nodes + 1] lists the nodes with one.
+    Returns how many those are, or DAMAGED.
+    """
+    offsets, owners, held = holders
+    pages = np.uint64(offsets.size - 1)
+    count = 0
+    for i in range(listed.size):
+        page = np.uint64(listed[i])
+        if page >= pages:
+            return DAMAGED
+        begin, end = offsets[page], offsets[page + _ONE64]
+        if begin > end or end > np.uint64(owners.size):
+            return DAMAGED
+        if mutual and values[i] < 0:
+            continue
+        for place in range(begin, end):
+            owner = np.uint64(owners[place])
+            if owner >= pages:
+                return DAMAGED
+            before = sums[owner, 0]
+            term = _shares(values[i], held[place], form, mutual)
+            used[count] = np.uint32(owner)
+            sums[owner, 0] = before + term
+            count += 1 if before == 0.0 and term > 0.0 else 0
+    return count
+
+
+@kernel
+def pair(
+    first: Any,
+    first_values: Any,
+    second: Any,
+    second_values: Any,
+    first_norm: Any,
+    second_norm: Any,
+    form: Any,
+    mutual: Any,
+) -> Any:
+    """The score in grains of two ascending lists and their norms, by minima or products."""
+    common = 0.0
+    i = j = 0
+    while i < first.size and j < second.size:
+        if first[i] < second[j]:
+            i += 1
+        elif first[i] > second[j]:
+            j += 1
+        else:
+            common += _shares(first_values[i], second_values[j], form, mutual)
+            i += 1
+            j += 1
+    return score(common, first_norm, second_norm, form)

@@ -1,0 +1,58 @@
+"""Shared nearest neighbours by dense matrices: how near, who is listed, what lists share.
+
+``sides`` are the sides that are compared, one or both: ``rows[v, x] = 1`` if x is a neighbour of v.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+
+def near(sides: list[Matrix], widest: int) -> Matrix:
+    """How near all pairs are, the mean over the sides; a node to itself 0."""
+    found = []
+    for rows in sides:
+        closed = np.maximum(rows, np.eye(len(rows)))
+        sizes = closed.sum(axis=0)
+        weights = np.where(sizes > widest, 0, np.log(len(rows) / sizes))
+        shared = (closed * weights) @ closed.T
+        whole = closed @ weights
+        union = whole[:, None] + whole[None, :] - shared
+        found.append(np.divide(shared, union, out=np.zeros_like(shared), where=shared > 0))
+    total: Matrix = np.mean(found, axis=0)
+    np.fill_diagonal(total, 0)
+    return total
+
+
+def lists(sides: list[Matrix], k: int, widest: int) -> Matrix:
+    """Row v: the vector f_v."""
+    values = near(sides, widest).astype(np.float32).astype(np.float64)
+    found = np.eye(len(values))
+    for v, row in enumerate(values):
+        best = np.lexsort((np.arange(row.size), -row))[:k]
+        found[v, best[row[best] > 0]] = row[best[row[best] > 0]]
+    return found
+
+
+def shared(vectors: Matrix, form: str, mutual: bool) -> Matrix:
+    """[u, v, x]: what x adds to what two lists have in common."""
+    kept = vectors * (vectors.T > 0) if mutual else vectors
+    one, other = kept[:, None, :], kept[None, :, :]
+    found: Matrix = one * other if form == "cosine" else np.minimum(one, other)
+    return found
+
+
+def scores(vectors: Matrix, form: str, mutual: bool) -> Matrix:
+    """The scores of all pairs, as ``measures/shared_nearest.py`` defines them."""
+    kept = vectors * (vectors.T > 0) if mutual else vectors
+    common: Matrix = shared(vectors, form, mutual).sum(axis=2)
+    if form == "cosine":
+        lengths = np.linalg.norm(kept, axis=1)
+        common /= np.outer(lengths, lengths)
+    else:
+        sums = kept.sum(axis=1)
+        common /= sums[:, None] + sums[None, :] - common
+    return common
