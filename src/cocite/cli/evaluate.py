@@ -188,9 +188,10 @@ def _print(study: Study, form: str) -> None:
         left = _print_results(*summary(study.methods))
         if study.best is not None:
             print(f"\nat its best setting, the largest {study.best.by}:\n")
-            _print_results(*summary(study.best.results))
+            left += _print_results(*summary(study.best.results), first=study.best.by)
         if left:
-            say(f"left out, for want of width: {', '.join(left)}; --format csv has them")
+            missing = ", ".join(dict.fromkeys(left))
+            say(f"left out, for want of width: {missing}; --format csv has them")
         for note in study.notes:
             say(note)
         unknown = study.facts.get("rows_of_unknown_nodes")
@@ -205,8 +206,12 @@ def _print(study: Study, form: str) -> None:
         print_json({"suite": study.suite.name, "facts": study.facts, "figures": rows_json})
 
 
-def _print_results(titles: list[str], rows: list[list[str]]) -> list[str]:
-    """Print what fits, names last; returns the titles of what does not."""
+def _print_results(titles: list[str], rows: list[list[str]], first: str = "") -> list[str]:
+    """Print what fits, the column ``first`` first, names last; returns the titles of what does not
+    fit.
+    """
+    order = [0, *sorted(range(1, len(titles)), key=lambda i: titles[i] != first)]
+    titles, rows = [titles[i] for i in order], [[row[i] for i in order] for row in rows]
     titles = [*titles[1:], titles[0]]
     narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
     kept = fitting(titles, narrow)
