@@ -48,12 +48,14 @@ _REFINE = (
     click.option(
         "--refine",
         is_flag=True,
-        help="Settle the order beyond what samples can; reads the graph again.",
+        help="Better scores than the samples': computed ones of simrank, with certain intervals; "
+        "more samples for the best of other measures of walks. Reads the graph.",
     ),
     click.option(
         "--target-error",
         type=float,
-        help="Refine until scores are off by this much at most.  [default: 0.001]",
+        help="How far off a refined score may be; its interval tells what came of it. Refines.  "
+        "[default: 0.001]",
     ),
 )
 

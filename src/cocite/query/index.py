@@ -113,6 +113,11 @@ class Index:
         found = self._stored.settings.get("samples")
         return None if found is None else int(found)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether scores are estimates from samples, those of a part at least."""
+        return bool(self._sampled)
+
     def first(self, samples: int) -> Index:
         """The same index with its first samples only, as if it had been built with so many.
 
@@ -256,6 +261,8 @@ class Index:
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
         checked_confidence(confidence, bound)
+        if min_confidence is not None:
+            checked_confidence(min_confidence, bound, "min_confidence")
         asked, me = self._asked(settings), self.nodes.id(node)
         chosen = Filter.checked(
             self.nodes,
@@ -277,7 +284,6 @@ class Index:
         hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
         if min_confidence is None:
             return hits
-        checked_confidence(min_confidence, bound)
         low, _ = self._intervals(me, ids, scores, errors, asked, min_confidence, bound)
         return [hit for hit, least in zip(hits, low, strict=True) if least > 0]
 
