@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import cocite
 from cocite.cli.main import _VERBS, cli, main
+from cocite.measures import MEASURES
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +285,27 @@ def test_every_option_is_explained(verb: str) -> None:
             assert parameter.opts[-1] in printed
             assert getattr(parameter, "help", None), parameter.name
     assert (command.help or "").split("\n")[0].strip()
+
+
+@pytest.mark.parametrize("verb", ["related", "similarity", "why"])
+def test_what_an_index_cannot_be_asked_with_stands_apart(
+    index: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    """An index refuses what is of a graph only; each of the others some index takes."""
+    pages = CliRunner().invoke(cli, [verb, "--help"]).output.split("\n\n")
+    (asked,) = (page for page in pages if page.startswith("Settings of the measure:"))
+    (built,) = (page for page in pages if page.startswith("Of a GRAPH only"))
+    asking = {s.name for measure in MEASURES.values() for s in measure.ask}
+    assert {flag[2:] for flag in re.findall(r"^  (--[a-z-]+)", asked, re.M)} == asking
+    only = re.findall(r"^  (--[a-z-]+)(?: ([A-Z]+|\[))?", built, re.M)
+    assert len(only) >= 10
+    for flag, kind in only:
+        value = {"": [], "NAME": ["simrank"], "[": ["in" if "dir" in flag else "idf"]}
+        given = value.get(kind, ["1"])
+        names = ["one"] if verb == "related" else ["one", "two"]
+        code, out, err = ask(capsys, verb, index, *names, flag, *given)
+        assert (code, out) == (2, ""), flag
+        assert "fixed when" in err or "when building" in err or "has no setting" in err
 
 
 def test_help_of_the_whole_lists_every_verb_with_its_line() -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.options import Sectioned
 from cocite.cli.progress import Stages
-from cocite.cli.settings import all_options, given
+from cocite.cli.settings import SETTINGS, all_options, given
 from cocite.errors import UsageError
 from cocite.measures import find_measure
 from cocite.store import kind_of
@@ -24,24 +25,39 @@ if TYPE_CHECKING:
 __all__ = ["asking_options", "opened", "preparing", "refine_options"]
 
 Command = Callable[..., Any]
+_GRAPH_ONLY = "Of a GRAPH only, as an index would be built with them"
 _OF_A_GRAPH = ("measure", "direction", "unweighted")
 
-_OPTIONS = (
+_GRAPH = click.option(
+    "--graph",
+    "graphs",
+    metavar="DIR",
+    multiple=True,
+    help="Where the graph of an INDEX is, if not where it was when indexed; several of an index "
+    "that was refreshed.",
+)
+_ONLY = (
     click.option(
-        "--graph",
-        "graphs",
-        metavar="DIR",
-        multiple=True,
-        help="Where the graph of an INDEX is, if not where it was when indexed; several of an "
-        "index that was refreshed.",
+        "--measure",
+        metavar="NAME",
+        cls=Sectioned,
+        section=_GRAPH_ONLY,
+        help="What similar means (see: cocite measures).  [default: psimrank]",
     ),
-    click.option("--measure", metavar="NAME", help="Of a GRAPH: as for cocite index."),
-    click.option("--direction", metavar="[in|out|both]", help="Of a GRAPH: as for cocite index."),
+    click.option(
+        "--direction",
+        metavar="[in|out|both]",
+        cls=Sectioned,
+        section=_GRAPH_ONLY,
+        help="Whose links are compared.  [default: the measure's]",
+    ),
     click.option(
         "--unweighted",
         is_flag=True,
         default=None,
-        help="Of a GRAPH: leave the weights of links aside.",
+        cls=Sectioned,
+        section=_GRAPH_ONLY,
+        help="Leave the weights of links aside.",
     ),
 )
 _REFINE = (
@@ -62,8 +78,13 @@ _REFINE = (
 
 def asking_options(command: Command) -> Command:
     """Add ``--graph``, what is of a graph only, and the settings of all measures."""
-    command = all_options(command)
-    for option in reversed(_OPTIONS):
+    options: list[Command] = [
+        _GRAPH,
+        all_options(True, SETTINGS),
+        *_ONLY,
+        all_options(False, _GRAPH_ONLY),
+    ]
+    for option in reversed(options):
         command = option(command)
     return command
 

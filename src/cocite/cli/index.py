@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    memory_option,
+    overwrite_option,
+    threads_option,
+)
 from cocite.cli.output import print_csv, print_facts, print_json, print_table, say
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, given, measure_options
@@ -14,7 +20,7 @@ from cocite.memory import format_size
 __all__ = ["index", "measures"]
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @measure_options

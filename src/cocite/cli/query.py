@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.asking import asking_options, opened, preparing, refine_options
-from cocite.cli.options import format_option
+from cocite.cli.options import SectionedVerb, format_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ bound_option = click.option(
 )
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("node", metavar="NODE")
 @click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Hits at most.")
@@ -126,8 +126,8 @@ def related(
             ],
         )
         if len(hits) > 1:
-            level = "" if _surely(asked, refine) else f" ({confidence:.0%})"
-            print(_certainty(certain, offset, hits) + level)
+            probably = "" if _surely(asked, refine) else f" ({confidence:.0%})"
+            print(_certainty(certain, offset, hits) + probably)
 
 
 def _nobody(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:
@@ -163,7 +163,7 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
     return f"the order is certain up to rank {rank - 1}{tie}"
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")

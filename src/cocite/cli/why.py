@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.asking import asking_options, opened
-from cocite.cli.options import format_option
+from cocite.cli.options import SectionedVerb, format_option
 from cocite.cli.output import print_csv, print_json, print_table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LEAST = 10
 """Columns that a page or a path gets, however narrow the terminal."""
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
