@@ -241,7 +241,7 @@ def test_a_node_related_to_nobody_is_said_so(
         (["index", "{g}", "-o", "x", "--length", "16"], 2, "length is 16"),
         (["index", "{g}", "-o", "x", "--measure", "pagerank"], 2, "no measure is called"),
         (["index", "{g}", "-o", "x", "--memory", "lots"], 2, "'lots' is not a size"),
-        (["relate"], 2, "No such command 'relate'"),
+        (["relate"], 2, "There is no verb 'relate'. Did you mean related"),
     ],
 )
 def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
@@ -285,6 +285,43 @@ def test_every_option_is_explained(verb: str) -> None:
             assert parameter.opts[-1] in printed
             assert getattr(parameter, "help", None), parameter.name
     assert (command.help or "").split("\n")[0].strip()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_list_of_measures_fits_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["measures"]) == 0
+    out = capsys.readouterr().out
+    blend = out.splitlines()[-1]
+    assert all(len(line) <= columns for line in out.splitlines() if line != blend)
+    words = out.split()
+    for measure in MEASURES.values():
+        assert {s.name for s in measure.build + measure.ask} <= {w.strip(";") for w in words}
+        assert set(measure.summary.split()) <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("relatd", "Did you mean related"), ("indx", "Did you mean index"), ("xyzzy", "'xyzzy'.\n")],
+)
+def test_a_verb_that_there_is_not_is_answered_with_those_like_it(
+    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+) -> None:
+    code, out, err = ask(capsys, typed, "x")
+    assert (code, out) == (2, "")
+    assert f"There is no verb {typed!r}" in err
+    assert meant in err
+
+
+@pytest.mark.parametrize("arguments", ["related one {}", "similarity one two {}", "why one two {}"])
+def test_an_index_that_comes_last_is_told_its_place(
+    index: Path, capsys: pytest.CaptureFixture[str], arguments: str
+) -> None:
+    code, out, err = ask(capsys, *arguments.format(index).split())
+    assert (code, out) == (2, "")
+    assert f"{index} comes first: the index, then what is asked of it" in err
 
 
 @pytest.mark.parametrize("verb", ["related", "similarity", "why"])
@@ -337,7 +374,9 @@ def test_refined_answers_are_shown_as_certain_ones(
     graph = index.with_name("g")
     ready = tmp_path / "ready"
     build = ["index", graph, "-o", ready, "--measure", "simrank", "--samples", "5", "--refine"]
-    assert ask(capsys, *build)[0] == 0
+    code, out, _ = ask(capsys, *build)
+    assert code == 0
+    assert "ready for decay 0.6" in out
     assert "ready for decay 0.6" in ask(capsys, "info", ready)[1]
     code, out, _ = ask(capsys, "related", ready, "one", "--refine")
     assert code == 0

@@ -96,16 +96,23 @@ def refine_options(command: Command) -> Command:
     return command
 
 
-def opened(path: str, options: dict[str, Any]) -> tuple[Index, dict[str, Any]]:
-    """What is there to be asked, and the settings of the question."""
+def opened(
+    path: str, options: dict[str, Any], swapped: str | None = None
+) -> tuple[Index, dict[str, Any]]:
+    """What is there to be asked, and the settings of the question. ``swapped`` is the argument that
+    may have taken the place of ``path``.
+    """
     from cocite.query import open_graph, open_index
 
+    if swapped is not None and kind_of(path) is None and kind_of(swapped) is not None:
+        raise UsageError(f"{swapped} comes first: the {kind_of(swapped)}, then what is asked of it")
     settings, graphs = given(options), options["graphs"]
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
     if kind_of(path) != "graph":
         if chosen:
             raise UsageError(
-                f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored graph"
+                f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored "
+                "graph. Ask the graph itself, or build another index"
             )
         return open_index(path, graph=graphs), settings
     if graphs:

@@ -146,6 +146,7 @@ def _print_plan(graph: str, plan: Plan) -> None:
     print_table(
         [*titles, "what"],
         [(*(column[text] for column in columns), text) for text in columns[0]],
+        prose=True,
     )
 
 

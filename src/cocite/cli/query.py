@@ -89,7 +89,7 @@ def related(
     """
     from cocite.query import Hit
 
-    asked, settings = opened(index, options)
+    asked, settings = opened(index, options, node)
     refine = refine or target_error is not None
     chosen = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
@@ -189,7 +189,7 @@ def similarity(
     """
     from cocite.query import Score
 
-    asked, settings = opened(index, options)
+    asked, settings = opened(index, options, b)
     refine = refine or target_error is not None
     level: dict[str, Any] = {"confidence": confidence, "bound": bound}
     better: dict[str, Any] = {"refine": refine, "target_error": target_error}
