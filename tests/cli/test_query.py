@@ -287,6 +287,22 @@ def test_every_option_is_explained(verb: str) -> None:
     assert (command.help or "").split("\n")[0].strip()
 
 
+def test_the_measures_that_need_an_index_are_named_in_help_and_readme(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need = []
+    for measure in MEASURES:
+        code, _, err = ask(capsys, "related", index.parent / "g", "one", "--measure", measure)
+        assert code == (2 if "needs an index" in err else 0), err
+        need += [measure] if code else []
+    first, second, third = need
+    command = cli.get_command(None, "related")  # type: ignore[arg-type]
+    help_text = " ".join(str(command and command.help).split())
+    assert f"Of {first}, {second} and {third} there is no answer without an index" in help_text
+    readme = " ".join(Path(__file__).parents[2].joinpath("README.md").read_text("utf-8").split())
+    assert f"by any measure but `{first}`, `{second}` and `{third}`." in readme
+
+
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_list_of_measures_fits_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int

@@ -55,7 +55,8 @@ __all__ = ["index", "measures"]
 @click.option(
     "--refine",
     is_flag=True,
-    help="Make refined answers ready (for simrank), which else takes place when first asked.",
+    help="Make refined answers ready (for simrank), which else every command that asks for them "
+    "does for itself.",
 )
 @click.option("--restart", is_flag=True, help="Throw away an unfinished build with other settings.")
 @format_option

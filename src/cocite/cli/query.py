@@ -81,7 +81,8 @@ def related(
     """List the nodes most related to NODE, best first.
 
     A GRAPH answers as an index of it would, by the measure and the settings that are given here; a
-    question takes longer.
+    question takes longer. Of xjaccard, pagesim and shared-nearest there is no answer without an
+    index.
 
     The error is the standard error of the score over the samples, and low to high the interval
     that holds the true score. Below the table it says up to which rank the order is certain; more
