@@ -361,6 +361,12 @@ def test_what_an_index_cannot_be_asked_with_stands_apart(
         assert "fixed when" in err or "when building" in err or "has no setting" in err
 
 
+def test_help_says_which_choices_a_measure_does_not_have() -> None:
+    printed = CliRunner().invoke(cli, ["related", "--help"]).output
+    assert "nearest takes jaccard or cosine." in " ".join(printed.split())
+    assert "coupling takes" not in printed
+
+
 def test_help_of_the_whole_lists_every_verb_with_its_line() -> None:
     printed = CliRunner().invoke(cli, ["--help"]).output
     for verb, (_, line) in _VERBS.items():

@@ -49,7 +49,8 @@ bound_option = click.option(
 @click.option(
     "--min-confidence",
     type=float,
-    help="Leave out hits whose score is not above 0 with this probability.",
+    help="Leave out hits whose score is not above 0 with this probability; refined ones with that "
+    "of --confidence.",
 )
 @click.option("--prefix", metavar="TEXT", help="Only nodes whose name begins so.")
 @click.option("--exclude-prefix", metavar="TEXT", help="No nodes whose name begins so.")

@@ -105,6 +105,9 @@ def _option(name: str, takers: list[tuple[str, Setting]], section: str) -> Decor
     sentence = setting.text[0].upper() + setting.text[1:] + "."
     if len(takers) < len(MEASURES):
         sentence += " For " + ", ".join(measure for measure, _ in takers) + "."
+    for measure, other in takers:
+        if set(other.choices) != set(setting.choices):
+            sentence += f" {measure} takes {' or '.join(other.choices)}."
     if type(setting.default) is bool:
         return click.option(
             flag,

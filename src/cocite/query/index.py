@@ -223,7 +223,8 @@ class Index:
         min_score
             The least score of a hit, itself included; nodes whose score is 0 are never hits.
         min_confidence
-            Drop hits whose score is not above 0 with this probability.
+            Drop hits whose score is not above 0 with this probability; of a refined answer, with
+            that of ``confidence``.
         prefix, exclude_prefix
             Only nodes whose name begins so, or none of them.
         among
