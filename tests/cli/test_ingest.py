@@ -164,7 +164,18 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
             "Error: none does not exist. To make a stored graph: cocite ingest LINKS -o none\n",
         ),
         ("info .", 1, "Error: . has no manifest.json: it is no stored graph\n"),
-        ("verify links.tsv", 1, "Error: links.tsv is a file; a stored graph is a directory\n"),
+        (
+            "verify links.tsv",
+            1,
+            "Error: links.tsv is a file; a stored graph is a directory. To make a graph of a file "
+            "of links: cocite ingest links.tsv -o OUTPUT\n",
+        ),
+        (
+            "related links.tsv a",
+            1,
+            "Error: links.tsv is a file; a stored index is a directory. To make a graph of a file "
+            "of links: cocite ingest links.tsv -o OUTPUT, and an index of that: cocite index\n",
+        ),
     ],
 )
 def test_an_error_is_one_line_and_a_code(
@@ -185,7 +196,7 @@ def test_an_error_is_one_line_and_a_code(
         ("ingest links.tsv -o h --memory x", "'x' is not a size; write it like 600MB"),
         ("ingest links.tsv -o h --threads 0", "Invalid value for '--threads'"),
         ("info g --format xml", "Invalid value for '--format'"),
-        ("infos", "No such command 'infos'"),
+        ("infos", "There is no verb 'infos'. Did you mean info"),
     ],
 )
 def test_wrong_use_is_code_2(

@@ -29,8 +29,9 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 
 
 def test_a_table_has_a_column_as_planned_and_one_doubled(
-    graph: Path, capsys: pytest.CaptureFixture[str]
+    graph: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     code, out, _ = ask(capsys, "plan", graph, "--delta", "0.05")
     assert code == 0
     assert "needed for error 2,473 (Theorem 5), order 6,141 (Theorem 6)" in out
@@ -42,6 +43,10 @@ def test_a_table_has_a_column_as_planned_and_one_doubled(
     row = "two nodes so far apart keep their order: 99 % (Theorem 6)"
     assert figures[row] == ["0.0500", "0.0354"]
     assert max(map(len, lines[2:])) <= 100
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = ask(capsys, "plan", graph, "--delta", "0.05")[1].splitlines()
+    title = next(i for i, line in enumerate(lines) if "12,282 samples" in line)
+    assert max(map(len, lines[title:])) <= 60
 
 
 def test_json_and_csv_hold_all_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 import cocite
 from cocite.cli.main import _VERBS, cli, main
+from cocite.measures import MEASURES
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,51 @@ def test_a_floor_that_nobody_reaches_is_named(
     assert out == "no node scores 0.99 or more with one\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--prefix nobody", "none of the nodes that are asked for is related to one by psimrank"),
+        ("--offset 9", "one has no hit behind rank 9"),
+        ("--prefix t --min-score 0.99", "no node that is asked for scores 0.99 or more with one"),
+    ],
+)
+def test_an_empty_list_says_which_option_emptied_it(
+    index: Path, capsys: pytest.CaptureFixture[str], options: str, said: str
+) -> None:
+    code, out, _ = ask(capsys, "related", index, "one", *options.split())
+    assert (code, out) == (0, said + "\n")
+
+
+@pytest.mark.parametrize("refine", [(), ("--refine",)])
+def test_a_confidence_that_is_none_is_called_by_its_name(
+    index: Path, capsys: pytest.CaptureFixture[str], refine: tuple[str, ...]
+) -> None:
+    code, _, err = ask(capsys, "related", index, "one", "--min-confidence", "9", *refine)
+    assert (code, err) == (
+        2,
+        "Error: min_confidence is 9.0; it is a number between 0 and 1, as 0.95\n",
+    )
+
+
+def test_a_list_of_one_has_no_order(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the order" not in ask(capsys, "related", index, "one", "-k", "1")[1]
+
+
+def test_exact_scores_have_no_probability_and_ties_are_named(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of equal scores nobody can say which comes first."""
+    graph = index.with_name("g")
+    _, out, _ = ask(capsys, "related", graph, "[red]three[/]", "--measure", "cocitation")
+    assert out.endswith(
+        "the order is not certain from rank 1 on, as ranks 1 and 2 have the same score\n"
+    )
+    _, out, _ = ask(capsys, "related", graph, "one", "--measure", "cocitation")
+    assert out.endswith("the order is certain\n")
+    _, out, _ = ask(capsys, "similarity", graph, "one", "two", "--measure", "cocitation")
+    assert out.endswith(", for certain\n")
+
+
 def test_a_name_that_begins_with_a_hyphen_stands_behind_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,7 +153,17 @@ def test_a_name_that_begins_with_a_hyphen_stands_behind_two(
 def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = ask(capsys, "similarity", index, "one", "two", "--format", "json")
     found = cocite.open(index).similarity("one", "two")
-    assert json.loads(out) == {"a": "one", "b": "two"} | found._asdict()
+    assert json.loads(out) == {
+        "a": "one",
+        "b": "two",
+        "measure": "psimrank",
+        "direction": "in",
+        "settings": {"samples": 40, "length": 10, "seed": 1, "hubs": "plain", "decay": 0.6},
+        "confidence": 0.95,
+        "bound": "bernstein",
+        "refined": False,
+        **found._asdict(),
+    }
 
 
 def test_settings_that_share_their_name_with_an_option_are_told_apart(
@@ -184,7 +241,7 @@ def test_a_node_related_to_nobody_is_said_so(
         (["index", "{g}", "-o", "x", "--length", "16"], 2, "length is 16"),
         (["index", "{g}", "-o", "x", "--measure", "pagerank"], 2, "no measure is called"),
         (["index", "{g}", "-o", "x", "--memory", "lots"], 2, "'lots' is not a size"),
-        (["relate"], 2, "No such command 'relate'"),
+        (["relate"], 2, "There is no verb 'relate'. Did you mean related"),
     ],
 )
 def test_errors_say_what_to_do_and_exit_codes_tell_them_apart(
@@ -230,6 +287,86 @@ def test_every_option_is_explained(verb: str) -> None:
     assert (command.help or "").split("\n")[0].strip()
 
 
+def test_the_measures_that_need_an_index_are_named_in_help_and_readme(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need = []
+    for measure in MEASURES:
+        code, _, err = ask(capsys, "related", index.parent / "g", "one", "--measure", measure)
+        assert code == (2 if "needs an index" in err else 0), err
+        need += [measure] if code else []
+    first, second, third = need
+    command = cli.get_command(None, "related")  # type: ignore[arg-type]
+    help_text = " ".join(str(command and command.help).split())
+    assert f"Of {first}, {second} and {third} there is no answer without an index" in help_text
+    readme = " ".join(Path(__file__).parents[2].joinpath("README.md").read_text("utf-8").split())
+    assert f"by any measure but `{first}`, `{second}` and `{third}`." in readme
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_list_of_measures_fits_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["measures"]) == 0
+    out = capsys.readouterr().out
+    blend = out.splitlines()[-1]
+    assert all(len(line) <= columns for line in out.splitlines() if line != blend)
+    words = out.split()
+    for measure in MEASURES.values():
+        assert {s.name for s in measure.build + measure.ask} <= {w.strip(";") for w in words}
+        assert set(measure.summary.split()) <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("relatd", "Did you mean related"), ("indx", "Did you mean index"), ("xyzzy", "'xyzzy'.\n")],
+)
+def test_a_verb_that_there_is_not_is_answered_with_those_like_it(
+    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+) -> None:
+    code, out, err = ask(capsys, typed, "x")
+    assert (code, out) == (2, "")
+    assert f"There is no verb {typed!r}" in err
+    assert meant in err
+
+
+@pytest.mark.parametrize("arguments", ["related one {}", "similarity one two {}", "why one two {}"])
+def test_an_index_that_comes_last_is_told_its_place(
+    index: Path, capsys: pytest.CaptureFixture[str], arguments: str
+) -> None:
+    code, out, err = ask(capsys, *arguments.format(index).split())
+    assert (code, out) == (2, "")
+    assert f"{index} comes first: the index, then what is asked of it" in err
+
+
+@pytest.mark.parametrize("verb", ["related", "similarity", "why"])
+def test_what_an_index_cannot_be_asked_with_stands_apart(
+    index: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    """An index refuses what is of a graph only; each of the others some index takes."""
+    pages = CliRunner().invoke(cli, [verb, "--help"]).output.split("\n\n")
+    (asked,) = (page for page in pages if page.startswith("Settings of the measure:"))
+    (built,) = (page for page in pages if page.startswith("Of a GRAPH only"))
+    asking = {s.name for measure in MEASURES.values() for s in measure.ask}
+    assert {flag[2:] for flag in re.findall(r"^  (--[a-z-]+)", asked, re.M)} == asking
+    only = re.findall(r"^  (--[a-z-]+)(?: ([A-Z]+|\[))?", built, re.M)
+    assert len(only) >= 10
+    for flag, kind in only:
+        value = {"": [], "NAME": ["simrank"], "[": ["in" if "dir" in flag else "idf"]}
+        given = value.get(kind, ["1"])
+        names = ["one"] if verb == "related" else ["one", "two"]
+        code, out, err = ask(capsys, verb, index, *names, flag, *given)
+        assert (code, out) == (2, ""), flag
+        assert "fixed when" in err or "when building" in err or "has no setting" in err
+
+
+def test_help_says_which_choices_a_measure_does_not_have() -> None:
+    printed = CliRunner().invoke(cli, ["related", "--help"]).output
+    assert "nearest takes jaccard or cosine." in " ".join(printed.split())
+    assert "coupling takes" not in printed
+
+
 def test_help_of_the_whole_lists_every_verb_with_its_line() -> None:
     printed = CliRunner().invoke(cli, ["--help"]).output
     for verb, (_, line) in _VERBS.items():
@@ -259,11 +396,14 @@ def test_refined_answers_are_shown_as_certain_ones(
     graph = index.with_name("g")
     ready = tmp_path / "ready"
     build = ["index", graph, "-o", ready, "--measure", "simrank", "--samples", "5", "--refine"]
-    assert ask(capsys, *build)[0] == 0
+    code, out, _ = ask(capsys, *build)
+    assert code == 0
+    assert "ready for decay 0.6" in out
     assert "ready for decay 0.6" in ask(capsys, "info", ready)[1]
     code, out, _ = ask(capsys, "related", ready, "one", "--refine")
     assert code == 0
-    assert out.endswith("the order is not certain from rank 1 on\n")  # a tie; of no probability
+    # A tie; of no probability.
+    assert re.search(r"the order is not certain from rank 1 on(, as .* same score)?\n$", out)
     answer = json.loads(ask(capsys, "related", ready, "one", "--refine", "--format", "json")[1])
     assert answer["refined"] is True
     opened = cocite.open(ready)
@@ -272,7 +412,9 @@ def test_refined_answers_are_shown_as_certain_ones(
         capsys, "similarity", ready, "one", "two", "--target-error", "1e-5", "--format", "json"
     )
     pair = opened.similarity("one", "two", target_error=1e-5)
-    assert json.loads(out) == {"a": "one", "b": "two"} | pair._asdict()
+    answer = json.loads(out)
+    assert (answer["a"], answer["b"], answer["refined"]) == ("one", "two", True)
+    assert answer.items() >= pair._asdict().items()
     assert ask(capsys, "related", ready, "one", "--target-error", "7")[0] == 2
 
 

@@ -103,6 +103,25 @@ def test_what_is_refused_says_what_to_do(folder: Path, capsys: pytest.CaptureFix
     assert "share is 2.0; it is a number above 0, at most 1" in err
 
 
+@pytest.mark.parametrize("measure", ["psimrank", "cocitation"])
+@pytest.mark.parametrize("names", ["text", "integers"])
+def test_another_graph_replaces_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], measure: str, names: str
+) -> None:
+    cocite.build(folder / "g", folder / "m", measure=measure)
+    before = {file.name: file.read_bytes() for file in (folder / "m").iterdir()}
+    rows = "x\ty\nx\tz\n" if names == "text" else "1\t2\n1\t3\n"
+    (folder / "other.tsv").write_text(rows)
+    cocite.ingest(folder / "other.tsv", folder / "o", header="no")
+    for share in ("0.1", "1"):
+        code, out, err = ask(capsys, "refresh", folder / "m", folder / "o", "--share", share)
+        assert (code, out) == (2, "")
+        assert f"{folder / 'o'} has 0 of 5 nodes of {folder / 'm'}" in err
+        assert f"cocite index {folder / 'o'} -o {folder / 'm'} --overwrite" in err
+    assert {file.name: file.read_bytes() for file in (folder / "m").iterdir()} == before
+    assert not (folder / "m.building").exists()
+
+
 def test_why_takes_several_graphs_and_says_what_it_cannot_place(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -160,6 +160,24 @@ def test_a_table_fits_the_terminal(
         assert "…" in out
 
 
+def test_counts_give_way_to_paths_where_both_do_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "l.tsv").write_text("A_page_between\tThe_one_page\nA_page_between\tAnother\n")
+    cocite.build(cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"), tmp_path / "i", samples=5)
+    for columns, titles in (
+        (60, "share page path"),
+        (80, "share percent page path"),
+        (100, "share percent samples steps page path"),
+    ):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        _, out, _ = ask(capsys, tmp_path / "i", "The_one_page", "Another")
+        assert out.splitlines()[0].split() == titles.split()
+        assert max(map(len, out.splitlines())) <= columns
+        if columns > 60:
+            assert "The_one_page ← A_page_between → Another" in out
+
+
 def test_a_terminal_without_arrows_gets_plain_ones(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -414,8 +414,10 @@ def test_what_is_no_index_no_date_or_too_little_memory_is_refused(
     build(graphs[0], tmp_path / "x")
     with pytest.raises(UsageError, match="date is 'soon'; it is a day like 2026-11-21"):
         cocite.refresh(tmp_path / "x", graphs[1], date="soon")
-    large = make_graph([("p1", "p2")], range(100_000))  # is drawn on disk, and not matched there
-    with pytest.raises(ResourceError, match=r"carry samples over to a graph of 100,002 nodes take"):
+    large = make_graph(
+        [("p1", "p2")], [*OLD, *range(100_000)]
+    )  # is drawn on disk, and not matched there
+    with pytest.raises(ResourceError, match=r"carry samples over to a graph of 100,040 nodes take"):
         cocite.refresh(tmp_path / "x", large, memory="5MB")
     assert cocite.refresh(tmp_path / "x", large, memory="5MB", share=1).samples == 12
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.options import Sectioned
 from cocite.cli.progress import Stages
-from cocite.cli.settings import all_options, given
+from cocite.cli.settings import SETTINGS, all_options, given
 from cocite.errors import UsageError
 from cocite.measures import find_measure
 from cocite.store import kind_of
@@ -24,44 +25,66 @@ if TYPE_CHECKING:
 __all__ = ["asking_options", "opened", "preparing", "refine_options"]
 
 Command = Callable[..., Any]
+_GRAPH_ONLY = "Of a GRAPH only, as an index would be built with them"
 _OF_A_GRAPH = ("measure", "direction", "unweighted")
 
-_OPTIONS = (
+_GRAPH = click.option(
+    "--graph",
+    "graphs",
+    metavar="DIR",
+    multiple=True,
+    help="Where the graph of an INDEX is, if not where it was when indexed; several of an index "
+    "that was refreshed.",
+)
+_ONLY = (
     click.option(
-        "--graph",
-        "graphs",
-        metavar="DIR",
-        multiple=True,
-        help="Where the graph of an INDEX is, if not where it was when indexed; several of an "
-        "index that was refreshed.",
+        "--measure",
+        metavar="NAME",
+        cls=Sectioned,
+        section=_GRAPH_ONLY,
+        help="What similar means (see: cocite measures).  [default: psimrank]",
     ),
-    click.option("--measure", metavar="NAME", help="Of a GRAPH: as for cocite index."),
-    click.option("--direction", metavar="[in|out|both]", help="Of a GRAPH: as for cocite index."),
+    click.option(
+        "--direction",
+        metavar="[in|out|both]",
+        cls=Sectioned,
+        section=_GRAPH_ONLY,
+        help="Whose links are compared.  [default: the measure's]",
+    ),
     click.option(
         "--unweighted",
         is_flag=True,
         default=None,
-        help="Of a GRAPH: leave the weights of links aside.",
+        cls=Sectioned,
+        section=_GRAPH_ONLY,
+        help="Leave the weights of links aside.",
     ),
 )
 _REFINE = (
     click.option(
         "--refine",
         is_flag=True,
-        help="Settle the order beyond what samples can; reads the graph again.",
+        help="Better scores than the samples': computed ones of simrank, with certain intervals; "
+        "more samples for the best of other measures of walks. Reads the graph.",
     ),
     click.option(
         "--target-error",
         type=float,
-        help="Refine until scores are off by this much at most.  [default: 0.001]",
+        help="How far off a refined score may be; its interval tells what came of it. Refines.  "
+        "[default: 0.001]",
     ),
 )
 
 
 def asking_options(command: Command) -> Command:
     """Add ``--graph``, what is of a graph only, and the settings of all measures."""
-    command = all_options(command)
-    for option in reversed(_OPTIONS):
+    options: list[Command] = [
+        _GRAPH,
+        all_options(True, SETTINGS),
+        *_ONLY,
+        all_options(False, _GRAPH_ONLY),
+    ]
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -73,16 +96,23 @@ def refine_options(command: Command) -> Command:
     return command
 
 
-def opened(path: str, options: dict[str, Any]) -> tuple[Index, dict[str, Any]]:
-    """What is there to be asked, and the settings of the question."""
+def opened(
+    path: str, options: dict[str, Any], swapped: str | None = None
+) -> tuple[Index, dict[str, Any]]:
+    """What is there to be asked, and the settings of the question. ``swapped`` is the argument that
+    may have taken the place of ``path``.
+    """
     from cocite.query import open_graph, open_index
 
+    if swapped is not None and kind_of(path) is None and kind_of(swapped) is not None:
+        raise UsageError(f"{swapped} comes first: the {kind_of(swapped)}, then what is asked of it")
     settings, graphs = given(options), options["graphs"]
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
     if kind_of(path) != "graph":
         if chosen:
             raise UsageError(
-                f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored graph"
+                f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored "
+                "graph. Ask the graph itself, or build another index"
             )
         return open_index(path, graph=graphs), settings
     if graphs:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import click
 
-from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
-from cocite.cli.output import print_csv, print_facts, print_json, print_table, say
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    memory_option,
+    overwrite_option,
+    threads_option,
+)
+from cocite.cli.output import print_csv, print_facts, print_json, print_prose, print_table, say
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, given, measure_options
-from cocite.measures import MEASURES
+from cocite.measures import MEASURES, Measure
 from cocite.memory import format_size
 
 __all__ = ["index", "measures"]
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @measure_options
@@ -49,7 +55,8 @@ __all__ = ["index", "measures"]
 @click.option(
     "--refine",
     is_flag=True,
-    help="Make refined answers ready (for simrank), which else takes place when first asked.",
+    help="Make refined answers ready (for simrank), which else every command that asks for them "
+    "does for itself.",
 )
 @click.option("--restart", is_flag=True, help="Throw away an unfinished build with other settings.")
 @format_option
@@ -129,6 +136,9 @@ def index(
         facts["bytes_per_node"] = density
     what = "node and sample" if unit == "samples" else "node"
     shown["on disk"] = f"{format_size(report.bytes)}, {density:.2f} bytes a {what}"
+    facts["refined"] = refine
+    if refine:
+        shown["refined"] = f"ready for decay {asked['decay']}"
     print_facts(facts, form, shown)
 
 
@@ -152,14 +162,27 @@ def measures(form: str) -> None:
     elif form == "json":
         print_json({"measures": [_described(name) for name in MEASURES]})
     else:
-        print_table(["measure", "what it is"], [(row[0], row[4]) for row in rows])
+        print_table(["measure", "what it is"], [(row[0], row[4]) for row in rows], prose=True)
         print()
-        print_table(titles[:4], [row[:4] for row in rows])
-        print()
-        print(
-            "A weighted mean of several: blend:psimrank+cocitation, or with weights and settings of"
+        takes = [(row[0], _takes(MEASURES[row[0]])) for row in rows]
+        print_table(
+            ["measure", "settings to build an index; to ask it; layouts"], takes, prose=True
         )
-        print("their own: 'blend:0.6*psimrank(hubs=rare,direction=both)+0.4*cocitation(idf=true)'.")
+        print()
+        print_prose(
+            "A weighted mean of several: blend:psimrank+cocitation, or with weights and settings "
+            "of their own: "
+            "'blend:0.6*psimrank(hubs=rare,direction=both)+0.4*cocitation(idf=true)'."
+        )
+
+
+def _takes(measure: Measure) -> str:
+    named = (
+        [setting.name for setting in measure.build],
+        [setting.name for setting in measure.ask],
+        measure.layouts,
+    )
+    return "; ".join(" ".join(names) or "-" for names in named)
 
 
 def _described(name: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import cast
 
@@ -52,6 +53,16 @@ class _LazyGroup(click.Group):
             return None
         module = import_module(_VERBS[cmd_name][0])
         return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As of any group, but a verb that there is not is answered with those like it."""
+        if args and args[0] not in _VERBS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], _VERBS)
+            like = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"There is no verb {args[0]!r}.{like}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

@@ -7,10 +7,22 @@ import json
 import math
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["fitting", "print_csv", "print_facts", "print_json", "print_table", "say"]
+__all__ = [
+    "fitting",
+    "print_csv",
+    "print_facts",
+    "print_json",
+    "print_prose",
+    "print_table",
+    "say",
+]
+
+_LEAST_PROSE = 20
+"""Columns below which wrapping a text would make a ribbon of it."""
 
 
 def say(message: str) -> None:
@@ -53,20 +65,44 @@ def fitting(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     return [*kept, last]
 
 
-def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool = False) -> None:
     """A table: columns to the right, but for the last one, which is text of any length.
 
     The rule under the titles fits the terminal; a name that does not is left to the terminal to
-    wrap, so that it can be copied whole.
+    wrap, so that it can be copied whole. ``prose`` is wrapped in its column.
     """
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    columns = shutil.get_terminal_size().columns
+    before = sum(widths[:-1]) + 3 * len(widths[:-1])
     lines = [
         "   ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
         for row in (titles, *rows)
     ]
+    if prose and columns - before >= _LEAST_PROSE:
+        lines = [_wrapped(line, " " * before) for line in lines]
+    longest = max(len(part) for line in lines for part in line.split("\n"))
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
-    rule = ("-" if plain else "─") * min(max(map(len, lines)), shutil.get_terminal_size().columns)
+    rule = ("-" if plain else "─") * min(longest, columns)
     print("\n".join([lines[0], rule, *lines[1:]]))
+
+
+def print_prose(text: str) -> None:
+    """A paragraph as wide as the terminal."""
+    print(_wrapped(text, ""))
+
+
+def _wrapped(line: str, indent: str) -> str:
+    """A line in the width of the terminal, what follows its first part indented; words stay."""
+    return "\n".join(
+        textwrap.wrap(
+            line,
+            shutil.get_terminal_size().columns,
+            subsequent_indent=indent,
+            drop_whitespace=True,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
 
 
 def _flat(facts: dict[str, Any], prefix: str = "") -> dict[str, Any]:

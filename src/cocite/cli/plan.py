@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import format_option, memory_option, threads_option
+from cocite.cli.options import SectionedVerb, format_option, memory_option, threads_option
 from cocite.cli.output import print_facts, print_table
 from cocite.cli.progress import Stages
-from cocite.cli.settings import all_options, given, measure_options
+from cocite.cli.settings import SETTINGS, all_options, given, measure_options
 from cocite.memory import format_size
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH")
 @measure_options
 @click.option(
@@ -44,7 +44,8 @@ __all__ = ["plan"]
     help="With --delta: that a score is no further off, that two nodes so far apart keep their "
     "order, or that nodes so far above a threshold are listed.  [default: all of them]",
 )
-@all_options
+@all_options(False, f"{SETTINGS} when building")
+@all_options(True, f"{SETTINGS} when asking")
 @click.option(
     "--unweighted",
     is_flag=True,
@@ -145,6 +146,7 @@ def _print_plan(graph: str, plan: Plan) -> None:
     print_table(
         [*titles, "what"],
         [(*(column[text] for column in columns), text) for text in columns[0]],
+        prose=True,
     )
 
 

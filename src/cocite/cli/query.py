@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.asking import asking_options, opened, preparing, refine_options
-from cocite.cli.options import format_option
+from cocite.cli.options import SectionedVerb, format_option
 from cocite.cli.output import print_csv, print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from cocite.query import Hit, Index
 
 __all__ = ["related", "similarity"]
 
@@ -32,7 +36,7 @@ bound_option = click.option(
 )
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("node", metavar="NODE")
 @click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Hits at most.")
@@ -45,7 +49,8 @@ bound_option = click.option(
 @click.option(
     "--min-confidence",
     type=float,
-    help="Leave out hits whose score is not above 0 with this probability.",
+    help="Leave out hits whose score is not above 0 with this probability; refined ones with that "
+    "of --confidence.",
 )
 @click.option("--prefix", metavar="TEXT", help="Only nodes whose name begins so.")
 @click.option("--exclude-prefix", metavar="TEXT", help="No nodes whose name begins so.")
@@ -77,15 +82,16 @@ def related(
     """List the nodes most related to NODE, best first.
 
     A GRAPH answers as an index of it would, by the measure and the settings that are given here; a
-    question takes longer.
+    question takes longer. Of xjaccard, pagesim and shared-nearest there is no answer without an
+    index.
 
     The error is the standard error of the score over the samples, and low to high the interval
-    that holds the true score. Below the table it says up to which rank the order is certain. Put
-    -- before a NODE that begins with -.
+    that holds the true score. Below the table it says up to which rank the order is certain; more
+    samples take it further, and so does --refine. Put -- before a NODE that begins with -.
     """
     from cocite.query import Hit
 
-    asked, settings = opened(index, options)
+    asked, settings = opened(index, options, node)
     refine = refine or target_error is not None
     chosen = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
@@ -112,11 +118,7 @@ def related(
         rows = [(i, *hit) for i, hit in enumerate(hits, offset + 1)]
         print_csv(["rank", *Hit._fields], rows)
     elif not hits:
-        floor = chosen["min_score"]
-        if floor > 0:
-            print(f"no node scores {floor:g} or more with {node}")
-        else:
-            print(f"no node is related to {node} by {asked.measure}")
+        print(_nobody(node, asked.measure, offset, chosen))
     else:
         print_table(
             ["rank", "score", "error", "low", "high", "node"],
@@ -125,21 +127,45 @@ def related(
                 for i, hit in enumerate(hits, offset + 1)
             ],
         )
-        surely = refine and (asked.refiner is None or asked.refiner.certain)
-        print(_certainty(certain, offset, len(hits), None if surely else confidence))
+        if len(hits) > 1:
+            probably = "" if _surely(asked, refine) else f" ({confidence:.0%})"
+            print(_certainty(certain, offset, hits) + probably)
 
 
-def _certainty(certain: int, offset: int, hits: int, confidence: float | None) -> str:
-    """Up to where the order stands; without a confidence it does for certain."""
-    level = "" if confidence is None else f" ({confidence:.0%})"
+def _nobody(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:
+    """Why a list is empty: what was asked for decides, and not the measure alone."""
+    floor = chosen["min_score"]
+    filtered = any(value for name, value in chosen.items() if name != "min_score")
+    if offset:
+        return f"{node} has no hit behind rank {offset:,}"
+    if floor > 0:
+        return f"no node{' that is asked for' * filtered} scores {floor:g} or more with {node}"
+    if filtered:
+        return f"none of the nodes that are asked for is related to {node} by {measure}"
+    return f"no node is related to {node} by {measure}"
+
+
+def _surely(asked: Index, refine: bool) -> bool:
+    """Whether intervals hold for certain, and not with a probability."""
+    if refine:
+        return asked.refiner is None or asked.refiner.certain
+    return not asked.sampled
+
+
+def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
+    """Up to where the order stands, of two hits or more."""
+    if certain >= len(hits) - 1:
+        return "the order is certain"
+    here, after = hits[certain : certain + 2]
+    rank = offset + certain + 1
+    equal = here.low == here.high == after.low == after.high
+    tie = f", as ranks {rank} and {rank + 1} have the same score" if equal else ""
     if certain == 0:
-        return f"the order is not certain from rank {offset + 1} on{level}"
-    if certain >= hits - 1:
-        return f"the order is certain{level}"
-    return f"the order is certain up to rank {offset + certain}{level}"
+        return f"the order is not certain from rank {rank} on{tie}"
+    return f"the order is certain up to rank {rank - 1}{tie}"
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
@@ -165,18 +191,27 @@ def similarity(
     """
     from cocite.query import Score
 
-    asked, settings = opened(index, options)
+    asked, settings = opened(index, options, b)
     refine = refine or target_error is not None
     level: dict[str, Any] = {"confidence": confidence, "bound": bound}
     better: dict[str, Any] = {"refine": refine, "target_error": target_error}
     with preparing(asked, refine):
         found = asked.similarity(a, b, **better, **level, **settings)
-    surely = refine and (asked.refiner is None or asked.refiner.certain)
+    surely = _surely(asked, refine)
     if form == "csv":
         print_csv(["a", "b", *Score._fields], [(a, b, *found)])
         return
     print_facts(
-        {"a": a, "b": b} | found._asdict(),
+        {
+            "a": a,
+            "b": b,
+            "measure": asked.measure,
+            "direction": asked.direction,
+            "settings": asked.settings | asked.stored.measure.ask_settings(settings),
+            **level,
+            "refined": refine,
+            **found._asdict(),
+        },
         form,
         {
             "a": a,

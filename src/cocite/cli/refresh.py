@@ -45,7 +45,8 @@ def refresh(
 
     The oldest samples retire; the others stay, without the nodes that are gone. Measure and
     settings stay as they are; a measure without samples is computed anew. The index answers all the
-    while; a refresh that was interrupted goes on when the same command is given again.
+    while; a refresh that was interrupted goes on when the same command is given again. A graph that
+    has hardly any of the nodes is refused.
     """
     from cocite.graph import Graph
     from cocite.index.build import format_time

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cocite.cli.asking import refine_options
-from cocite.cli.options import format_option, threads_option
+from cocite.cli.options import SectionedVerb, format_option, threads_option
 from cocite.cli.output import print_facts, say
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given
@@ -30,7 +30,7 @@ _OPTIONS = (
 )
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX")
 @click.option(
     "-o",

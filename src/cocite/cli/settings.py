@@ -12,13 +12,17 @@ from typing import Any
 
 import click
 
+from cocite.cli.options import Sectioned
 from cocite.measures import MEASURES, Measure, Setting
 
-__all__ = ["all_options", "ask_options", "build_options", "given", "measure_options"]
+__all__ = ["SETTINGS", "all_options", "ask_options", "build_options", "given", "measure_options"]
 
 Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
 _SETTING = "setting_"
 """What the commands' parameters begin with: a setting may be called what an option is called."""
+SETTINGS = "Settings of the measure"
+"""The title under which they stand in a verb's help."""
 
 
 def given(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -65,40 +69,66 @@ def measure_options(command: Command) -> Command:
 
 def build_options(command: Command) -> Command:
     """Add ``--samples``, ``--length``, ...: what an index is built with."""
-    return _add(command, lambda measure: measure.build)
+    return _add(command, lambda measure: measure.build, SETTINGS)
 
 
 def ask_options(command: Command) -> Command:
     """Add ``--decay``, ...: what is chosen when asking."""
-    return _add(command, lambda measure: measure.ask)
+    return _add(command, lambda measure: measure.ask, SETTINGS)
 
 
-def all_options(command: Command) -> Command:
-    """Add both."""
-    return _add(command, lambda measure: measure.build + measure.ask)
+def all_options(asked: bool, title: str) -> Decorator:
+    """Add either those of all settings that any measure takes when asking, or the others."""
+    names = {setting.name for measure in MEASURES.values() for setting in measure.ask}
+
+    def chosen(measure: Measure) -> tuple[Setting, ...]:
+        return tuple(s for s in measure.build + measure.ask if (s.name in names) == asked)
+
+    return lambda command: _add(command, chosen, title)
 
 
-def _add(command: Command, settings: Callable[[Measure], tuple[Setting, ...]]) -> Command:
+def _add(
+    command: Command, settings: Callable[[Measure], tuple[Setting, ...]], title: str
+) -> Command:
     takers: dict[str, list[tuple[str, Setting]]] = {}
     for measure in MEASURES.values():
         for setting in settings(measure):
             takers.setdefault(setting.name, []).append((measure.name, setting))
     for name, found in reversed(takers.items()):
-        command = _option(name, found)(command)
+        command = _option(name, found, title)(command)
     return command
 
 
-def _option(name: str, takers: list[tuple[str, Setting]]) -> Callable[[Command], Command]:
+def _option(name: str, takers: list[tuple[str, Setting]], section: str) -> Decorator:
     setting = takers[0][1]
     flag = "--" + name.replace("_", "-")
     sentence = setting.text[0].upper() + setting.text[1:] + "."
     if len(takers) < len(MEASURES):
         sentence += " For " + ", ".join(measure for measure, _ in takers) + "."
+    for measure, other in takers:
+        if set(other.choices) != set(setting.choices):
+            sentence += f" {measure} takes {' or '.join(other.choices)}."
     if type(setting.default) is bool:
-        return click.option(flag, _SETTING + name, is_flag=True, default=None, help=sentence)
+        return click.option(
+            flag,
+            _SETTING + name,
+            cls=Sectioned,
+            section=section,
+            is_flag=True,
+            default=None,
+            help=sentence,
+        )
     kind: Any = click.Choice(setting.choices) if setting.choices else type(setting.default)
     defaults = {str(s.default): measure for measure, s in reversed(takers)}
     usual = str(setting.default)
     others = [f"{measure} {value}" for value, measure in defaults.items() if value != usual]
     help_text = f"{sentence}  [default: {', '.join([usual, *others])}]"
-    return click.option(flag, _SETTING + name, type=kind, default=None, help=help_text)
+    return click.option(
+        flag,
+        _SETTING + name,
+        cls=Sectioned,
+        section=section,
+        type=kind,
+        default=None,
+        help=help_text,
+    )

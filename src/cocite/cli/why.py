@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.asking import asking_options, opened
-from cocite.cli.options import format_option
+from cocite.cli.options import SectionedVerb, format_option
 from cocite.cli.output import print_csv, print_json, print_table
 
 if TYPE_CHECKING:
@@ -24,9 +24,11 @@ _GAP = 3
 """Columns between two of a table."""
 _LEAST = 10
 """Columns that a page or a path gets, however narrow the terminal."""
+_LEGIBLE = 36
+"""Columns that a path gets before other columns give way to it, if it is as long."""
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
@@ -42,7 +44,7 @@ def why(index: str, a: str, b: str, k: int, form: str, **options: Any) -> None:
     and another one what comes of samples whose graph is not given. Put -- before names that begin
     with -.
     """
-    asked, settings = opened(index, options)
+    asked, settings = opened(index, options, b)
     found = asked.why(a, b, k, **settings)
     if form == "json":
         print_json(
@@ -115,21 +117,31 @@ def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }
     columns = {title: cells for title, cells in columns.items() if any(cells)}
-    used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
-    room = shutil.get_terminal_size().columns - used - _GAP
     names = [reason.node for reason in reasons]
+    signs, measure = _signs(), asked.stored.measure
+    ways = [_way(reason, a, b, measure) for reason in reasons]
+    # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
+    wanted = min(_LEGIBLE, max((len(_joined(way, signs)) for way, _ in ways), default=0))
+    for title in ("steps", "samples", "percent"):
+        room = _room(columns)
+        if room - room // 3 < wanted:
+            columns.pop(title, None)
+    room = _room(columns)
     names += [f"{found.others:,} other" + "s" * (found.others > 1)] * (found.others > 0)
     widest = max(_LEAST, min(max(map(len, ("page", *names))), room // 3))
     columns["page"] = [_cut(name, widest).ljust(widest) for name in names]
-    signs = _signs()
-    measure = asked.stored.measure
-    columns["path"] = [
-        _fitted(*_way(reason, a, b, measure), max(_LEAST, room - widest), signs)
-        for reason in reasons
-    ] + [signs["gap"]] * (found.others > 0)
+    columns["path"] = [_fitted(*way, max(_LEAST, room - widest), signs) for way in ways] + [
+        signs["gap"]
+    ] * (found.others > 0)
     titles = [title.ljust(widest) if title == "page" else title for title in columns]
     cells = [(column + [""] * len(names))[: len(names)] for column in columns.values()]
     print_table(titles, list(zip(*cells, strict=True)))
+
+
+def _room(columns: dict[str, list[str]]) -> int:
+    """What is left of the line beside columns, for the page and the path."""
+    used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
+    return shutil.get_terminal_size().columns - used - _GAP
 
 
 def _signs() -> dict[str, str]:

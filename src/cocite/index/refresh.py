@@ -48,6 +48,8 @@ __all__ = ["RefreshBuild"]
 _MATCH_NODE, _CARRY_NODE = 64, 8
 _MOST_LINKED = 256
 """Shards that are kept as they are; were there more, they are written anew, fuller."""
+_LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
+"""Nodes that are looked up in the new graph, and the share of them that it has at least."""
 
 
 class RefreshBuild(IndexBuild):
@@ -76,6 +78,7 @@ class RefreshBuild(IndexBuild):
         self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
         self._generations = _kept(old, numbers[len(self.drawn) :])
         self._check_layouts(graph)
+        self._check_names(graph)
         options = BuildOptions(
             old.measure, old.direction, old.settings, tuple(part.plan for part in old.parts)
         )
@@ -108,6 +111,21 @@ class RefreshBuild(IndexBuild):
                     "another graph. Draw all of them anew with --share 1 (share=1), or build the "
                     "index in another layout"
                 )
+
+    def _check_names(self, graph: Graph) -> None:
+        """Raises :class:`UsageError` if hardly any node is in the graph: it is another graph, and
+        what it would replace is lost. Some nodes are looked up, spread evenly over all.
+        """
+        path, names = self._old.store.path, self._old.names
+        count = min(len(names), _LOOKED_UP)
+        asked = names.names(np.arange(count) * len(names) // max(1, count))
+        found = sum(graph.names.find(name) is not None for name in asked)
+        if found < _LEAST_FAMILIAR * count:
+            raise UsageError(
+                f"{graph.path} has {found:,} of {count:,} nodes of {path} that were looked "
+                "up: it is no newer version of that graph. Name the right graph; if this one is "
+                f"meant, build its index: cocite index {graph.path} -o {path} --overwrite"
+            )
 
     def __enter__(self) -> RefreshBuild:
         super().__enter__()

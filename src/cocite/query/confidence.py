@@ -31,10 +31,10 @@ __all__ = ["BOUNDS", "checked_confidence", "half_width", "leading_certain"]
 BOUNDS = ("bernstein", "theorem5")
 
 
-def checked_confidence(confidence: float, bound: str) -> None:
-    """Raises :class:`UsageError` for a level or a bound that there is not."""
+def checked_confidence(confidence: float, bound: str, name: str = "confidence") -> None:
+    """Raises :class:`UsageError` for a level, called ``name``, or a bound that there is not."""
     if not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise UsageError(f"confidence is {confidence!r}; it is a number between 0 and 1, as 0.95")
+        raise UsageError(f"{name} is {confidence!r}; it is a number between 0 and 1, as 0.95")
     if bound not in BOUNDS:
         raise UsageError(f"bound is {bound!r}; it is " + " or ".join(BOUNDS))
 

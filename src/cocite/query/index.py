@@ -113,6 +113,11 @@ class Index:
         found = self._stored.settings.get("samples")
         return None if found is None else int(found)
 
+    @property
+    def sampled(self) -> bool:
+        """Whether scores are estimates from samples, those of a part at least."""
+        return bool(self._sampled)
+
     def first(self, samples: int) -> Index:
         """The same index with its first samples only, as if it had been built with so many.
 
@@ -218,7 +223,8 @@ class Index:
         min_score
             The least score of a hit, itself included; nodes whose score is 0 are never hits.
         min_confidence
-            Drop hits whose score is not above 0 with this probability.
+            Drop hits whose score is not above 0 with this probability; of a refined answer, with
+            that of ``confidence``.
         prefix, exclude_prefix
             Only nodes whose name begins so, or none of them.
         among
@@ -256,6 +262,8 @@ class Index:
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
         checked_confidence(confidence, bound)
+        if min_confidence is not None:
+            checked_confidence(min_confidence, bound, "min_confidence")
         asked, me = self._asked(settings), self.nodes.id(node)
         chosen = Filter.checked(
             self.nodes,
@@ -277,7 +285,6 @@ class Index:
         hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
         if min_confidence is None:
             return hits
-        checked_confidence(min_confidence, bound)
         low, _ = self._intervals(me, ids, scores, errors, asked, min_confidence, bound)
         return [hit for hit, least in zip(hits, low, strict=True) if least > 0]
 

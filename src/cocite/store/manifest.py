@@ -199,7 +199,11 @@ def _not_a_store(directory: Path, kind: str) -> str:
         return f"{directory} does not exist. To make a stored {kind}: {maker} -o {directory}"
     if directory.is_dir():
         return f"{directory} has no {MANIFEST}: it is no stored {kind}"
-    return f"{directory} is a file; a stored {kind} is a directory"
+    message = (
+        f"{directory} is a file; a stored {kind} is a directory. To make a graph of a file of "
+    )
+    message += f"links: cocite ingest {directory} -o OUTPUT"
+    return message + ("" if kind == "graph" else ", and an index of that: cocite index")
 
 
 def _wrong_kind(directory: Path, found: str, kind: str) -> str:
