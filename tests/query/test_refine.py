@@ -130,6 +130,21 @@ def test_a_smaller_target_narrows_the_intervals(index: Index) -> None:
     assert narrow < 0.7 * wide
 
 
+@pytest.mark.parametrize("decay", [0.95, 0.99])
+def test_a_target_behind_the_last_level_is_given_up(
+    make_graph: MakeGraph, tmp_path: Path, decay: float
+) -> None:
+    """Walks on a cycle never spread: more of them is left behind level 128 than is asked for."""
+    stored = make_graph([*((v, (v + 1) % 9) for v in range(9)), (0, 4)])
+    truth = truth_of(stored, decay=decay)
+    built = cocite.build(stored, tmp_path / "x", measure="simrank", samples=1)
+    for asked in (built, cocite.open_graph(stored, measure="simrank")):
+        for u in range(9):
+            for hit in asked.related(u, 9, target_error=1e-5, decay=decay):
+                assert hit.low <= truth[u, int(hit.node)] <= hit.high
+                assert hit.low <= hit.score <= hit.high <= decay
+
+
 def test_certain_order_is_the_order_of_the_exact_scores(graph: Graph, index: Index) -> None:
     truth = truth_of(graph)
     ids = {name: i for i, name in enumerate(index.nodes)}
