@@ -153,12 +153,11 @@ class _Near:
             level, bound, read = linear.forward(self._rows, table, node, decay, threshold, room)
             if level == linear.OVERFLOW:
                 entries *= 4
-            elif bound <= target or read > _MOST_READ:
+                continue
+            enough = bound <= target or read > _MOST_READ
+            if enough or linear.in_vain(self._rows, threshold, target):
                 return room, level, bound
-            elif linear.in_vain(self._rows, threshold, target):
-                return room, level, bound
-            else:
-                threshold /= 8
+            threshold /= 8
 
     def _before(self, decay: float) -> Column:
         """float64[nodes, 3]: the lower ends, guesses and upper ends that hold for any graph."""
