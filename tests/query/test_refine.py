@@ -299,6 +299,25 @@ def mixed(graph: Graph) -> Index:
     )
 
 
+@pytest.mark.parametrize("by", ["psimrank", "xjaccard"])
+def test_hits_are_above_zero_with_the_confidence_asked_for(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """And not with that of the intervals shown."""
+    monkeypatch.setattr("cocite.query.neighbourhoods.MOST_LINKS", 0)
+    asked = cocite.build(graph, tmp_path / "x", measure=by, samples=300)
+    counts = []
+    for level in (0.1, 0.95, 1 - 1e-12):
+        wanted: dict[str, Any] = {"k": 250, "target_error": 0.9, "confidence": level}
+        sure = [hit.node for hit in asked.related(7, **wanted) if hit.low > 0]
+        kept = asked.related(7, 250, target_error=0.9, min_confidence=level)
+        assert [hit.node for hit in kept] == sure
+        counts.append(len(kept))
+    assert counts[0] >= counts[1] > counts[2]
+    with pytest.raises(UsageError, match=r"confidence is 1\.5"):
+        asked.related(7, refine=True, min_confidence=1.5)
+
+
 def test_more_samples_of_a_blend_are_those_of_a_larger_one(
     graph: Graph, mixed: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

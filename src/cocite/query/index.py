@@ -156,7 +156,9 @@ class Index:
         a, b
             Names of nodes.
         refine, target_error
-            As in :meth:`related`; it is the score that ``related(a)`` gives ``b``.
+            As in :meth:`related`. Where ``related(a)`` computes the score of ``b`` (SimRank,
+            XJaccard) this is the same; where it takes more samples, it stops as soon as the list is
+            settled, and a pair when its own error is reached.
         confidence
             The probability with which the interval holds the true score, in (0, 1).
         bound
@@ -214,7 +216,8 @@ class Index:
         k
             How many hits at most, 1 or more.
         offset
-            Hits to skip before the first: pages of one list, which is the same for every page.
+            Hits to skip before the first: pages of one list, which is the same for every page; but
+            not with ``refine`` by samples, which settles the first ``k + offset`` anew.
         min_score
             The least score of a hit, itself included; nodes whose score is 0 are never hits.
         min_confidence
@@ -230,12 +233,14 @@ class Index:
             SimRank are computed, and their intervals hold for certain; those of other measures of
             walks get more samples, and their intervals hold together.
         target_error
-            Refine until scores are off by this much at most, by default 0.001; an interval says
+            Refine until scores are off by this much at most, by default 0.001, or until more would
+            cost too much or, by samples, change nothing of which hits there are; an interval says
             what came of it. Implies ``refine``.
         confidence
             The probability with which each interval holds the true score, in (0, 1).
         bound
             Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
+            Refined answers know the first only.
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
@@ -256,6 +261,8 @@ class Index:
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
         checked_confidence(confidence, bound)
+        if min_confidence is not None:
+            checked_confidence(min_confidence, bound)
         asked, me = self._asked(settings), self.nodes.id(node)
         chosen = Filter.checked(
             self.nodes,
@@ -265,19 +272,18 @@ class Index:
             among=among,
             other_sites=other_sites,
         )
-        level = self._level(refine, target_error, confidence)
+        level = self._level(refine, target_error, confidence, min_confidence)
         if level and self.refiner:
             better = self.refiner.top(me, int(k) + int(offset), min_score, chosen, asked, level)
-            names = self.nodes.names(better.ids)
-            found = [Hit(n, *values) for n, values in zip(names, better.rows(), strict=True)]
-            return [h for h in found[offset:] if min_confidence is None or h.low > 0]
+            rows = zip(self.nodes.names(better.ids), better.rows(), better.above, strict=True)
+            found = [(Hit(name, *values), above) for name, values, above in rows]
+            return [h for h, above in found[offset:] if min_confidence is None or above]
         ids, best = self.top(me, int(k) + int(offset), min_score, chosen, asked)
         ids, (scores, errors) = ids[offset:], scores_of(best[offset:])
         low, high = self._intervals(me, ids, scores, errors, asked, confidence, bound)
         hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
         if min_confidence is None:
             return hits
-        checked_confidence(min_confidence, bound)
         low, _ = self._intervals(me, ids, scores, errors, asked, min_confidence, bound)
         return [hit for hit, least in zip(hits, low, strict=True) if least > 0]
 
@@ -410,10 +416,12 @@ class Index:
         )
 
     @staticmethod
-    def _level(refine: bool, target: float | None, confidence: float) -> Level | None:
+    def _level(
+        refine: bool, target: float | None, confidence: float, above: float | None = None
+    ) -> Level | None:
         """How far to refine; None for not at all."""
         wanted = refine or target is not None
-        return Level.checked(target, confidence) if wanted else None
+        return Level.checked(target, confidence, above) if wanted else None
 
     @cached_property
     def _sampled(self) -> list[SampledReader]:
