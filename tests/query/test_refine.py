@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Index
 from cocite.engine import follow
-from cocite.errors import NotAStore, UsageError
+from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.query.resample import SampleRefiner
 from cocite.query.trees import TreeReader
 from cocite.store import Journal
@@ -178,6 +178,18 @@ def test_made_ready_or_made_when_asked_it_is_the_same(
     for node in ("0", "45", "300"):
         assert bare.related(node, refine=True) == index.related(node, refine=True)
     assert index.related("45", refine=True, decay=0.5) != index.related("45", refine=True)
+
+
+def test_damage_is_not_certified(graph: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    cocite.build(graph, path, measure="simrank", samples=1, refine=True)
+    content = bytearray((path / "in.diagonal").read_bytes())
+    content[-2] ^= 0x40
+    (path / "in.diagonal").write_bytes(content)
+    damaged = cocite.open(path)
+    assert damaged.similarity(7, 8).score >= 0
+    with pytest.raises(Damaged, match=r"in\.diagonal has checksum .*Build the index again"):
+        damaged.related(7, refine=True)
 
 
 def test_threads_make_the_same_index(graph: Graph, index: Index, tmp_path: Path) -> None:
