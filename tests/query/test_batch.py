@@ -394,6 +394,14 @@ def test_a_wrong_option_is_told_before_any_work(
     assert os.listdir(tmp_path) == []
 
 
+def test_what_cannot_be_refined_is_told_before_any_work(index: Index, tmp_path: Path) -> None:
+    graph = index.stored.store.path.with_name("g")
+    found = cocite.build(graph, tmp_path / "i", measure="blend:simrank+xjaccard", samples=2)
+    with pytest.raises(UsageError, match="has no refined answers"):
+        related_all(found, tmp_path / "x.parquet", refine=True)
+    assert os.listdir(tmp_path) == ["i"]
+
+
 def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_path: Path) -> None:
     output = tmp_path / "x.csv"
     output.write_text("mine")

@@ -173,6 +173,7 @@ class Batch:
         if refine or target_error is not None:
             self._level = Level.checked(target_error, DEFAULT_CONFIDENCE)
             self._facts["target_error"] = self._level.target
+            _ = index.refiner  # which says so now if there is none
         self._order = self._working_order()
         self._building = Building(self._output, resumable=True)
 
@@ -202,8 +203,7 @@ class Batch:
         """Which of the nodes comes when: neighbours in a tree one after another."""
         if self._fast is None:
             return np.arange(self._nodes.size, dtype=np.uint32)
-        places = self._fast.places()[self._nodes]
-        return np.argsort(places, kind="stable").astype(np.uint32)
+        return np.argsort(self._fast.places()[self._nodes], kind="stable").astype(np.uint32)
 
     # -- what is there, what is to do -------------------------------------------------
 
