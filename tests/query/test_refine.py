@@ -311,6 +311,12 @@ def mixed(graph: Graph) -> Index:
     )
 
 
+def test_another_bound_is_refused(index: Index) -> None:
+    for ask in (index.related, lambda a, **o: index.similarity(a, 8, **o)):
+        with pytest.raises(UsageError, match=r"intervals of their own, not by theorem5: leave"):
+            ask(7, refine=True, bound="theorem5")
+
+
 @pytest.mark.parametrize("by", ["psimrank", "xjaccard"])
 def test_hits_are_above_zero_with_the_confidence_asked_for(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str

@@ -16,7 +16,7 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex, StoredPart
 from cocite.measures import Settings, Value
-from cocite.query.confidence import checked_confidence, half_width, leading_certain
+from cocite.query.confidence import BOUNDS, checked_confidence, half_width, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.reader import Reader, SampledReader
 from cocite.query.refine import Level, Refiner
@@ -181,7 +181,7 @@ class Index:
         asked = self._asked(settings)
         checked_confidence(confidence, bound)
         first, second = self.nodes.id(a), self.nodes.id(b)
-        level = self._level(refine, target_error, confidence)
+        level = self._level(refine, target_error, confidence, bound)
         if level and self.refiner and first != second:
             return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
         scores, errors = self._estimate(first, second, asked)
@@ -240,7 +240,7 @@ class Index:
             The probability with which each interval holds the true score, in (0, 1).
         bound
             Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
-            Refined answers know the first only.
+            Refined answers take the first only.
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
@@ -272,7 +272,7 @@ class Index:
             among=among,
             other_sites=other_sites,
         )
-        level = self._level(refine, target_error, confidence, min_confidence)
+        level = self._level(refine, target_error, confidence, bound, min_confidence)
         if level and self.refiner:
             better = self.refiner.top(me, int(k) + int(offset), min_score, chosen, asked, level)
             rows = zip(self.nodes.names(better.ids), better.rows(), better.above, strict=True)
@@ -415,13 +415,23 @@ class Index:
             find_graphs(self._stored, self._graph if graph is None else graph),
         )
 
-    @staticmethod
     def _level(
-        refine: bool, target: float | None, confidence: float, above: float | None = None
+        self,
+        refine: bool,
+        target: float | None,
+        confidence: float,
+        bound: str,
+        above: float | None = None,
     ) -> Level | None:
         """How far to refine; None for not at all."""
-        wanted = refine or target is not None
-        return Level.checked(target, confidence, above) if wanted else None
+        if not refine and target is None:
+            return None
+        level = Level.checked(target, confidence, above)
+        if bound != BOUNDS[0] and self.refiner:
+            raise UsageError(
+                f"refined answers have intervals of their own, not by {bound}: leave the bound out"
+            )
+        return level
 
     @cached_property
     def _sampled(self) -> list[SampledReader]:
