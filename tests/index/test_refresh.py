@@ -394,6 +394,15 @@ def test_a_share_that_is_none_is_refused(
         cocite.refresh(tmp_path / "x", graphs[1], share=share)
 
 
+def test_the_smallest_share_is_a_sample(graphs: list[Graph], tmp_path: Path) -> None:
+    build(graphs[0], tmp_path / "x")
+    found = cocite.refresh(tmp_path / "x", graphs[1], share=1e-12).stored.freshness
+    assert [(g.samples, g.digest) for g in found.generations] == [
+        (11, graphs[0].digest),
+        (1, graphs[1].digest),
+    ]
+
+
 @pytest.mark.parametrize(
     ("measure", "layout"),
     [("psimrank", "paths"), ("compact-simrank", "compact"), ("xjaccard", "sketch")],

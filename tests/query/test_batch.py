@@ -346,6 +346,23 @@ def test_an_unfinished_batch_with_other_options_is_not_gone_on_with(
     assert os.listdir(tmp_path) == ["x.parquet"]
 
 
+def test_first_samples_and_a_graph_are_other_indexes(
+    index: Index, make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Though their files, and the digests of these, are the same."""
+    interrupted(index, tmp_path / "x.csv")
+    with pytest.raises(UsageError, match="unfinished batch with another made"):
+        related_all(index.first(3), tmp_path / "x.csv")
+    graph = make_graph([(v, v * v % 13) for v in range(30)])
+    one = cocite.open_graph(graph, samples=5)
+    interrupted(one, tmp_path / "y.csv")
+    for other in ({"measure": "simrank"}, {"seed": 1}, {"samples": 6}, {"direction": "out"}):
+        found = cocite.open_graph(graph, **({"samples": 5} | other))
+        with pytest.raises(UsageError, match="unfinished batch with another made"):
+            related_all(found, tmp_path / "y.csv")
+    related_all(cocite.open_graph(graph, samples=5), tmp_path / "y.csv")
+
+
 def test_names_or_ids_is_decided_when_writing(index: Index, tmp_path: Path) -> None:
     interrupted(index, tmp_path / "x.parquet")
     related_all(index, tmp_path / "x.parquet", ids=True)
@@ -375,6 +392,14 @@ def test_a_wrong_option_is_told_before_any_work(
     with pytest.raises(UsageError, match=message):
         related_all(index, tmp_path / "x.parquet", **options)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_refined_is_told_before_any_work(index: Index, tmp_path: Path) -> None:
+    graph = index.stored.store.path.with_name("g")
+    found = cocite.build(graph, tmp_path / "i", measure="blend:simrank+xjaccard", samples=2)
+    with pytest.raises(UsageError, match="has no refined answers"):
+        related_all(found, tmp_path / "x.parquet", refine=True)
+    assert os.listdir(tmp_path) == ["i"]
 
 
 def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_path: Path) -> None:

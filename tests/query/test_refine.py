@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Index
 from cocite.engine import follow
-from cocite.errors import NotAStore, UsageError
+from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.query.resample import SampleRefiner
 from cocite.query.trees import TreeReader
 from cocite.store import Journal
@@ -130,6 +130,21 @@ def test_a_smaller_target_narrows_the_intervals(index: Index) -> None:
     assert narrow < 0.7 * wide
 
 
+@pytest.mark.parametrize("decay", [0.95, 0.99])
+def test_a_target_behind_the_last_level_is_given_up(
+    make_graph: MakeGraph, tmp_path: Path, decay: float
+) -> None:
+    """Walks on a cycle never spread: more of them is left behind level 128 than is asked for."""
+    stored = make_graph([*((v, (v + 1) % 9) for v in range(9)), (0, 4)])
+    truth = truth_of(stored, decay=decay)
+    built = cocite.build(stored, tmp_path / "x", measure="simrank", samples=1)
+    for asked in (built, cocite.open_graph(stored, measure="simrank")):
+        for u in range(9):
+            for hit in asked.related(u, 9, target_error=1e-5, decay=decay):
+                assert hit.low <= truth[u, int(hit.node)] <= hit.high
+                assert hit.low <= hit.score <= hit.high <= decay
+
+
 def test_certain_order_is_the_order_of_the_exact_scores(graph: Graph, index: Index) -> None:
     truth = truth_of(graph)
     ids = {name: i for i, name in enumerate(index.nodes)}
@@ -163,6 +178,18 @@ def test_made_ready_or_made_when_asked_it_is_the_same(
     for node in ("0", "45", "300"):
         assert bare.related(node, refine=True) == index.related(node, refine=True)
     assert index.related("45", refine=True, decay=0.5) != index.related("45", refine=True)
+
+
+def test_damage_is_not_certified(graph: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    cocite.build(graph, path, measure="simrank", samples=1, refine=True)
+    content = bytearray((path / "in.diagonal").read_bytes())
+    content[-2] ^= 0x40
+    (path / "in.diagonal").write_bytes(content)
+    damaged = cocite.open(path)
+    assert damaged.similarity(7, 8).score >= 0
+    with pytest.raises(Damaged, match=r"in\.diagonal has checksum .*Build the index again"):
+        damaged.related(7, refine=True)
 
 
 def test_threads_make_the_same_index(graph: Graph, index: Index, tmp_path: Path) -> None:
@@ -282,6 +309,31 @@ def mixed(graph: Graph) -> Index:
         samples=32,
         length=6,
     )
+
+
+def test_another_bound_is_refused(index: Index) -> None:
+    for ask in (index.related, lambda a, **o: index.similarity(a, 8, **o)):
+        with pytest.raises(UsageError, match=r"intervals of their own, not by theorem5: leave"):
+            ask(7, refine=True, bound="theorem5")
+
+
+@pytest.mark.parametrize("by", ["psimrank", "xjaccard"])
+def test_hits_are_above_zero_with_the_confidence_asked_for(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """And not with that of the intervals shown."""
+    monkeypatch.setattr("cocite.query.neighbourhoods.MOST_LINKS", 0)
+    asked = cocite.build(graph, tmp_path / "x", measure=by, samples=300)
+    counts = []
+    for level in (0.1, 0.95, 1 - 1e-12):
+        wanted: dict[str, Any] = {"k": 250, "target_error": 0.9, "confidence": level}
+        sure = [hit.node for hit in asked.related(7, **wanted) if hit.low > 0]
+        kept = asked.related(7, 250, target_error=0.9, min_confidence=level)
+        assert [hit.node for hit in kept] == sure
+        counts.append(len(kept))
+    assert counts[0] >= counts[1] > counts[2]
+    with pytest.raises(UsageError, match=r"confidence is 1\.5"):
+        asked.related(7, refine=True, min_confidence=1.5)
 
 
 def test_more_samples_of_a_blend_are_those_of_a_larger_one(

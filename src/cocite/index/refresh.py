@@ -338,8 +338,8 @@ def _kept(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:
 
 
 def _share_of(share: float, samples: int) -> int:
-    """Rounded up to whole samples; 0.07 of 100 are 7, whatever floats make of it."""
-    return math.ceil(round(share * samples, 9))
+    """Rounded up to whole samples, at least one; 0.07 of 100 are 7, whatever floats make of it."""
+    return max(min(1, samples), math.ceil(round(share * samples, 9)))
 
 
 def _checked_date(date: str | None) -> str:

@@ -224,11 +224,17 @@ class StoredIndex:
         return view
 
     def diagonal(self, part: StoredPart) -> Diagonal | None:
-        """What was made ready for refined answers of a part, if anything."""
-        facts = self.refined.get(part.prefix + DIAGONAL)
+        """What was made ready for refined answers of a part, if anything: read in full, as the
+        certificate is worth what its bytes are. Raises :class:`Damaged`.
+        """
+        name = part.prefix + DIAGONAL
+        facts = self.refined.get(name)
         if facts is None:
             return None
         try:
+            fault = self.store.verify(name)
+            if fault is not None:
+                raise Damaged(f"{fault}. Build the index again")
             return read_diagonal(part.array(DIAGONAL), facts)
         except (KeyError, TypeError, ValueError) as error:
             raise Damaged(

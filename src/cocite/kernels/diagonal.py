@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.linear import MOST_LEVELS, bounds, spread
+from cocite.kernels.linear import MOST_LEVELS, bounds, in_vain, spread
 
 __all__ = ["average", "peaks", "residuals"]
 
@@ -145,7 +145,8 @@ def residuals(rows: Any, table: Any, nodes: Any, tune: Any, room: Any, out: Any)
     that is missing, and a guess at it; zeros for a node with an empty row.
 
     ``tune`` float64[4] is decay, threshold, target and the most links to read: the threshold falls
-    until no more than the target is missing, or the next run would read more links than that.
+    until no more than the target is missing, or the next run would read more links than that, or
+    only what lies behind MOST_LEVELS is: much, where the decay is near 1.
     """
     levels = np.zeros((3, MOST_LEVELS + 2))
     for k in range(out.shape[0]):
@@ -156,5 +157,7 @@ def residuals(rows: Any, table: Any, nodes: Any, tune: Any, room: Any, out: Any)
             chosen = tune[0], threshold
             work = _square(rows, table, nodes[k], chosen, room, levels, out[k])
             if out[k, 1] <= tune[2] or work * (_SHARPER / 2.0) > tune[3]:
+                break
+            if in_vain(rows, threshold, tune[2]):
                 break
             threshold /= _SHARPER

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["MOST_LEVELS", "OVERFLOW", "Room", "Rows", "backward", "deposit", "forward"]
+__all__ = ["MOST_LEVELS", "OVERFLOW", "Room", "Rows", "backward", "deposit", "forward", "in_vain"]
 
 MOST_LEVELS = 128
 """Steps forward at most; what is left there is in the bound as well."""
@@ -68,6 +68,14 @@ def bounds(rows: Any, node: Any) -> Any:
     """Where the row of ``node`` begins and ends."""
     at = np.int64(node)
     return np.int64(rows.offsets[at]), np.int64(rows.offsets[at + 1])
+
+
+@helper
+def in_vain(rows: Any, threshold: Any, target: Any) -> Any:
+    """Whether a lower threshold brings a bound no nearer to its target: if each link of each level
+    leaves out the threshold, that is little of it, and the rest lies behind the last level.
+    """
+    return 16.0 * threshold * MOST_LEVELS * rows.neighbours.size < target
 
 
 @helper

@@ -167,11 +167,13 @@ class Batch:
         self._filter = Filter.checked(index.nodes, 0, prefix=prefix, exclude_prefix=exclude_prefix)
         self._nodes = self._chosen(nodes)
         self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked}
-        self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix}
+        made = [index.measure, index.direction, index.settings, index.stored.weighted]
+        self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix, "made": made}
         self._level = None
         if refine or target_error is not None:
             self._level = Level.checked(target_error, DEFAULT_CONFIDENCE)
             self._facts["target_error"] = self._level.target
+            _ = index.refiner  # which says so now if there is none
         self._order = self._working_order()
         self._building = Building(self._output, resumable=True)
 
@@ -193,19 +195,15 @@ class Batch:
     @property
     def _fast(self) -> TreeReader | None:
         """The reader that answers for many nodes at once, if that is the whole index."""
-        first = self._index.readers[0]
-        if self._level is not None:
-            return None
-        if len(self._index.readers) == 1 and isinstance(first, TreeReader):
-            return first if first.part.weight == 1 else None
-        return None
+        readers = self._index.readers
+        alone = readers[0] if len(readers) == 1 and self._level is None else None
+        return alone if isinstance(alone, TreeReader) and alone.part.weight == 1 else None
 
     def _working_order(self) -> Ids:
         """Which of the nodes comes when: neighbours in a tree one after another."""
         if self._fast is None:
             return np.arange(self._nodes.size, dtype=np.uint32)
-        places = self._fast.places()[self._nodes]
-        return np.argsort(places, kind="stable").astype(np.uint32)
+        return np.argsort(self._fast.places()[self._nodes], kind="stable").astype(np.uint32)
 
     # -- what is there, what is to do -------------------------------------------------
 
@@ -226,7 +224,7 @@ class Batch:
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Everything that the pieces depend on, and where they are cut."""
+        """Everything that the pieces depend on, and where they are cut; the digest is not all."""
         return self._facts | {
             "format": _FORMAT,
             "index": self._index.stored.digest,

@@ -91,13 +91,18 @@ class LinearRefiner(Refiner):
     def _add_rows(
         self, node: int, settings: Settings, target: float, scratch: Scratch
     ) -> tuple[float, float, float]:
-        """Add the rows of all parts; returns what may be missing, and the residuals' extremes."""
+        """Add the rows of all parts, no score above what different nodes can have; returns what
+        may be missing, and the residuals' extremes.
+        """
         bound, low, high = 0.0, 0.0, 0.0
         for number, part in enumerate(self._stored.parts):
             linear = self.linear(number, float(part.ask_settings(settings)["decay"]))
             row = linear.add_row(node, target, _MOST_LINKS, part.weight, scratch)
             bound += part.weight * row.bound
             low, high = min(low, linear.diagonal.low), max(high, linear.diagonal.high)
+        there = scratch.touched[: scratch.have]
+        most = np.rint(most_of(self._stored, settings) * GRAINS)
+        scratch.totals[there, 0] = np.minimum(scratch.totals[there, 0], most)
         return bound, low, high
 
     def _with_intervals(

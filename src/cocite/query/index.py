@@ -16,7 +16,7 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex, StoredPart
 from cocite.measures import Settings, Value
-from cocite.query.confidence import checked_confidence, half_width, leading_certain
+from cocite.query.confidence import BOUNDS, checked_confidence, half_width, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.reader import Reader, SampledReader
 from cocite.query.refine import Level, Refiner
@@ -161,7 +161,9 @@ class Index:
         a, b
             Names of nodes.
         refine, target_error
-            As in :meth:`related`; it is the score that ``related(a)`` gives ``b``.
+            As in :meth:`related`. Where ``related(a)`` computes the score of ``b`` (SimRank,
+            XJaccard) this is the same; where it takes more samples, it stops as soon as the list is
+            settled, and a pair when its own error is reached.
         confidence
             The probability with which the interval holds the true score, in (0, 1).
         bound
@@ -184,7 +186,7 @@ class Index:
         asked = self._asked(settings)
         checked_confidence(confidence, bound)
         first, second = self.nodes.id(a), self.nodes.id(b)
-        level = self._level(refine, target_error, confidence)
+        level = self._level(refine, target_error, confidence, bound)
         if level and self.refiner and first != second:
             return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
         scores, errors = self._estimate(first, second, asked)
@@ -219,7 +221,8 @@ class Index:
         k
             How many hits at most, 1 or more.
         offset
-            Hits to skip before the first: pages of one list, which is the same for every page.
+            Hits to skip before the first: pages of one list, which is the same for every page; but
+            not with ``refine`` by samples, which settles the first ``k + offset`` anew.
         min_score
             The least score of a hit, itself included; nodes whose score is 0 are never hits.
         min_confidence
@@ -236,12 +239,14 @@ class Index:
             SimRank are computed, and their intervals hold for certain; those of other measures of
             walks get more samples, and their intervals hold together.
         target_error
-            Refine until scores are off by this much at most, by default 0.001; an interval says
+            Refine until scores are off by this much at most, by default 0.001, or until more would
+            cost too much or, by samples, change nothing of which hits there are; an interval says
             what came of it. Implies ``refine``.
         confidence
             The probability with which each interval holds the true score, in (0, 1).
         bound
             Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
+            Refined answers take the first only.
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
 
@@ -273,12 +278,12 @@ class Index:
             among=among,
             other_sites=other_sites,
         )
-        level = self._level(refine, target_error, confidence)
+        level = self._level(refine, target_error, confidence, bound, min_confidence)
         if level and self.refiner:
             better = self.refiner.top(me, int(k) + int(offset), min_score, chosen, asked, level)
-            names = self.nodes.names(better.ids)
-            found = [Hit(n, *values) for n, values in zip(names, better.rows(), strict=True)]
-            return [h for h in found[offset:] if min_confidence is None or h.low > 0]
+            rows = zip(self.nodes.names(better.ids), better.rows(), better.above, strict=True)
+            found = [(Hit(name, *values), above) for name, values, above in rows]
+            return [h for h, above in found[offset:] if min_confidence is None or above]
         ids, best = self.top(me, int(k) + int(offset), min_score, chosen, asked)
         ids, (scores, errors) = ids[offset:], scores_of(best[offset:])
         low, high = self._intervals(me, ids, scores, errors, asked, confidence, bound)
@@ -416,11 +421,23 @@ class Index:
             find_graphs(self._stored, self._graph if graph is None else graph),
         )
 
-    @staticmethod
-    def _level(refine: bool, target: float | None, confidence: float) -> Level | None:
+    def _level(
+        self,
+        refine: bool,
+        target: float | None,
+        confidence: float,
+        bound: str,
+        above: float | None = None,
+    ) -> Level | None:
         """How far to refine; None for not at all."""
-        wanted = refine or target is not None
-        return Level.checked(target, confidence) if wanted else None
+        if not refine and target is None:
+            return None
+        level = Level.checked(target, confidence, above)
+        if bound != BOUNDS[0] and self.refiner:
+            raise UsageError(
+                f"refined answers have intervals of their own, not by {bound}: leave the bound out"
+            )
+        return level
 
     @cached_property
     def _sampled(self) -> list[SampledReader]:

@@ -9,7 +9,8 @@ missing, at most ``bound``; the diagonal is off by a factor between 1 + low and 
     found / (1 + high)  <=  s(u, v)  <=  (found + bound) / (1 + low)
 
 Thresholds fall until the bound is what was asked for, or the next run would read more links than
-allowed; both are what a bounded cost means here, and the bound says what came of it. A run depends
+allowed, or all that is missing lies behind the last level (where the decay is near 1); that is what
+a bounded cost means here, and the bound says what came of it. A run depends
 on the question alone, and not on the ones before.
 
 Cost: the links read, some 4 ns each; a few hundred thousand a question on dense graphs.
@@ -79,6 +80,8 @@ class Linear:
                     continue
                 links += read
                 if bound <= target or links * _SHARPER / 4 > most_links:
+                    break
+                if linear.in_vain(self._rows, threshold, target):
                     break
                 threshold /= max(_SHARPER / 4, min(_SHARPER * 8, (bound / target) ** 2))
             here, size, more, read = linear.backward(

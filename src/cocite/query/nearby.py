@@ -45,6 +45,8 @@ _MOST_NARROWED, _ROUNDS = 300, 2
 """More nodes, more links each and a smaller width narrow intervals; the order is right before."""
 _MOST_LINKS = 5_000
 _WIDTH = 0.05
+_MOST_READ = 4_000_000
+"""Links of a run from the node, after which no longer one is tried."""
 _ENTRIES = 1 << 20
 _ROUNDING = 1e-11
 Column = NDArray[np.float64]
@@ -92,7 +94,8 @@ class NearbyRefiner(Refiner):
             near = self._near[part.direction]
             decay = float(part.ask_settings(settings)["decay"])
             found += part.weight * near.row(node, decay, target)
-        found[:, 1] = np.rint(found[:, 1] * GRAINS) / GRAINS
+        most = most_of(self._stored, settings)
+        found[:, 1] = np.rint(np.minimum(found[:, 1], most) * GRAINS) / GRAINS
         return found
 
     @cached_property
@@ -150,10 +153,11 @@ class _Near:
             level, bound, read = linear.forward(self._rows, table, node, decay, threshold, room)
             if level == linear.OVERFLOW:
                 entries *= 4
-            elif bound <= target or read > 4_000_000:
+                continue
+            enough = bound <= target or read > _MOST_READ
+            if enough or linear.in_vain(self._rows, threshold, target):
                 return room, level, bound
-            else:
-                threshold /= 8
+            threshold /= 8
 
     def _before(self, decay: float) -> Column:
         """float64[nodes, 3]: the lower ends, guesses and upper ends that hold for any graph."""

@@ -27,7 +27,16 @@ from cocite.query.confidence import half_width
 from cocite.query.filters import Filter
 from cocite.query.matches import MatchReader
 from cocite.query.reader import Reader
-from cocite.query.refine import Level, Refined, Refiner, Top, best_of, candidates, exact_parts
+from cocite.query.refine import (
+    Level,
+    Refined,
+    Refiner,
+    Top,
+    best_of,
+    candidates,
+    exact_parts,
+    shared_confidence,
+)
 from cocite.query.scores import GRAINS, scores_of
 from cocite.query.source import Given
 
@@ -76,9 +85,10 @@ class NeighbourhoodRefiner(Refiner):
     ) -> Refined:
         """All candidates: exactly as far as the links allow."""
         grains = exact_parts(self._stored, self._others, node, ids, settings)
-        variances, half = np.zeros(ids.size), np.zeros(ids.size)
-        tests = max(1, self._stored.nodes * len(self._matching))
-        confidence = min(1 - 1e-15, 1 - (1 - level.confidence) / tests)
+        variances, half = np.zeros(ids.size), np.zeros((2, ids.size))
+        tests = self._stored.nodes * len(self._matching)
+        asked = (level.confidence,) if level.above is None else (level.confidence, level.above)
+        confidences = [shared_confidence(each, tests) for each in asked]
         for reader in self._matching:
             own, weight = reader.part.ask_settings(settings), reader.part.weight
             found = self._coefficients(reader, node, ids, most=MOST_LINKS // len(self._matching))
@@ -90,13 +100,14 @@ class NeighbourhoodRefiner(Refiner):
                 variances[row] += weight**2 * estimate.variance
                 error = np.array([np.sqrt(estimate.variance)])
                 width = reader.width(own)
-                half[row] += weight * float(
-                    half_width(error, reader.known(node, int(ids[row])), width, confidence)[0]
-                )
+                known = reader.known(node, int(ids[row]))
+                for at, confidence in enumerate(confidences):
+                    half[at, row] += weight * half_width(error, known, width, confidence)[0]
         sums = np.column_stack((np.rint(grains[:, 0]), variances))
         scores, errors = map(np.array, scores_of(sums))
         low = np.clip(scores - half - grains[:, 1] - _ROUNDING, 0.0, np.maximum(scores, 0.0))
-        return Refined(ids, scores, errors, low, scores + half + grains[:, 2] + _ROUNDING)
+        high = scores + half[0] + grains[:, 2] + _ROUNDING
+        return Refined(ids, scores, errors, low[0], high, low[len(asked) - 1])
 
     def _coefficients(
         self, reader: MatchReader, node: int, ids: NDArray[np.uint32], most: int

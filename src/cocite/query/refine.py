@@ -43,6 +43,7 @@ __all__ = [
     "candidates",
     "exact_parts",
     "most_of",
+    "shared_confidence",
 ]
 
 DEFAULT_TARGET = 0.001
@@ -54,13 +55,16 @@ Top = Callable[[int, int, float, Filter, Settings], tuple[NDArray[np.uint32], ND
 
 @dataclass(frozen=True)
 class Level:
-    """How far an answer is refined: the error aimed at, and for samples the confidence."""
+    """How far an answer is refined: the error aimed at, and for samples the confidence; and with
+    which hits are to be above 0, if they are.
+    """
 
     target: float
     confidence: float
+    above: float | None = None
 
     @classmethod
-    def checked(cls, target: float | None, confidence: float) -> Level:
+    def checked(cls, target: float | None, confidence: float, above: float | None = None) -> Level:
         """Raises :class:`UsageError`."""
         if target is None:
             target = DEFAULT_TARGET
@@ -68,18 +72,28 @@ class Level:
             raise UsageError(
                 f"target_error is {target!r}; it is a number from 1e-6 up to 1, such as 0.001"
             )
-        return cls(float(target), confidence)
+        return cls(float(target), confidence, above)
 
 
 @dataclass(frozen=True)
 class Refined:
-    """Hits: ``ids`` uint32[h], ``scores``, standard ``errors``, ``low`` and ``high`` float64[h]."""
+    """Hits: ``ids`` uint32[h], ``scores``, standard ``errors``, ``low`` and ``high`` float64[h].
+
+    ``least`` is ``low`` at the confidence :attr:`Level.above`; None where that is ``low`` itself.
+    """
 
     ids: NDArray[np.uint32]
     scores: NDArray[np.float64]
     errors: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    least: NDArray[np.float64] | None = None
+
+    @property
+    def above(self) -> list[bool]:
+        """Which hits score above 0, with the confidence asked for."""
+        found: list[bool] = ((self.low if self.least is None else self.least) > 0).tolist()
+        return found
 
     def rows(self) -> Iterator[tuple[float, float, float, float]]:
         """(score, standard error, low, high) of each."""
@@ -94,6 +108,7 @@ class Refined:
             self.errors[places],
             self.low[places],
             self.high[places],
+            None if self.least is None else self.least[places],
         )
 
 
@@ -143,6 +158,11 @@ class Refiner(ABC):
 def most_of(stored: StoredIndex, settings: Settings) -> float:
     """The most that different nodes score where all parts are walks: their decays' mean."""
     return sum(part.weight * float(part.ask_settings(settings)["decay"]) for part in stored.parts)
+
+
+def shared_confidence(confidence: float, tests: int) -> float:
+    """Of each of some intervals that hold together with a confidence."""
+    return min(1 - 1e-15, 1 - (1 - confidence) / max(1, tests))
 
 
 def candidates(k: int) -> int:

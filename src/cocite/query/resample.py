@@ -36,7 +36,16 @@ from cocite.query.confidence import half_width
 from cocite.query.filters import Filter
 from cocite.query.meetings import MeetingReader
 from cocite.query.reader import Reader, weights_of
-from cocite.query.refine import Level, Refined, Refiner, Top, best_of, candidates, exact_parts
+from cocite.query.refine import (
+    Level,
+    Refined,
+    Refiner,
+    Top,
+    best_of,
+    candidates,
+    exact_parts,
+    shared_confidence,
+)
 from cocite.query.replay import part_mover
 from cocite.query.scores import scores_of
 from cocite.query.source import Given
@@ -127,16 +136,23 @@ class SampleRefiner(Refiner):
         )
         rounds = max(1, math.ceil(math.log2(max(2, MOST_SAMPLES / samples))) + 1)
         tests = rounds * (1 if alone else self._stored.nodes)
-        confidence = min(1 - 1e-15, 1 - (1 - level.confidence) / tests)
+        confidence = shared_confidence(level.confidence, tests)
+
+        def settled() -> Refined:
+            if level.above is None:
+                return found
+            above = shared_confidence(level.above, tests)
+            return replace(found, least=self._estimated(still, samples, settings, above).low)
+
         while True:
             found = self._estimated(still, samples, settings, confidence)
             if found.ids.size == 0 or samples >= MOST_SAMPLES:
-                return found
+                return settled()
             half = float((found.high - found.low).max()) / 2
             least = np.sort(found.low)[-k] if k <= found.ids.size else 0.0
             into = found.high >= least
             if half <= level.target or (not alone and int(into.sum()) <= k):
-                return found
+                return settled()
             still = still.taken(into)
             more = min(2 * samples, MOST_SAMPLES)
             for reader, mover, each in zip(self._walking, self.movers, still.counts, strict=True):
