@@ -437,3 +437,19 @@ def test_a_graph_that_is_gone_is_asked_for(
     assert code == 1
     assert "Say where it is with --graph" in error
     assert ask(capsys, "related", tmp_path / "i", "one", "--refine", "--graph", moved)[0] == 0
+
+
+def test_names_come_from_files_as_editors_write_them(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a mark in front, with carriage returns, with empty lines; and not as pictures."""
+    names = tmp_path / "names.txt"
+    names.write_bytes(b"\xef\xbb\xbftwo\r\n\r\n")
+    code, out, _ = ask(capsys, "related", index, "one", "--among", names, "--format", "csv")
+    assert (code, [row.split(",")[1] for row in out.splitlines()]) == (0, ["node", "two"])
+    names.write_bytes(b"two\n\x89PNG")
+    asked = (["related", index, "one", "--among"], ["related-all", index, "-o", "x.csv", "--nodes"])
+    for verb in asked:
+        code, _, error = ask(capsys, *verb, names)
+        assert code == 1
+        assert "is not text in UTF-8 (byte 4); it is to hold names, one a line" in error

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
-from cocite.errors import UsageError
+from cocite.errors import InputError, UsageError
 from cocite.memory import parse_size
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "SectionedVerb",
     "format_option",
     "memory_option",
+    "names_in",
     "overwrite_option",
     "threads_option",
 ]
@@ -80,3 +82,14 @@ memory_option: Decorator = click.option(
     help="Memory for the data, such as 600MB or 4GiB, beside some 150 MB for Python.  "
     "[default: half of what is available]",
 )
+
+
+def names_in(path: Path) -> list[str]:
+    """The names in a file, one a line, empty lines left out; raises :class:`InputError`."""
+    try:
+        lines = path.read_bytes().decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not text in UTF-8 (byte {error.start:,}); it is to hold names, one a line"
+        ) from error
+    return [name for name in (line.removesuffix("\r") for line in lines) if name]

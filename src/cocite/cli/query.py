@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.asking import asking_options, opened, preparing, refine_options
-from cocite.cli.options import SectionedVerb, format_option
+from cocite.cli.options import SectionedVerb, format_option, names_in
 from cocite.cli.output import print_csv, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def related(
     refine = refine or target_error is not None
     chosen = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
-        chosen["among"] = among.read_text(encoding="utf-8").splitlines()
+        chosen["among"] = names_in(among)
     level: dict[str, Any] = {"confidence": confidence, "bound": bound}
     better: dict[str, Any] = {"refine": refine, "target_error": target_error}
     with preparing(asked, refine):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cocite.cli.asking import refine_options
-from cocite.cli.options import SectionedVerb, format_option, threads_option
+from cocite.cli.options import SectionedVerb, format_option, names_in, threads_option
 from cocite.cli.output import print_facts, say
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given
@@ -82,7 +82,7 @@ def related_all(
 
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
     if nodes is not None:
-        chosen["nodes"] = [name for name in nodes.read_text("utf-8").split("\n") if name]
+        chosen["nodes"] = names_in(nodes)
     begin = time.perf_counter()
     asked = open_index(index, graph=graph)
     with Batch(asked, output, k, **chosen, **given(options)) as work:

@@ -5,24 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.errors import Damaged, UsageError
+from cocite.errors import UsageError
 from cocite.graph.names import Names
-from cocite.index import StoredIndex, StoredPart
-from cocite.measures import Settings, Value
-from cocite.query.confidence import BOUNDS, checked_confidence, half_width, leading_certain
+from cocite.index import StoredIndex
+from cocite.measures import Value
+from cocite.query.answers import Answers, own_settings
+from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
 from cocite.query.filters import Filter
-from cocite.query.reader import Reader, SampledReader
+from cocite.query.reader import SampledReader
 from cocite.query.refine import Level, Refiner
 from cocite.query.refiners import refiner_for
-from cocite.query.scores import GRAINS, Hit, Score, scores_of
-from cocite.query.scratch import borrowed
+from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
 from cocite.query.why import Why, explained
 
@@ -35,50 +33,18 @@ DEFAULT_K = 20
 DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
 
-_READERS = {
-    ("compact", "*"): ("cocite.query.compact", "CompactReader"),
-    ("drawn", "*"): ("cocite.query.drawn", "DrawnReader"),
-    ("features", "*"): ("cocite.query.features", "FeatureReader"),
-    ("minhash", "*"): ("cocite.query.minhash", "MinhashReader"),
-    ("nearest", "*"): ("cocite.query.nearest", "NearestReader"),
-    ("paths", "*"): ("cocite.query.paths", "PathReader"),
-    ("sketch", "*"): ("cocite.query.sketch", "SketchReader"),
-    ("trees", "*"): ("cocite.query.trees", "TreeReader"),
-    ("links", "cocitation"): ("cocite.query.common", "CommonReader"),
-    ("links", "coupling"): ("cocite.query.common", "CommonReader"),
-    ("links", "ppr"): ("cocite.query.push", "PushReader"),
-}
-"""(layout, measure or ``*`` for all of them) -> where the reader is, imported when first asked."""
-
-
-def _reader(part: StoredPart) -> Reader:
-    kinds = (part.layout, part.measure.name), (part.layout, "*")
-    kind = next((kind for kind in kinds if kind in _READERS), None)
-    if kind is None:
-        raise Damaged(
-            f"{part.store.path}: the manifest names a layout {part.layout!r} that "
-            f"{part.measure.name} does not have"
-        )
-    module, name = _READERS[kind]
-    found: Reader = getattr(import_module(module), name)(part)
-    return found
-
 
 def _check_number(name: str, value: object, least: int) -> None:
     if not isinstance(value, int | np.integer) or value < least:
         raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
 
 
-def _own(reader: Reader, asked: Settings) -> Settings:
-    """The settings of a question that the measure of a reader takes."""
-    return reader.part.ask_settings(asked)
-
-
-class Index:
+class Index(Answers):
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
     def __init__(self, stored: StoredIndex, graph: Given = None) -> None:
-        self._stored, self._graph = stored, graph
+        super().__init__(stored)
+        self._graph = graph
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())
@@ -129,11 +95,6 @@ class Index:
     def nodes(self) -> Names:
         """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``nearest``."""
         return self._stored.names
-
-    @cached_property
-    def readers(self) -> tuple[Reader, ...]:
-        """What answers for each part."""
-        return tuple(map(_reader, self._stored.parts))
 
     @cached_property
     def refiner(self) -> Refiner | None:
@@ -293,25 +254,6 @@ class Index:
         low, _ = self._intervals(me, ids, scores, errors, asked, min_confidence, bound)
         return [hit for hit, least in zip(hits, low, strict=True) if least > 0]
 
-    def top(
-        self, node: int, k: int, min_score: float, chosen: Filter, settings: Settings
-    ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """The ids of the best k, and float64[h, 2]: their scores in grains, and variances."""
-        from cocite.kernels import totals
-
-        floor = max(1.0, float(np.rint(min_score * GRAINS)))
-        with borrowed(self._stored.nodes) as scratch:
-            for reader in self.readers:
-                reader.gather(node, _own(reader, settings), scratch)
-            chosen.apply(scratch)
-            room = min(k, scratch.have)
-            ids, best = np.empty(room, np.uint32), np.empty((room, 2))
-            found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
-        ids, best = ids[:found], best[:found]
-        for reader in self.readers:
-            best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, settings)
-        return ids, best
-
     def certain(
         self,
         node: object,
@@ -342,7 +284,7 @@ class Index:
         values = np.zeros((len(hits), sampled[0].part.samples))
         for reader in self.readers:
             if isinstance(reader, SampledReader):
-                own, weight = _own(reader, asked), reader.part.weight
+                own, weight = own_settings(reader, asked), reader.part.weight
                 for row, other in enumerate(ids.tolist()):
                     values[row] += weight * reader.values(me, other, own)
             else:  # the same in every sample
@@ -438,71 +380,3 @@ class Index:
                 f"refined answers have intervals of their own, not by {bound}: leave the bound out"
             )
         return level
-
-    @cached_property
-    def _sampled(self) -> list[SampledReader]:
-        return [reader for reader in self.readers if isinstance(reader, SampledReader)]
-
-    def _estimate(
-        self, first: int, second: int, asked: Settings
-    ) -> tuple[list[float], list[float]]:
-        """The score of a pair and its standard error."""
-        grains = variance = 0.0
-        for reader in self.readers:
-            found, weight = reader.pair(first, second, _own(reader, asked)), reader.part.weight
-            grains += weight * found.grains
-            variance += weight * weight * found.variance
-        return scores_of(np.array([[np.rint(grains), variance]]))
-
-    def _width(self, asked: Settings) -> float:
-        return sum(
-            reader.part.weight * reader.width(_own(reader, asked)) for reader in self._sampled
-        )
-
-    def _exact(
-        self, reader: Reader, node: int, others: NDArray[np.uint32], asked: Settings
-    ) -> NDArray[np.float64]:
-        """float64[h]: what a part without samples adds to some scores."""
-        with borrowed(self._stored.nodes) as scratch:
-            reader.gather(node, _own(reader, asked), scratch)
-            found: NDArray[np.float64] = scratch.totals[others, 0] / GRAINS
-            scratch.totals[scratch.touched[: scratch.have]] = 0.0
-        return found
-
-    def _certified(
-        self, node: int, others: NDArray[np.uint32], asked: Settings
-    ) -> NDArray[np.float64]:
-        """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
-        room = np.zeros((others.size, 2))
-        for reader in self.readers:
-            room += reader.part.weight * reader.certified(node, others, _own(reader, asked))
-        return room
-
-    def _intervals(
-        self,
-        node: int,
-        others: NDArray[np.uint32],
-        scores: list[float],
-        errors: list[float],
-        asked: Settings,
-        confidence: float,
-        bound: str,
-    ) -> tuple[list[float], list[float]]:
-        """The ends of the intervals of some scores."""
-        below = self._certified(node, others, asked)
-        if self._sampled:
-            samples = self._stored.freshness.knowing(node, others)
-            half = half_width(errors, samples, self._width(asked), confidence, bound)
-            half[others == node] = 0  # a node and itself, in every sample
-            below += half[:, None]
-        low = np.maximum(0.0, np.array(scores) - below[:, 0])
-        high = np.array(scores) + below[:, 1]
-        if self._stored.measure.unit:
-            high = np.minimum(high, np.maximum(scores, 1.0))
-        if len(self._sampled) == len(self.readers):
-            high = np.where(others == node, high, np.minimum(self._width(asked), high))
-        high = np.maximum(low, high)  # an estimate may be below 0, what it estimates is not
-        return low.round(12).tolist(), high.round(12).tolist()
-
-    def _asked(self, settings: dict[str, Value]) -> Settings:
-        return self._stored.measure.ask_settings(settings)

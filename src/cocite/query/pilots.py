@@ -50,6 +50,8 @@ from cocite.query.index import DEFAULT_K, Index
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
 
 _SAMPLES = 32
+_CLEAR, _MOST = 0.2, 2048
+"""Seconds that builds must differ by, and samples that are made for that at most."""
 _ASKED = 1000
 _WARM = 3
 _TRIES = 3
@@ -151,12 +153,27 @@ class Pilots:
             else:
                 again = first / threads * number < self.limit / 8
                 size, second, room = self._built(many, self._with(number), threads, again)
-                fixed, each = _line(threads, np.array([first]), number, np.array([second]))
+                clear, last = self._clear(folder, threads, number, (first, second), fitting)
+                fixed, each = _line(threads, np.array([first]), clear, np.array([last]))
                 times = self._ask(many)
                 before = self._ask(few, times.size)
                 questions = np.column_stack(_line(threads, before, number, times))
         sample = (size - names) / number
         return Costs(names, sample, float(fixed[0]), float(each[0]), questions, room, number)
+
+    def _clear(
+        self, folder: Path, threads: int, number: int, times: tuple[float, float], fitting: float
+    ) -> tuple[int, float]:
+        """(samples, seconds) of a build that takes clearly longer than the first: on small graphs
+        the difference of pilots is the clock's noise.
+        """
+        first, second = times
+        while second - first < _CLEAR and 4 * number <= min(_MOST, fitting):
+            if 4 * second > self.limit / 8:
+                break
+            number *= 4
+            _, second, _ = self._built(folder / "more", self._with(number), threads, False)
+        return number, second
 
     def whole(self, threads: int) -> WholeCosts:
         """From the layout's own estimate; from the index itself if that is made in ``limit``."""

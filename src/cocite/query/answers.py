@@ -1,0 +1,133 @@
+"""What an index says of nodes by their ids: sums of its parts, their errors and intervals.
+
+    score = sum over parts of weight * score of the part         in grains, rounded once
+    variance likewise, with weights squared; what is certain of parts adds up, too
+
+Cost: that of the readers.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.index import StoredIndex
+from cocite.measures import Settings, Value
+from cocite.query.confidence import half_width
+from cocite.query.filters import Filter
+from cocite.query.reader import Reader, SampledReader
+from cocite.query.readers import reader_of
+from cocite.query.scores import GRAINS, scores_of
+from cocite.query.scratch import borrowed
+
+__all__ = ["Answers", "own_settings"]
+
+
+def own_settings(reader: Reader, asked: Settings) -> Settings:
+    """The settings of a question that the measure of a reader takes."""
+    return reader.part.ask_settings(asked)
+
+
+class Answers:
+    """Answers for all parts of an index together. Safe to share between threads."""
+
+    def __init__(self, stored: StoredIndex) -> None:
+        self._stored = stored
+
+    @cached_property
+    def readers(self) -> tuple[Reader, ...]:
+        """What answers for each part."""
+        return tuple(map(reader_of, self._stored.parts))
+
+    def top(
+        self, node: int, k: int, min_score: float, chosen: Filter, settings: Settings
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        """The ids of the best k, and float64[h, 2]: their scores in grains, and variances."""
+        from cocite.kernels import totals
+
+        floor = max(1.0, float(np.rint(min_score * GRAINS)))
+        with borrowed(self._stored.nodes) as scratch:
+            for reader in self.readers:
+                reader.gather(node, own_settings(reader, settings), scratch)
+            chosen.apply(scratch)
+            room = min(k, scratch.have)
+            ids, best = np.empty(room, np.uint32), np.empty((room, 2))
+            found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
+        ids, best = ids[:found], best[:found]
+        for reader in self.readers:
+            best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, settings)
+        return ids, best
+
+    @cached_property
+    def _sampled(self) -> list[SampledReader]:
+        return [reader for reader in self.readers if isinstance(reader, SampledReader)]
+
+    def _estimate(
+        self, first: int, second: int, asked: Settings
+    ) -> tuple[list[float], list[float]]:
+        """The score of a pair and its standard error."""
+        grains = variance = 0.0
+        for reader in self.readers:
+            found, weight = (
+                reader.pair(first, second, own_settings(reader, asked)),
+                reader.part.weight,
+            )
+            grains += weight * found.grains
+            variance += weight * weight * found.variance
+        return scores_of(np.array([[np.rint(grains), variance]]))
+
+    def _width(self, asked: Settings) -> float:
+        return sum(
+            reader.part.weight * reader.width(own_settings(reader, asked))
+            for reader in self._sampled
+        )
+
+    def _exact(
+        self, reader: Reader, node: int, others: NDArray[np.uint32], asked: Settings
+    ) -> NDArray[np.float64]:
+        """float64[h]: what a part without samples adds to some scores."""
+        with borrowed(self._stored.nodes) as scratch:
+            reader.gather(node, own_settings(reader, asked), scratch)
+            found: NDArray[np.float64] = scratch.totals[others, 0] / GRAINS
+            scratch.totals[scratch.touched[: scratch.have]] = 0.0
+        return found
+
+    def _certified(
+        self, node: int, others: NDArray[np.uint32], asked: Settings
+    ) -> NDArray[np.float64]:
+        """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
+        room = np.zeros((others.size, 2))
+        for reader in self.readers:
+            room += reader.part.weight * reader.certified(node, others, own_settings(reader, asked))
+        return room
+
+    def _intervals(
+        self,
+        node: int,
+        others: NDArray[np.uint32],
+        scores: list[float],
+        errors: list[float],
+        asked: Settings,
+        confidence: float,
+        bound: str,
+    ) -> tuple[list[float], list[float]]:
+        """The ends of the intervals of some scores."""
+        below = self._certified(node, others, asked)
+        if self._sampled:
+            samples = self._stored.freshness.knowing(node, others)
+            half = half_width(errors, samples, self._width(asked), confidence, bound)
+            half[others == node] = 0  # a node and itself, in every sample
+            below += half[:, None]
+        low = np.maximum(0.0, np.array(scores) - below[:, 0])
+        high = np.array(scores) + below[:, 1]
+        if self._stored.measure.unit:
+            high = np.minimum(high, np.maximum(scores, 1.0))
+        if len(self._sampled) == len(self.readers):
+            high = np.where(others == node, high, np.minimum(self._width(asked), high))
+        high = np.maximum(low, high)  # an estimate may be below 0, what it estimates is not
+        return low.round(12).tolist(), high.round(12).tolist()
+
+    def _asked(self, settings: dict[str, Value]) -> Settings:
+        return self._stored.measure.ask_settings(settings)
