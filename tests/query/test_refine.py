@@ -464,3 +464,19 @@ def test_an_interrupted_build_goes_on_with_what_was_ready(
     assert {file.name for file in (tmp_path / "i").iterdir()} == {
         file.name for file in index.stored.store.path.iterdir()
     }
+
+
+def test_threads_share_what_is_made_ready(graph: Graph, tmp_path: Path) -> None:
+    """A diagonal takes seconds on large graphs: one is made, whoever asks first."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=2)
+    made: list[int] = []
+    with ThreadPoolExecutor(8) as pool:
+        refiners = list(pool.map(lambda _: index.refiner, range(32)))
+        assert len({id(refiner) for refiner in refiners}) == 1
+        assert refiners[0] is not None
+        refiners[0].report = lambda sweep, done, total: made.append(sweep)
+        answers = list(pool.map(lambda _: index.related("45", refine=True), range(16)))
+    assert all(answer == answers[0] for answer in answers)
+    assert sum(sweep == 0 for sweep in made) == 1  # the first pass has one piece here

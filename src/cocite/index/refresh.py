@@ -120,7 +120,7 @@ class RefreshBuild(IndexBuild):
         count = min(len(names), _LOOKED_UP)
         asked = names.names(np.arange(count) * len(names) // max(1, count))
         found = sum(graph.names.find(name) is not None for name in asked)
-        if found < _LEAST_FAMILIAR * count:
+        if found < max(1, int(_LEAST_FAMILIAR * count)):
             raise UsageError(
                 f"{graph.path} has {found:,} of {count:,} nodes of {path} that were looked "
                 "up: it is no newer version of that graph. Name the right graph; if this one is "

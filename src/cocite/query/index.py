@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -32,6 +33,7 @@ __all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
 DEFAULT_K = 20
 DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
+_MAKING = threading.Lock()
 
 
 def _check_number(name: str, value: object, least: int) -> None:
@@ -96,13 +98,16 @@ class Index(Answers):
         """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``nearest``."""
         return self._stored.names
 
-    @cached_property
+    @property
     def refiner(self) -> Refiner | None:
         """What gives refined answers; None if scores are exact anyway.
 
         Raises :class:`UsageError` if there is no such thing for the measure.
         """
-        return refiner_for(self._stored, self._graph, self.readers, self.top)
+        with _MAKING:  # one for all threads, as it may hold a diagonal that takes seconds to make
+            if "_refiner" not in self.__dict__:
+                self._refiner = refiner_for(self._stored, self._graph, self.readers, self.top)
+        return self._refiner
 
     def similarity(
         self,
