@@ -13,10 +13,7 @@ import cocite
 from cocite import Graph
 
 settings.register_profile(
-    "cocite",
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    "cocite", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("cocite")
 
