@@ -7,7 +7,6 @@ on with what an earlier one has finished, part by part and shard by shard. Publi
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -33,10 +32,7 @@ from cocite.index.whole import WholePart
 from cocite.memory import budget, checked_threads, format_size
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
-__all__ = ["PLAN", "BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "format_time"]
-
-PLAN = "plan.json"
-"""What a build is to make, in its directory."""
+__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "format_time"]
 
 
 @dataclass(frozen=True)
@@ -231,23 +227,9 @@ class IndexBuild:
 
     def _resume_or_clear(self) -> None:
         """Keep what an earlier run of the same plan has finished."""
-        path = self._draft.path / PLAN
-        found: Any = None
-        if path.is_file():
-            try:
-                found = json.loads(path.read_bytes())
-            except ValueError:
-                found = None  # killed while writing it: nothing else is there yet
-        if found == self._plan and not self._restart:
+        if self._draft.goes_on(self._plan, "build", restart=self._restart):
             for part in self.parts:
                 part.resume()
-            return
-        if found is not None and not self._restart:
-            raise UsageError(_other_plan(self._draft.path, found, self._plan))
-        self._draft.clear()
-        with path.open("wb") as file:
-            disk.write(file, json.dumps(self._plan).encode())
-            disk.sync_file(file)
 
     def estimate(self) -> IndexEstimate:
         """Size, memory and time of all parts, from pilots on this graph."""
@@ -369,12 +351,3 @@ def copy_array(source: Path, target: Path, entry: Entry) -> None:
         disk.sync_file(writer)
     if checksum(target, entry) != entry.xxh3_128:
         raise Damaged(f"{source} does not match its checksum. Build the graph again")
-
-
-def _other_plan(path: Path, found: Any, plan: dict[str, Any]) -> str:
-    found = found if isinstance(found, dict) else {}
-    differing = [key for key in plan | found if key not in found or found[key] != plan.get(key)]
-    return (
-        f"{path} holds an unfinished build with another {' and '.join(differing)}. Repeat that "
-        "build's settings to go on with it, or pass --restart (restart=True) to begin anew"
-    )

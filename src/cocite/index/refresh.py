@@ -17,11 +17,11 @@ carry samples over, a blob and 8 bytes a node for each thread; 64 bytes a node t
 from __future__ import annotations
 
 import datetime
-import json
 import math
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +35,7 @@ from cocite.graph import Graph
 from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import Blob, Maker, is_sampled, sampled_layout
-from cocite.index.build import PLAN, IndexBuild, IndexEstimate, copy_array
+from cocite.index.build import IndexBuild, IndexEstimate, copy_array
 from cocite.index.freshness import SINCE, Generation
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.sharded import Kept, ShardedPart
@@ -191,11 +191,8 @@ class RefreshBuild(IndexBuild):
     def _resume_or_clear(self) -> None:
         """Goes on with the date on which it was begun."""
         if not self._dated:
-            try:
-                begun = json.loads((self._draft.path / PLAN).read_bytes())["date"]
-                self._date = _checked_date(begun)
-            except (OSError, ValueError, KeyError, TypeError, UsageError):
-                pass  # none that goes on
+            with suppress(UsageError):  # a plan that is damaged is none that goes on
+                self._date = _checked_date((self._draft.plan or {}).get("date", self._date))
         super()._resume_or_clear()
 
     def _facts(self) -> dict[str, Any]:

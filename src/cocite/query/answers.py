@@ -45,17 +45,10 @@ class Answers:
         self, node: int, k: int, min_score: float, chosen: Filter, settings: Settings
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """The ids of the best k, and float64[h, 2]: their scores in grains, and variances."""
-        from cocite.kernels import totals
-
-        floor = max(1.0, float(np.rint(min_score * GRAINS)))
         with borrowed(self._stored.nodes) as scratch:
             for reader in self.readers:
                 reader.gather(node, own_settings(reader, settings), scratch)
-            chosen.apply(scratch)
-            room = min(k, scratch.have)
-            ids, best = np.empty(room, np.uint32), np.empty((room, 2))
-            found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
-        ids, best = ids[:found], best[:found]
+            ids, best = chosen.best(scratch, k, min_score)
         for reader in self.readers:
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, settings)
         return ids, best

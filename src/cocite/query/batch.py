@@ -19,12 +19,10 @@ some 20 bytes a node asked. Disk: 20 bytes a row, and the output twice while it 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from threading import Event
 from types import TracebackType
 from typing import Any, Self
@@ -52,7 +50,7 @@ FORMATS = (".parquet", ".csv", ".tsv")
 
 _FORMAT = 1
 """Of the journal: with another one an unfinished batch is not gone on with."""
-_PLAN, _PIECES = "plan.json", "pieces"
+_PIECES = "pieces"
 _NONE = 2**32 - 1
 _PIECE_ROWS, _MOST_NODES, _SLICE_ROWS, _OUT_ROWS = 1 << 18, 8192, 1 << 15, 1 << 17
 _MOST_REFINED = 256
@@ -235,29 +233,12 @@ class Batch:
     def __enter__(self) -> Self:
         self._building.__enter__()
         try:
-            self._resume_or_clear()
+            self._building.goes_on(self._plan, "batch", restart=self._restart)
             self._journal = Journal(self._building.path / _PIECES).__enter__()
         except BaseException as error:
             self._building.__exit__(type(error), error, None)
             raise
         return self
-
-    def _resume_or_clear(self) -> None:
-        path = self._building.path / _PLAN
-        found: Any = None
-        if path.is_file():
-            try:
-                found = json.loads(path.read_bytes())
-            except ValueError:
-                found = None  # killed while writing it: nothing else is there yet
-        if found == self._plan and not self._restart:
-            return
-        if found is not None and not self._restart:
-            raise UsageError(_other_plan(self._building.path, found, self._plan))
-        self._building.clear()
-        with path.open("wb") as file:
-            disk.write(file, json.dumps(self._plan).encode())
-            disk.sync_file(file)
 
     def __exit__(
         self,
@@ -390,11 +371,3 @@ class Batch:
             return ids.astype(np.int64)
         different, where = np.unique(ids, return_inverse=True)
         return np.array(self._index.nodes.names(different), object)[where]
-
-
-def _other_plan(path: Path, found: Any, plan: dict[str, Any]) -> str:
-    differing = [key for key in plan if not isinstance(found, dict) or found.get(key) != plan[key]]
-    return (
-        f"{path} holds an unfinished batch with another {' and '.join(differing)}. Repeat that "
-        "batch's options to go on with it, or pass --restart (restart=True) to begin anew"
-    )

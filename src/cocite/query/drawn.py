@@ -13,23 +13,21 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.engine import Mover, follow, probe
 from cocite.graph.links import Links
 from cocite.index import StoredPart
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.measures import Settings
-from cocite.query.meetings import MeetingReader, Times, Ways
+from cocite.query.meetings import Times
 from cocite.query.reader import weights_of
-from cocite.query.reasons import Graphs
-from cocite.query.replay import Replay, part_mover
+from cocite.query.replay import ReplayedReader, part_mover
 from cocite.query.scratch import Scratch
 
 __all__ = ["DrawnReader"]
 
 
-class DrawnReader(MeetingReader):
+class DrawnReader(ReplayedReader):
     """The layout ``drawn``: no layout, but the graph."""
 
     def __init__(self, part: StoredPart) -> None:
@@ -62,17 +60,3 @@ class DrawnReader(MeetingReader):
             count += fresh.size
             scratch.sums[met] += weights[times]
         return count
-
-    def _ways(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: Times,
-        graphs: Graphs,
-    ) -> Ways:
-        """Made again."""
-        graph = graphs(self.part.freshness.generations[-1].digest)
-        assert graph is not None
-        ways = Replay(self.part, graph)(first, second, samples, steps, [])
-        return Ways(*ways, np.ones(samples.size, bool))

@@ -69,16 +69,10 @@ class LinearRefiner(Refiner):
         level: Level,
     ) -> Refined:
         """The best k, by what is found; equal scores by ascending node."""
-        from cocite.kernels import totals
-
-        floor = max(1.0, float(np.rint(min_score * GRAINS)))
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, settings, level.target, scratch)
-            chosen.apply(scratch)
-            room = min(k, scratch.have)
-            ids, best = np.empty(room, np.uint32), np.empty((room, 2))
-            found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
-        return self._with_intervals(ids[:found], best[:found, 0] / GRAINS, error, settings)
+            ids, best = chosen.best(scratch, k, min_score)
+        return self._with_intervals(ids, best[:, 0] / GRAINS, error, settings)
 
     def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph.names import Names
+from cocite.query.scores import GRAINS
 from cocite.query.scratch import Scratch
 
 __all__ = ["Filter"]
@@ -59,7 +60,22 @@ class Filter:
             never += _site(names, node)
         return cls(tuple(only), tuple(never))
 
-    def apply(self, scratch: Scratch) -> None:
+    def best(self, scratch: Scratch, k: int, min_score: float) -> tuple[Ids, NDArray[np.float64]]:
+        """The best ``k`` of the nodes touched that pass and score ``min_score`` or more, and above
+        0; the scratch is zero again.
+
+        Returns uint32[h] and float64[h, 2], grains and variances: by grains descending, then by id
+        ascending.
+        """
+        from cocite.kernels import totals
+
+        self._apply(scratch)
+        floor, room = max(1.0, float(np.rint(min_score * GRAINS))), min(k, scratch.have)
+        ids, best = np.empty(room, np.uint32), np.empty((room, 2))
+        found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
+        return ids[:found], best[:found]
+
+    def _apply(self, scratch: Scratch) -> None:
         """Forget the nodes touched that do not pass."""
         if not self.only and not self.never:
             return

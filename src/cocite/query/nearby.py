@@ -13,7 +13,8 @@ Where the run from the node leads, heaviest nodes first, it is narrowed: S(w, w)
 with the upper ends of D(v), and what may be missing, gives the lower end of D(w), and the reverse;
 twice over, so that ends narrowed in the first round narrow others. Three runs back, with
 the lower ends, the upper ends and a guess between, give each score's interval and the score.
-All of it is deterministic, and an interval holds for certain; it is wider than from an index.
+All of it is deterministic, and an interval holds for certain; it is
+mostly wider than from an index.
 
 Cost: a question some 50 ms on graphs of a hundred thousand links and 100 ms on three million, most
 of it for what is narrowed; memory of 200 bytes a node.
@@ -67,20 +68,14 @@ class NearbyRefiner(Refiner):
         level: Level,
     ) -> Refined:
         """The best k, by what is found; equal scores by ascending node."""
-        from cocite.kernels import totals
-
-        floor = max(1.0, float(np.rint(min_score * GRAINS)))
         ends = self._rows(node, settings, level.target)
         with borrowed(self._stored.nodes) as scratch:
             touched = np.flatnonzero(ends[:, 1])
             scratch.have = touched.size
             scratch.touched[: touched.size] = touched
             scratch.totals[touched, 0] = ends[touched, 1] * GRAINS
-            chosen.apply(scratch)
-            room = min(k, scratch.have)
-            ids, best = np.empty(room, np.uint32), np.empty((room, 2))
-            found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
-        return self._refined(ids[:found], ends, settings)
+            ids, _ = chosen.best(scratch, k, min_score)
+        return self._refined(ids, ends, settings)
 
     def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""

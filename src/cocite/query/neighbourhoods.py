@@ -23,20 +23,11 @@ from numpy.typing import NDArray
 from cocite.index import StoredIndex
 from cocite.measures import Settings
 from cocite.measures.xjaccard import ring_weights
+from cocite.query.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.confidence import half_width
-from cocite.query.filters import Filter
 from cocite.query.matches import MatchReader
 from cocite.query.reader import Reader
-from cocite.query.refine import (
-    Level,
-    Refined,
-    Refiner,
-    Top,
-    best_of,
-    candidates,
-    exact_parts,
-    shared_confidence,
-)
+from cocite.query.refine import Level, Refined
 from cocite.query.scores import GRAINS, scores_of
 from cocite.query.source import Given
 
@@ -47,44 +38,28 @@ MOST_LINKS = 100_000_000
 _ROUNDING = 1e-11
 
 
-class NeighbourhoodRefiner(Refiner):
+class NeighbourhoodRefiner(CandidateRefiner):
     """Of indexes with parts of XJaccard."""
 
-    def __init__(
-        self,
-        stored: StoredIndex,
-        graph: Given,
-        readers: Sequence[Reader],
-        top: Top,
-    ) -> None:
-        """``top`` gives the index's best: ids, and scores that do not matter here."""
-        super().__init__(stored, graph)
-        self._top = top
-        self._matching = [reader for reader in readers if isinstance(reader, MatchReader)]
-        self._others = [reader for reader in readers if not isinstance(reader, MatchReader)]
+    kind = MatchReader
 
-    def top(
+    def __init__(
+        self, stored: StoredIndex, graph: Given, readers: Sequence[Reader], top: Top
+    ) -> None:
+        """As for every refiner of candidates."""
+        super().__init__(stored, graph, readers, top)
+        self._matching = [reader for reader in readers if isinstance(reader, MatchReader)]
+
+    def _settled(
         self,
         node: int,
-        k: int,
-        min_score: float,
-        chosen: Filter,
+        ids: NDArray[np.uint32],
+        k: int | None,
         settings: Settings,
         level: Level,
     ) -> Refined:
-        """The best k of the candidates; equal scores by ascending node."""
-        ids, _ = self._top(node, candidates(k), 0.0, chosen, settings)
-        return best_of(self._compared(node, ids, settings, level), k, min_score)
-
-    def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
-        """The score of two nodes."""
-        return self._compared(node, np.array([other], np.uint32), settings, level)
-
-    def _compared(
-        self, node: int, ids: NDArray[np.uint32], settings: Settings, level: Level
-    ) -> Refined:
         """All candidates: exactly as far as the links allow."""
-        grains = exact_parts(self._stored, self._others, node, ids, settings)
+        grains = self._exact(node, ids, settings)
         variances, half = np.zeros(ids.size), np.zeros((2, ids.size))
         tests = self._stored.nodes * len(self._matching)
         asked = (level.confidence,) if level.above is None else (level.confidence, level.above)

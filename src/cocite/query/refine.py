@@ -7,7 +7,7 @@
   samples for them (``resample.py``): exactly the samples that a larger index would hold.
 * XJaccard takes the index's best and compares their neighbourhoods (``neighbourhoods.py``).
 
-Both read the stored graph again (``source.py``). Where no part of an index is sampled, its scores
+All read the stored graph again (``source.py``). Where no part of an index is sampled, its scores
 are as exact as they get, and nothing is left to refine.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,28 +29,11 @@ from cocite.index import StoredIndex
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.measures import Settings
 from cocite.query.filters import Filter
-from cocite.query.reader import Reader
-from cocite.query.scratch import borrowed
 from cocite.query.source import Given, find_graph
 
-__all__ = [
-    "DEFAULT_TARGET",
-    "Level",
-    "Refined",
-    "Refiner",
-    "Top",
-    "best_of",
-    "candidates",
-    "exact_parts",
-    "most_of",
-    "shared_confidence",
-]
+__all__ = ["DEFAULT_TARGET", "Level", "Refined", "Refiner", "most_of"]
 
 DEFAULT_TARGET = 0.001
-_FEWEST_CANDIDATES = 100
-
-Top = Callable[[int, int, float, Filter, Settings], tuple[NDArray[np.uint32], NDArray[np.float64]]]
-"""The index's own best: see :meth:`Index.top`."""
 
 
 @dataclass(frozen=True)
@@ -158,40 +141,3 @@ class Refiner(ABC):
 def most_of(stored: StoredIndex, settings: Settings) -> float:
     """The most that different nodes score where all parts are walks: their decays' mean."""
     return sum(part.weight * float(part.ask_settings(settings)["decay"]) for part in stored.parts)
-
-
-def shared_confidence(confidence: float, tests: int) -> float:
-    """Of each of some intervals that hold together with a confidence."""
-    return min(1 - 1e-15, 1 - (1 - confidence) / max(1, tests))
-
-
-def candidates(k: int) -> int:
-    """How many of the index's best are looked at again for a list of ``k``."""
-    return max(_FEWEST_CANDIDATES, 4 * k)
-
-
-def best_of(found: Refined, k: int, min_score: float) -> Refined:
-    """The best k that score ``min_score`` or more, and above 0; equal ones by ascending node."""
-    order = np.lexsort((found.ids, -found.scores))
-    return found.taken(order[found.scores[order] >= max(min_score, 1e-12)][:k])
-
-
-def exact_parts(
-    stored: StoredIndex,
-    readers: Sequence[Reader],
-    node: int,
-    ids: NDArray[np.uint32],
-    settings: Settings,
-) -> NDArray[np.float64]:
-    """float64[h, 3]: what parts without samples add to some scores with ``node``, in grains; and
-    how far the truth may be below and above that.
-    """
-    found = np.zeros((ids.size, 3))
-    with borrowed(stored.nodes) as scratch:
-        for reader in readers:
-            own = reader.part.ask_settings(settings)
-            reader.gather(node, own, scratch)
-            found[:, 1:] += reader.part.weight * reader.certified(node, ids, own)
-        found[:, 0] = scratch.totals[ids, 0]
-        scratch.totals[scratch.touched[: scratch.have]] = 0.0
-    return found

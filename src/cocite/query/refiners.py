@@ -8,10 +8,11 @@ from cocite.errors import UsageError
 from cocite.index import StoredIndex
 from cocite.index.refined import can_refine
 from cocite.index.unbuilt import UnbuiltIndex
+from cocite.query.candidates import Top
 from cocite.query.matches import MatchReader
 from cocite.query.meetings import MeetingReader
 from cocite.query.reader import Reader, SampledReader
-from cocite.query.refine import Refiner, Top
+from cocite.query.refine import Refiner
 from cocite.query.source import Given
 
 __all__ = ["refiner_for"]

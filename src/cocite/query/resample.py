@@ -32,20 +32,11 @@ from cocite.graph.links import Links, in_links, out_links
 from cocite.index import StoredIndex, StoredPart
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.measures import Settings
+from cocite.query.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.confidence import half_width
-from cocite.query.filters import Filter
 from cocite.query.meetings import MeetingReader
 from cocite.query.reader import Reader, weights_of
-from cocite.query.refine import (
-    Level,
-    Refined,
-    Refiner,
-    Top,
-    best_of,
-    candidates,
-    exact_parts,
-    shared_confidence,
-)
+from cocite.query.refine import Level, Refined
 from cocite.query.replay import part_mover
 from cocite.query.scores import scores_of
 from cocite.query.source import Given
@@ -74,21 +65,17 @@ class _Candidates:
         return replace(self, ids=self.ids[rows], counts=counts, exact=self.exact[rows])
 
 
-class SampleRefiner(Refiner):
+class SampleRefiner(CandidateRefiner):
     """Of indexes with parts that walk."""
 
+    kind = MeetingReader
+
     def __init__(
-        self,
-        stored: StoredIndex,
-        graph: Given,
-        readers: Sequence[Reader],
-        top: Top,
+        self, stored: StoredIndex, graph: Given, readers: Sequence[Reader], top: Top
     ) -> None:
-        """``top`` gives the index's best: ids, and scores that do not matter here."""
-        super().__init__(stored, graph)
-        self._top = top
+        """As for every refiner of candidates."""
+        super().__init__(stored, graph, readers, top)
         self._walking = [reader for reader in readers if isinstance(reader, MeetingReader)]
-        self._others = [reader for reader in readers if not isinstance(reader, MeetingReader)]
 
     @cached_property
     def movers(self) -> tuple[Mover, ...]:
@@ -101,41 +88,21 @@ class SampleRefiner(Refiner):
         links = in_links if part.direction == "in" else out_links
         return links(self.graph, weighted=part.weighted)
 
-    def top(
-        self,
-        node: int,
-        k: int,
-        min_score: float,
-        chosen: Filter,
-        settings: Settings,
-        level: Level,
-    ) -> Refined:
-        """The best k of the candidates; equal scores by ascending node."""
-        ids, _ = self._top(node, candidates(k), 0.0, chosen, settings)
-        return best_of(self._settled(node, ids, k, settings, level), k, min_score)
-
-    def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
-        """The score of two nodes, by as many samples as its error takes."""
-        return self._settled(node, np.array([other], np.uint32), 1, settings, level, alone=True)
-
     def _settled(
         self,
         node: int,
         ids: NDArray[np.uint32],
-        k: int,
+        k: int | None,
         settings: Settings,
         level: Level,
-        alone: bool = False,
     ) -> Refined:
         """Round after round of samples, until nothing more is to be settled."""
         held = self._stored.freshness.newest
         samples, first = len(held), held.start
         counts = tuple(_counts(reader, node, ids, samples) for reader in self._walking)
-        still = _Candidates(
-            ids, counts, exact_parts(self._stored, self._others, node, ids, settings)
-        )
+        still = _Candidates(ids, counts, self._exact(node, ids, settings))
         rounds = max(1, math.ceil(math.log2(max(2, MOST_SAMPLES / samples))) + 1)
-        tests = rounds * (1 if alone else self._stored.nodes)
+        tests = rounds * (1 if k is None else self._stored.nodes)
         confidence = shared_confidence(level.confidence, tests)
 
         def settled() -> Refined:
@@ -149,9 +116,9 @@ class SampleRefiner(Refiner):
             if found.ids.size == 0 or samples >= MOST_SAMPLES:
                 return settled()
             half = float((found.high - found.low).max()) / 2
-            least = np.sort(found.low)[-k] if k <= found.ids.size else 0.0
+            least = np.sort(found.low)[-k] if k and k <= found.ids.size else 0.0
             into = found.high >= least
-            if half <= level.target or (not alone and int(into.sum()) <= k):
+            if half <= level.target or (k is not None and int(into.sum()) <= k):
                 return settled()
             still = still.taken(into)
             more = min(2 * samples, MOST_SAMPLES)

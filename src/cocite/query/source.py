@@ -45,7 +45,7 @@ def find_graphs(stored: StoredIndex, given: Given = None) -> Graphs:
     others those that are where they were.
 
     Raises :class:`UsageError` for one that is none of them, and when asked :class:`NotAStore` if
-    there is none at all.
+    the only graph of an index is not to be had; of several, one that is not is None.
     """
     graphs = _given(stored, given)
 

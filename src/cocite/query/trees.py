@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.index import Shard, StoredPart
+from cocite.index import Shard
 from cocite.measures import Settings
-from cocite.query.meetings import ShardReader, Times, Ways
+from cocite.query.meetings import ShardReader, Times
 from cocite.query.reader import weights_of
-from cocite.query.reasons import Graphs
-from cocite.query.replay import Replay
+from cocite.query.replay import ReplayedReader
 from cocite.query.scratch import borrowed
 
 __all__ = ["NEVER", "TreeReader"]
@@ -30,12 +29,8 @@ NEVER = 255
 """The meeting time of walks that do not meet."""
 
 
-class TreeReader(ShardReader):
+class TreeReader(ReplayedReader, ShardReader):
     """The layout ``trees``."""
-
-    def __init__(self, part: StoredPart) -> None:
-        super().__init__(part)
-        self._replays: dict[str, Replay] = {}
 
     def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
         from cocite.kernels import lookup
@@ -98,29 +93,3 @@ class TreeReader(ShardReader):
     def _since(self) -> NDArray[np.uint32]:
         """uint32[nodes]: how many samples, the first ones, do not know each node, or empty."""
         return self.part.freshness.unknowing()
-
-    def _ways(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: Times,
-        graphs: Graphs,
-    ) -> Ways:
-        """Made again, on the graph of each sample: trees tell when walks meet, and not where."""
-        one = np.zeros((samples.size, int(self.part.settings["length"])), np.uint32)
-        found = Ways(one, one.copy(), np.zeros(samples.size, bool))
-        gone: list[str] = []
-        numbers = samples + self.part.freshness.numbers.start
-        for generation in self.part.freshness.generations:
-            drawn = generation.numbers
-            rows = np.flatnonzero((numbers >= drawn.start) & (numbers < drawn.stop))
-            graph = graphs(generation.digest) if rows.size else None
-            if graph is None:
-                continue
-            replay = self._replays.get(generation.digest) or Replay(self.part, graph)
-            self._replays[generation.digest] = replay
-            ways = replay(first, second, numbers[rows], steps[rows], gone)
-            found.one[rows], found.other[rows] = ways
-            found.placed[rows] = True
-        return found._replace(gone=tuple(gone))

@@ -2,17 +2,19 @@
 
 A lock on it keeps a second builder out. A process that is killed leaves it behind, and
 the next run takes it over: it continues in it if the builder knows how to resume, and else
-empties it.
+empties it. One that does writes down first what it is to make (``plan.json``): with the same plan
+what is there is gone on with.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from cocite.errors import Busy, StoreError, UsageError
 from cocite.store import disk
@@ -22,6 +24,7 @@ __all__ = ["Building", "lock"]
 
 _MARK = ".cocite-draft"
 """A file in every one of them: a directory of that name without it is somebody else's."""
+_PLAN = "plan.json"
 _TRIES = 5
 
 
@@ -81,6 +84,40 @@ class Building:
     def clear(self) -> None:
         """Remove what an earlier, unfinished run left."""
         self._remove_all_but(self.path, {_MARK})
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """What an earlier, unfinished run was to make; None if there is none that says so."""
+        try:
+            found = json.loads((self.path / _PLAN).read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            return None  # killed while writing it: nothing else is there yet
+        return found if isinstance(found, dict) else {}
+
+    def goes_on(self, plan: dict[str, Any], what: str, *, restart: bool) -> bool:
+        """Whether an earlier run was to make the same; else a new ``plan`` begins, all else gone.
+
+        ``plan`` is everything that the result depends on, as JSON has it. Raises
+        :class:`UsageError` if there is an unfinished ``what`` (a word) with another plan, unless it
+        is to ``restart``.
+        """
+        found = self.plan
+        if not restart and found is not None:
+            if found == plan:
+                return True
+            differing = [key for key in plan | found if found.get(key) != plan.get(key)]
+            raise UsageError(
+                f"{self.path} holds an unfinished {what} with another {' and '.join(differing)}. "
+                f"Repeat that {what}'s settings to go on with it, or pass --restart "
+                "(restart=True) to begin anew"
+            )
+        self.clear()
+        with (self.path / _PLAN).open("wb") as file:
+            disk.write(file, json.dumps(plan).encode())
+            disk.sync_file(file)
+        return False
 
     def done(self) -> None:
         """The output has its place: the directory goes."""
