@@ -118,13 +118,15 @@ def plan(
 
 def _text(plan: Plan) -> str:
     """The plan in a sentence, then its figures beside those of twice the samples."""
-    from cocite.index.plan import DIRECTIONS
+    from cocite.index.plan import links_in_words
+    from cocite.measures import find_measure
     from cocite.query.precision import PROMISES
 
     settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())
+    links = links_in_words(find_measure(plan.measure), plan.direction)
     shown = {
         "graph": plan.graph,
-        "measure": f"{plan.measure}, {DIRECTIONS[plan.direction]}, layout {plan.layout}{settings}",
+        "measure": f"{plan.measure}, {links}, layout {plan.layout}{settings}",
         "memory": plan.room,
         "measured": _pilot(plan.pilot),
     }
