@@ -120,6 +120,18 @@ def test_settings_reach_the_components_that_have_them_and_no_fixed_one(
         index.related("3", length=3)
 
 
+@pytest.mark.parametrize("other", ["cocitation", "psimrank"])
+def test_errors_and_intervals_of_hits_go_by_what_their_component_fixes(
+    graph: Graph, tmp_path: Path, other: str
+) -> None:
+    """Of a sketch the variances are computed for the hits alone, after the scores."""
+    measure = f"blend:xjaccard(bits=8,decay=0.3)+{other}"
+    index = cocite.build(graph, tmp_path / "b", measure=measure, samples=12)
+    for node in index.nodes:
+        for hit in index.related(node, 25):
+            assert hit[1:] == index.similarity(node, hit.node)
+
+
 def test_a_component_keeps_its_own_direction_and_layout(graph: Graph, tmp_path: Path) -> None:
     measure = "blend:psimrank(direction=both,layout=paths)+simrank+ppr(direction=in)"
     index = cocite.build(graph, tmp_path / "b", measure=measure, direction="out", samples=5)

@@ -50,7 +50,8 @@ class Answers:
                 reader.gather(node, own_settings(reader, settings), scratch)
             ids, best = chosen.best(scratch, k, min_score)
         for reader in self.readers:
-            best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, settings)
+            own = own_settings(reader, settings)
+            best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
 
     @cached_property
