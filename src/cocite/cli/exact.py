@@ -125,7 +125,8 @@ def exact(
 ) -> None:
     """Compute the SimRank of all pairs of nodes, to a stated accuracy.
 
-    Before it starts it says what it will take. Tables have each pair of different nodes once.
+    Before it starts it says what it will take. Tables have each pair of different nodes once. A run
+    that diverges, or whose scores may be off by 1 or more for a low --rank, writes nothing.
     """
     from cocite.allpairs import AllPairs, Options
     from cocite.allpairs.documents import ExactDocument
