@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cocite.cli.options import format_option
-from cocite.cli.output import print_facts
+from cocite.cli.outputs import Reply, Show
+from cocite.cli.text import facts_text
 from cocite.errors import Damaged
 from cocite.memory import format_size
-from cocite.store import Manifest, Store, kind_of
+
+if TYPE_CHECKING:
+    from cocite.index.verify import VerifyDocument
 
 __all__ = ["verify"]
 
@@ -18,37 +21,20 @@ __all__ = ["verify"]
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX")
 @format_option
-def verify(path: str, form: str) -> None:
+def verify(path: str, show: Show) -> None:
     """Read every file at the path in full and compare it with its checksum.
 
-    What the manifest tells of them is checked, too: a checksum can be right and the file another.
+    What the manifest tells is compared with what a graph or an index has: its own checksum is right
+    wherever somebody meant to change it.
     """
-    kind = "index" if kind_of(path) == "index" else "graph"
-    store = Store(Path(path), Manifest.read(Path(path), kind))
-    faults = [fault for name in store.manifest.files if (fault := store.verify(name))]
-    count, size = len(store.manifest.files), store.nbytes
-    verdict = f"{len(faults)} of {count} files are damaged" if faults else ""
-    try:
-        _check(store)
-    except Damaged as error:
-        faults.insert(0, str(error))
-        verdict = "the manifest and " + verdict if verdict else "the manifest is damaged"
-    facts = {"path": path, "kind": kind, "files": count, "bytes": size, "faults": faults}
-    verdict = verdict or "all whole"
-    if form != "table" or not faults:
-        shown = {path: f"{kind}, {count} files, {format_size(size)}: {verdict}"}
-        print_facts(facts, form, shown)
-    if faults:
-        raise Damaged("\n  ".join([f"{verdict}:", *faults]))
+    from cocite.index.verify import VerifyDocument
+
+    found = VerifyDocument.of(path)
+    show(Reply(found, lambda: "" if found.faults else _whole(found)))
+    if found.faults:
+        raise Damaged("\n  ".join([f"{found.verdict}:", *found.faults]))
 
 
-def _check(store: Store) -> None:
-    """See that what a manifest tells is what its kind of store has."""
-    if store.manifest.kind == "graph":
-        from cocite.graph.graph import check_graph
-
-        check_graph(store)
-    else:
-        from cocite.index.facts import IndexFacts
-
-        IndexFacts.read(store.path, store.facts)
+def _whole(found: VerifyDocument) -> str:
+    size = format_size(found.bytes)
+    return facts_text({found.path: f"{found.kind}, {found.files} files, {size}: {found.verdict}"})
