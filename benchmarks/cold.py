@@ -3,13 +3,13 @@
     python -m benchmarks.cold INDEX... [--questions N] [--batch]
 
 The files of the index are dropped from the cache, the index is opened, one question is asked
-(``related``, k = 20), and what came of the files into the cache is counted: for N random nodes, each
-from cold, beside the same with pages that bring those around them along, as mapped files do unless
-told otherwise. Kernels are compiled before. How much comes along is up to the device
+(``related``), and what came of the files into the cache is counted: for N random nodes, each from
+cold, beside the same with pages that bring those around them along, as mapped files do unless told
+otherwise. Kernels are compiled before. How much comes along is up to the device
 (``/sys/block/*/queue/read_ahead_kb``); seconds are those of the disk.
 
-``--batch`` writes ``related-all`` instead, of a twentieth of the nodes, by ids, on one thread: cold,
-then once more with everything in the cache.
+``--batch`` writes ``related-all`` instead, of a twentieth of the nodes, by ids, on one thread: from
+cold, then once more with everything in the cache.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def pages(folder: str | os.PathLike[str]) -> int:
     return sum(-(-entry.stat().st_size // PAGE) for entry in os.scandir(folder))
 
 
-def ask(index: Index, node: int, decay: dict[str, float]) -> None:
+def ask(index: Index, node: int) -> None:
     """One question."""
-    index.related(index.nodes.name(node), 20, **decay)
+    index.related(index.nodes.name(node))
 
 
 def one(path: str, node: int, access: Access | None) -> tuple[int, float]:
@@ -82,7 +82,7 @@ def one(path: str, node: int, access: Access | None) -> tuple[int, float]:
     index = cocite.open(path)
     if access is not None:
         index.stored.store.advise(access)
-    ask(index, node, {})
+    ask(index, node)
     seconds = time.perf_counter() - begin
     return cached(path) - before, seconds
 
@@ -92,10 +92,10 @@ def questions(path: str, count: int) -> None:
     index = cocite.open(path)
     chosen = np.random.default_rng(0).integers(0, len(index.nodes), count).tolist()
     for node in chosen:  # compiles, and brings what Python reads
-        ask(index, node, {})
+        ask(index, node)
     begin = time.perf_counter()
     for node in chosen:
-        ask(index, node, {})
+        ask(index, node)
     warm = (time.perf_counter() - begin) / count
     what = index.measure, index.stored.parts[0].layout
     del index
@@ -117,6 +117,7 @@ def questions(path: str, count: int) -> None:
 def batch(path: str) -> None:
     """Seconds of a batch, cold and warm."""
     for access in (Access.SCATTERED, None, Access.AROUND, Access.THROUGH):
+        kind = Batch if access is None else type("Told", (Batch,), {"_access": access})
         times = []
         for cold in (True, False):
             gc.collect()
@@ -126,14 +127,12 @@ def batch(path: str) -> None:
             nodes = index.nodes.names(np.arange(0, len(index.nodes), 20, dtype=np.uint32))
             with tempfile.TemporaryDirectory(prefix="cocite-bench-") as folder:
                 begin = time.perf_counter()
-                options = {"nodes": nodes, "ids": True, "threads": 1}
-                with Batch(index, Path(folder, "out.parquet"), 10, **options) as work:  # type: ignore[arg-type]
-                    if access is not None:
-                        index.stored.store.advise(access)
+                output = Path(folder, "out.parquet")
+                with kind(index, output, 10, nodes=nodes, ids=True, threads=1) as work:
                     work.run()
                 times.append(time.perf_counter() - begin)
             del index, work
-        how = "as it is" if access is None else access.name.lower()
+        how = "as it chooses" if access is None else access.name.lower()
         print(f"{path}: {how}: cold {times[0]:.2f} s, warm {times[1]:.2f} s", flush=True)
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.cold import cached, drop, pages
 
 import cocite
-from benchmarks.cold import cached, drop, pages
 from cocite import Graph
 from cocite.graph.generate import generate_web
 from cocite.query.batch import Batch

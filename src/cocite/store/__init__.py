@@ -14,6 +14,7 @@ from cocite.store.arrays import (
 )
 from cocite.store.building import Building
 from cocite.store.draft import Draft
+from cocite.store.facts import Facts
 from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
@@ -27,6 +28,7 @@ __all__ = [
     "Building",
     "Draft",
     "Entry",
+    "Facts",
     "Journal",
     "Manifest",
     "Reader",
