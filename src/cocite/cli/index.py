@@ -14,7 +14,7 @@ from cocite.cli.options import (
 from cocite.cli.output import print_csv, print_facts, print_json, print_prose, print_table, say
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, given, measure_options
-from cocite.measures import MEASURES, Measure
+from cocite.measures import DECAY, MEASURES, Measure
 from cocite.memory import format_size
 
 __all__ = ["index", "measures"]
@@ -87,7 +87,7 @@ def index(
     from cocite.graph import Graph
     from cocite.index.build import IndexBuild, format_time
     from cocite.index.plan import BuildOptions, links_in_words
-    from cocite.query.precision import expected_error
+    from cocite.query.precision import expected_error, standard_errors
 
     options = BuildOptions.checked(measure, direction, layout, given(settings))
     stored = Graph.open(graph)
@@ -106,7 +106,8 @@ def index(
         refine=refine,
     ) as work:
         asked = options.measure.ask_settings({})
-        say(f"{output}: {work.estimate()}{expected_error(options.settings, asked)}")
+        errors = standard_errors(options.parts, asked, options.samples)
+        say(f"{output}: {work.estimate()}{expected_error(errors)}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit, "refining": "nodes"}) as stages:
             report = work.run(
@@ -116,9 +117,9 @@ def index(
         unit, units, weighted = work.unit, work.units, work.weighted
     facts: dict[str, object] = {"index": output, "measure": measure, "direction": options.direction}
     layouts = " ".join(dict.fromkeys(plan.layout for plan in options.parts))
-    facts |= {"layout": layouts, "weighted": weighted, **options.settings}
+    facts |= {"layout": layouts, "weighted": weighted, **options.settings.to_json()}
     facts |= {f"{unit}_made": report.units, "seconds": report.seconds, "bytes": report.bytes}
-    chosen = "".join(f", {name} {value}" for name, value in options.settings.items())
+    chosen = "".join(f", {name} {value}" for name, value in options.settings.to_json().items())
     shown = {
         "index": output,
         "measure": f"{measure}, {links_in_words(options.measure, options.direction)}" + chosen,
@@ -138,7 +139,7 @@ def index(
     shown["on disk"] = f"{format_size(report.bytes)}, {density:.2f} bytes a {what}"
     facts["refined"] = refine
     if refine:
-        shown["refined"] = f"ready for decay {asked['decay']}"
+        shown["refined"] = f"ready for decay {asked[DECAY]}"
     print_facts(facts, form, shown)
 
 

@@ -75,7 +75,7 @@ def print_index(path: str, form: str) -> None:
     index = StoredIndex.open(path)
     links = links_in_words(index.measure, index.direction)
     layouts = list(dict.fromkeys(part.layout for part in index.parts))
-    samples = int(index.settings.get("samples", 1))
+    samples, settings = index.samples or 1, index.settings.to_json()
     each = index.store.nbytes / (index.nodes * samples)
     used = "of links, gone by" if index.weighted else "of links, left aside"
     print_facts(
@@ -88,7 +88,7 @@ def print_index(path: str, form: str) -> None:
             "weighted": index.weighted,
             "parts": [part.to_json() for part in index.parts],
             "nodes": index.nodes,
-            "settings": index.settings,
+            "settings": settings,
             "graph": index.graph,
             "generations": [g.to_json() for g in index.freshness.generations if g.samples],
             "bytes": index.store.nbytes,
@@ -102,13 +102,13 @@ def print_index(path: str, form: str) -> None:
             "layout": " ".join(layouts),
             **_shown_parts(index),
             "nodes": f"{index.nodes:,}",
-            **{name: f"{value}" for name, value in index.settings.items()},
+            **{name: f"{value}" for name, value in settings.items()},
             "graph": f"{index.graph['name']}, {index.graph['edges']:,} links",
             **_shown_ages(index),
             **({"weights": used} if index.graph["weighted"] else {}),
             **_ready(index.refined),
             "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node"
-            + (" and sample" if "samples" in index.settings else ""),
+            + (" and sample" if index.samples else ""),
         },
     )
 
@@ -135,10 +135,10 @@ def _shown_parts(index: StoredIndex) -> dict[str, str]:
     """A line for each part of a blend: its share, its links, and what differs from the blend's."""
     from cocite.index.plan import DIRECTIONS
 
-    shown = {}
+    shown, usual = {}, index.settings.to_json()
     for number, part in enumerate((part for part in index.parts if part.label), 1):
-        own = {**part.settings, **part.fixed}
-        settings = [f"{k} {v}" for k, v in own.items() if index.settings.get(k) != v]
+        own = part.settings.to_json() | part.fixed.to_json()
+        settings = [f"{k} {v}" for k, v in own.items() if usual.get(k) != v]
         links = DIRECTIONS[part.measure.looks_at(part.direction)]
         words = [f"{part.weight:.4g} of {part.measure.name}", links, part.layout, *settings]
         shown[f"part {number}"] = ", ".join(words)

@@ -53,7 +53,7 @@ def why(index: str, a: str, b: str, k: int, form: str, **options: Any) -> None:
                 "b": b,
                 "measure": asked.measure,
                 "direction": asked.direction,
-                "settings": asked.settings | asked.stored.measure.ask_settings(settings),
+                "settings": asked.settings | asked.stored.measure.ask_settings(settings).to_json(),
                 "score": found.score,
                 "reasons": [reason._asdict() for reason in found.reasons],
                 "others": found.others,
