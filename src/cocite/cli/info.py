@@ -133,7 +133,7 @@ def _shown_ages(index: StoredIndex) -> dict[str, str]:
 
 def _shown_parts(index: StoredIndex) -> dict[str, str]:
     """A line for each part of a blend: its share, its links, and what differs from the blend's."""
-    from cocite.index.plan import DIRECTIONS
+    from cocite.graph.links import DIRECTIONS
 
     shown, usual = {}, index.settings.to_json()
     for number, part in enumerate((part for part in index.parts if part.label), 1):

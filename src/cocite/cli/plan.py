@@ -121,7 +121,7 @@ def plan(
 
 def _print_plan(graph: str, plan: Plan) -> None:
     """The plan in a sentence, then its figures beside those of twice the samples."""
-    from cocite.index.plan import DIRECTIONS
+    from cocite.graph.links import DIRECTIONS
     from cocite.query.precision import PROMISES
 
     settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())

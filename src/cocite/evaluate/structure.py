@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import links_of
 from cocite.index.blobs import sampled_layout
 from cocite.index.room import Room
 from cocite.measures import LENGTH
@@ -120,8 +120,7 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
     found = np.zeros(_length(index))
     samples = min(samples, index.samples or 0)
     for part in index.stored.parts:
-        directed = in_links if part.direction == "in" else out_links
-        links = directed(graph, weighted=part.weighted)
+        links = links_of(graph, part.direction, weighted=part.weighted)
         room = Room(memory=0, threads=1, cuts=())  # all in memory
         (make,) = sampled_layout(part.layout).makers(links, part.plan, room, Path())
         for sample in range(samples):

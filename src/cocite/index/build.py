@@ -18,7 +18,7 @@ from typing import Any
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import is_sampled, sampled_layout
 from cocite.index.part import PartBuild, Progress
@@ -137,7 +137,7 @@ class IndexBuild:
             return layout.plan_room(links, plan, means)
 
         # What does not fit is said now; both directions take the same.
-        room(in_links(self._graph, weighted=plan.weighted))
+        room(links_of(self._graph, "in", weighted=plan.weighted))
         return ShardedPart(plan, links, directory, samples, room, *self._numbers(plan, samples))
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
@@ -150,10 +150,10 @@ class IndexBuild:
         part holds them.
         """
         if plan.direction == "in":
-            return in_links(self._graph, weighted=plan.weighted)
+            return links_of(self._graph, "in", weighted=plan.weighted)
         links = self._turned.get(plan.weighted)
         if links is None:
-            links = out_links(self._graph, self._memory, weighted=plan.weighted)
+            links = links_of(self._graph, "out", self._memory, weighted=plan.weighted)
             self._turned[plan.weighted] = links
         return links
 
@@ -297,7 +297,7 @@ class IndexBuild:
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
         for plan in self._options.parts if self._refine else ():
-            other = replace(plan, direction="out" if plan.direction == "in" else "in")
+            other = replace(plan, direction=opposite(plan.direction))
             ends = self._links(plan), self._links(other)
             made = write_diagonal(
                 self._draft.path, plan, *ends, self._memory, self._threads, report

@@ -35,6 +35,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cocite.errors import UsageError
+from cocite.graph.links import DIRECTIONS
 from cocite.measures.measure import Component, Measure, Takes
 from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
 
@@ -44,7 +45,6 @@ PREFIX = "blend:"
 _TERM = re.compile(
     r"(?:(?P<share>\d+(?:\.\d*)?|\.\d+)\*)?(?P<name>[a-z][a-z-]*)(?:\((?P<own>[^()]*)\))?"
 )
-_DIRECTIONS = ("in", "out", "both")
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def _component(
     own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
     direction, layout = own.pop("direction", None), own.pop("layout", None)
     for what, value, allowed in (
-        ("direction", direction, _DIRECTIONS),
+        ("direction", direction, tuple(DIRECTIONS)),
         ("layout", layout, measure.layouts),
     ):
         if value is not None and value not in allowed:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from cocite.engine import Step
 from cocite.errors import UsageError
+from cocite.graph.links import opposite
 from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
 
 __all__ = ["Choice", "Component", "Measure", "Takes"]
@@ -69,7 +70,7 @@ class Measure:
 
     def looks_at(self, direction: str) -> str:
         """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
-        return {"in": "out", "out": "in"}.get(direction, direction) if self.turned else direction
+        return opposite(direction) if self.turned else direction
 
     def build_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """All settings of an index, with defaults; raises :class:`UsageError`."""

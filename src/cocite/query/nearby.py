@@ -95,8 +95,7 @@ class NearbyRefiner(Refiner):
 
     @cached_property
     def _near(self) -> dict[str, _Near]:
-        rows, columns = self.ends
-        return {"in": _Near(rows, columns), "out": _Near(columns, rows)}
+        return {way: _Near(*self.ends(way)) for way in ("in", "out")}
 
     def _refined(self, ids: NDArray[np.uint32], ends: Column, settings: WholeSettings) -> Refined:
         low, score, high = ends[ids].T

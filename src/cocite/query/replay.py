@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cocite.engine import Mover
 from cocite.errors import Damaged
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of
 from cocite.graph.names import open_names
 from cocite.index import StoredPart
 from cocite.index.room import Room
@@ -50,8 +50,7 @@ class Replay:
     def __init__(self, part: StoredPart, graph: Graph) -> None:
         """``graph`` is one that samples were drawn from (``query/source.py`` sees to it)."""
         self._part, self._graph = part, graph
-        links = out_links if part.direction == "out" else in_links
-        self._links: Links = links(graph, weighted=part.weighted)
+        self._links: Links = links_of(graph, part.direction, weighted=part.weighted)
         self._move = part_mover(part, self._links)
         self._sound: set[int] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import Mover, follow
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of
 from cocite.index import StoredIndex, StoredPart
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.measures import DECAY, LENGTH, WholeSettings
@@ -85,8 +85,7 @@ class SampleRefiner(CandidateRefiner):
     def _links(self, part: StoredPart) -> Links:
         if isinstance(part, UnbuiltPart):
             return part.links(part.direction)
-        links = in_links if part.direction == "in" else out_links
-        return links(self.graph, weighted=part.weighted)
+        return links_of(self.graph, part.direction, weighted=part.weighted)
 
     def _settled(
         self,
