@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 
-import cocite
-from cocite import Graph
-from cocite.errors import Damaged, UsageError
+from cocite.errors import UsageError
 from cocite.measures import (
     DECAY,
     LENGTH,
@@ -19,8 +16,6 @@ from cocite.measures import (
     PartSettings,
     find_measure,
 )
-from cocite.store import Manifest
-from tests.conftest import MakeGraph
 
 
 def test_settings_of_one_name_are_of_one_kind_in_all_measures() -> None:
@@ -54,24 +49,3 @@ def test_a_component_narrows_the_settings_of_the_whole() -> None:
     for component in blend.components:
         assert isinstance(component, Component)
         assert type(component.choose(None, {"samples": 9})[1]) is PartSettings
-
-
-@pytest.mark.parametrize(
-    ("fixed", "found"),
-    [
-        ({"decay": 2}, "decay is 2; it is a number between 0 and 1"),
-        ({"decay": "much"}, "decay is 'much'"),
-        ({"colour": 1}, "psimrank has no setting 'colour' when asking"),
-    ],
-)
-def test_what_a_manifest_fixes_is_checked_when_it_is_opened(
-    make_graph: MakeGraph, tmp_path: Path, fixed: dict[str, object], found: str
-) -> None:
-    graph: Graph = make_graph([(0, 1), (1, 2)], range(3))
-    path = tmp_path / "b"
-    cocite.build(graph, path, measure="blend:psimrank(decay=0.3)+simrank", samples=2)
-    manifest = Manifest.read(path, "index")
-    manifest.facts["parts"][0]["fixed"] = fixed
-    manifest.write(path)
-    with pytest.raises(Damaged, match=found):
-        cocite.open(path)

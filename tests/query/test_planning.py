@@ -198,6 +198,14 @@ def test_settings_of_questions_are_heeded(graph: Graph) -> None:
     assert str(plan).endswith("a score of 0.1 with a standard error of 0.053 at most")
 
 
+def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) -> None:
+    """Also where no decay is left to choose, and where the first component has no samples."""
+    measure = "blend:cocitation+psimrank(decay=0.8)"
+    plan = cocite.plan_index(graph, measure=measure, samples=25, pilot=PILOT)
+    assert (plan.planned.samples, plan.asked) == (25, {"form": "cosine", "idf": False})
+    assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
+
+
 def test_a_plan_is_plain_data(graph: Graph) -> None:
     facts = asdict(cocite.plan_index(graph, samples=2, pilot=PILOT))
     assert facts["planned"]["samples"] == 2
@@ -222,6 +230,7 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
         ({"radius": 2}, "psimrank has no setting 'radius'"),
         ({"measure": "ppr", "delta": 0.1}, "ppr has no samples that delta could choose"),
         ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples that disk could choose"),
+        ({"measure": "blend:psimrank(samples=9)+ppr"}, "has its number of samples in it, and a pl"),
         ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
     ],
 )

@@ -134,16 +134,6 @@ class Component:
         chosen, settings = self.measure.choose(self.layout or shared, mine)
         return chosen, PartSettings(settings.to_json())
 
-    def build_settings(self, given: Mapping[str, object]) -> PartSettings:
-        """Its own settings of an index, as a manifest tells them; raises :class:`UsageError`."""
-        return PartSettings(self.measure.build_settings(given).to_json())
-
-    def fixing(self, given: Mapping[str, object]) -> PartSettings:
-        """What is fixed of its questions, as a manifest tells it; raises :class:`UsageError`."""
-        return PartSettings(self.measure.ask_settings(given).to_json()).only(
-            setting for setting in self.measure.ask if setting.name in given
-        )
-
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
         """Its own settings of a question, out of those of the whole."""
         found = {**asked.to_json(), **self.fixed.to_json()}

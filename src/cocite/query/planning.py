@@ -172,6 +172,11 @@ def plan_index(
     if samples is not None:
         kept["samples"] = samples
     options = BuildOptions.checked(measure, direction, layout, kept)
+    if any(SAMPLES in component.fixed for component in options.measure.components):
+        raise UsageError(
+            f"{measure} has its number of samples in it, and a plan is measured with fewer. Leave "
+            "it out there, and give it beside it: --samples (samples=)"
+        )
     asked = options.measure.ask_settings(ask)
     most = checked_threads(threads)
     ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
@@ -217,11 +222,6 @@ def _chosen_way(
         raise UsageError(
             f"{options.measure.name} has no samples that {given[0]} could choose the number of: "
             "its index is made in one go. Leave it out"
-        )
-    if given and any(SAMPLES in component.fixed for component in options.measure.components):
-        raise UsageError(
-            f"{options.measure.name} says itself how many samples it has, and {given[0]} would "
-            "choose that. Leave one of the two out"
         )
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} are given; a plan starts from one of them")
