@@ -73,7 +73,8 @@ __all__ = ["exact"]
     "--prune",
     type=float,
     metavar="DELTA",
-    help="Drop scores below this after every sweep, and keep the matrix sparse.",
+    help="Drop scores below this after every sweep, and keep the matrix sparse. Adds an error of "
+    "up to DELTA / (1 - decay).",
 )
 @click.option(
     "--teleport",
@@ -173,7 +174,11 @@ def exact(
             f"{ended.rounding_error:.1e} of rounding, {ended.pruning_error:.1e} of pruning",
         },
     )
-    if not ended.converged:
+    if ended.converged:
+        return
+    if ended.pruning_error > ended.iteration_error:
+        say("not converged: take a smaller --prune, or allow a larger --epsilon")
+    else:
         say(
             "not converged: allow more --sweeps or a larger --epsilon, or take another --method "
             "(gauss-seidel and plain always converge)"
