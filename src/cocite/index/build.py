@@ -29,10 +29,10 @@ from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.steps import step_bytes
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
-from cocite.memory import budget, checked_threads, format_size
+from cocite.memory import budget, checked_threads, format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
-__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "format_time"]
+__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array"]
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,6 @@ class BuildReport:
     seconds: float
     live_steps: int
     bytes: int
-
-
-def format_time(seconds: float) -> str:
-    """Seconds for people."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 class IndexBuild:
@@ -176,6 +168,21 @@ class IndexBuild:
         self._draft.__exit__(kind, error, trace)
 
     # -- what is there, what is to do -------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it is built from."""
+        return self._graph
+
+    @property
+    def options(self) -> BuildOptions:
+        """What is built."""
+        return self._options
+
+    @property
+    def refines(self) -> bool:
+        """Whether it makes refined answers ready."""
+        return self._refine
 
     @property
     def weighted(self) -> bool:

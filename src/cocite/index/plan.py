@@ -10,6 +10,7 @@ components, their weights multiplied by the component's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -18,8 +19,9 @@ from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, checked_direction
 from cocite.measures import Component, Measure, Settings, find_measure
 
-__all__ = ["BuildOptions", "PartPlan", "links_in_words", "part_prefix"]
+__all__ = ["BuildOptions", "PartPlan", "component_parts", "links_in_words", "part_prefix"]
 
+_LABEL = re.compile("[a-z0-9-]*")
 _TURNS = {"in": 0, "out": 16}
 _COMPONENT = 32
 """What is added to a walk's step for its draws: walks of both directions are independent, and those
@@ -28,7 +30,11 @@ of different components are.
 
 
 def part_prefix(label: str, direction: str) -> str:
-    """What the names of a part's files begin with."""
+    """What the names of a part's files begin with. Raises :class:`UsageError` for what could name a
+    file elsewhere.
+    """
+    if direction not in DIRECTIONS or not _LABEL.fullmatch(label):
+        raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
     return f"{label}-{direction}." if label else f"{direction}."
 
 
@@ -122,7 +128,7 @@ class BuildOptions:
         for component in found.components:
             way = component.direction or direction or component.measure.direction
             ways.add(way)
-            parts += _parts(component, way, *component.choose(layout, settings or {}))
+            parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts)
         return cls(found, ways.pop() if len(ways) == 1 else "mixed", filled, tuple(parts))
 
@@ -141,7 +147,10 @@ class BuildOptions:
         return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))
 
 
-def _parts(component: Component, way: str, layout: str, settings: Settings) -> list[PartPlan]:
+def component_parts(
+    component: Component, way: str, layout: str, settings: Settings
+) -> list[PartPlan]:
+    """The parts of a component in a direction: ``in``, ``out`` or ``both``."""
     measure = component.measure
     fixed = {s.name: component.fixed[s.name] for s in measure.ask if s.name in component.fixed}
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)

@@ -16,10 +16,11 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.links import Links
 from cocite.graph.names import Names, open_names
 from cocite.index.blobs import sampled_layout
-from cocite.index.freshness import Freshness
+from cocite.index.facts import IndexFacts
+from cocite.index.freshness import SINCE, Freshness
 from cocite.index.plan import PartPlan, part_prefix
 from cocite.index.refined import DIAGONAL, read_diagonal
-from cocite.measures import Component, Measure, Settings, find_measure
+from cocite.measures import Component, Measure, Settings
 from cocite.store import Store
 
 __all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "is_shard", "shard_file"]
@@ -170,39 +171,29 @@ class StoredIndex:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        facts = store.facts
-        try:
-            self.nodes: int = facts["nodes"]
-            self.measure = find_measure(facts["measure"])
-            self.direction: str = facts["direction"]
-            self.settings: Settings = self.measure.build_settings(facts["settings"])
-            self.graph: dict[str, Any] = facts["graph"]
-            self.refined: dict[str, Any] = facts.get("refined", {})
-            counts = [int(value["settings"].get("samples", 0)) for value in facts["parts"]]
-            self.freshness = Freshness.read(store, max(counts))
-            self.parts = tuple(self._part(value) for value in facts["parts"])
-        except (KeyError, TypeError, AttributeError, UsageError) as error:
-            raise Damaged(
-                f"{store.path}: the manifest's facts are not of their kind ({error})"
-            ) from error
-        if type(self.nodes) is not int or self.nodes < 0 or not self.parts:
-            raise Damaged(f"{store.path}: the manifest's facts are not of their kind")
-
-    def _part(self, value: dict[str, Any]) -> StoredPart:
-        measure = find_measure(value["measure"])
-        return StoredPart(
-            self.store,
-            self.nodes,
-            measure,
-            value["direction"],
-            value["layout"],
-            measure.build_settings(value["settings"]),
-            float(value["weight"]),
-            self.freshness,
-            value["weighted"],
-            value.get("label", ""),
-            int(value.get("number", 0)),
-            value.get("fixed", {}),
+        facts = IndexFacts.read(store.path, store.facts)
+        self.nodes, self.measure, self.direction = facts.nodes, facts.measure, facts.direction
+        self.settings: Settings = facts.settings
+        self.graph: dict[str, Any] = facts.graph
+        self.refined: dict[str, Any] = facts.refined
+        since = store.array(SINCE) if store.has(SINCE) else None
+        self.freshness = Freshness(facts.generations, since, str(store.path))
+        self.parts = tuple(
+            StoredPart(
+                store,
+                facts.nodes,
+                plan.measure,
+                plan.direction,
+                plan.layout,
+                plan.settings,
+                plan.weight,
+                self.freshness,
+                plan.weighted,
+                plan.label,
+                plan.number,
+                plan.fixed,
+            )
+            for plan in facts.parts
         )
 
     @classmethod
@@ -231,15 +222,10 @@ class StoredIndex:
         facts = self.refined.get(name)
         if facts is None:
             return None
-        try:
-            fault = self.store.verify(name)
-            if fault is not None:
-                raise Damaged(f"{fault}. Build the index again")
-            return read_diagonal(part.array(DIAGONAL), facts)
-        except (KeyError, TypeError, ValueError) as error:
-            raise Damaged(
-                f"{self.store.path}: what its manifest says of refined answers is not of its kind"
-            ) from error
+        fault = self.store.verify(name)
+        if fault is not None:
+            raise Damaged(f"{fault}. Build the index again")
+        return read_diagonal(part.array(DIAGONAL), facts)
 
     @property
     def weighted(self) -> bool:

@@ -34,6 +34,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
 from cocite.measures.measure import Component, Measure, Setting, Settings
@@ -96,14 +98,14 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
     if any(shares) and not all(shares):
         raise UsageError(f"{text!r} has weights for some components; give all of them one, or none")
     values = [float(share or 1) for share in shares]
-    if not all(value > 0 for value in values):
-        raise UsageError(f"{text!r} has a weight of 0; weights are above 0")
+    if not all(0 < value / sum(values) <= 1 for value in values):
+        raise UsageError(f"{text!r} has a weight of 0, or one too large; weights are above 0")
     parts: list[Component] = []
     for term, value in zip(terms, values, strict=True):
         assert term is not None
         parts.append(_component(term, value / sum(values), parts, measures))
     written = [
-        (f"{value!r}*" if any(shares) else "") + _written(part)
+        (f"{_decimal(value)}*" if any(shares) else "") + _written(part)
         for value, part in zip(values, parts, strict=True)
     ]
     return _blend(PREFIX + "+".join(written), tuple(parts))
@@ -176,6 +178,11 @@ def _read(setting: Setting, text: str) -> object:
         return type(setting.default)(text)
     except ValueError:
         return text
+
+
+def _decimal(value: float) -> str:
+    """A weight as it can be written, without an exponent: it reads back as the same number."""
+    return np.format_float_positional(value, trim="0")
 
 
 def _written(part: Component) -> str:
