@@ -79,7 +79,8 @@ __all__ = ["exact"]
     "--prune",
     type=float,
     metavar="DELTA",
-    help="Drop scores below this after every sweep, and keep the matrix sparse.",
+    help="Drop scores below this after every sweep, and keep the matrix sparse. Adds an error of "
+    "up to DELTA / (1 - decay).",
 )
 @click.option(
     "--teleport",
@@ -156,7 +157,12 @@ def exact(
         )
     told = ExactDocument.of(graph, output, options["measure"], found)
     show(Reply(told, lambda: _text(told, options["order"] == "rcm")))
-    if not told.ended.converged:
+    ended = told.ended
+    if ended.converged:
+        return
+    if ended.pruning_error > ended.iteration_error:
+        say("not converged: take a smaller --prune, or allow a larger --epsilon")
+    else:
         say(
             "not converged: allow more --sweeps or a larger --epsilon, or take another --method "
             "(gauss-seidel and plain always converge)"
