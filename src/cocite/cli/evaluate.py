@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
+from cocite.cli.options import format_option, means_options, overwrite_option
 from cocite.cli.output import fitting, print_csv, print_json, print_table, say
 from cocite.cli.progress import Stages
 
@@ -103,8 +103,7 @@ def _settings(
     "-o", "--output", metavar="FILE.html", help="Write a report, with .md and .csv beside."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
-@memory_option
-@threads_option
+@means_options
 @overwrite_option
 @format_option
 def evaluate(
@@ -163,7 +162,8 @@ def _study(
 
     kinds = [kind_of(path) for path in paths]
     if suite is None and paths and all(kind == "index" for kind in kinds):
-        return compare_indexes(paths, with_data(load_suite("graph"), data), settings, **options)
+        plan = with_data(load_suite("graph"), data)
+        return compare_indexes(paths, plan, settings, memory=memory, **options)
     if suite is not None or kinds == ["graph"]:
         if len(paths) > 1:
             raise click.UsageError("a suite takes one folder of data, or one graph")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cocite.cli.options import format_option, memory_option, threads_option
+from cocite.cli.options import format_option, means_options
 from cocite.cli.output import print_facts, say
 from cocite.cli.progress import Stages
 
@@ -103,8 +103,7 @@ __all__ = ["exact"]
     show_default=True,
     help="auto: dense from a quarter of all possible links.",
 )
-@threads_option
-@memory_option
+@means_options
 @click.option("--overwrite", is_flag=True, help="Replace the output file.")
 @format_option
 def exact(

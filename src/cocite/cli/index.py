@@ -7,13 +7,13 @@ import click
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
-    memory_option,
+    means_options,
     overwrite_option,
-    threads_option,
 )
 from cocite.cli.output import print_csv, print_facts, print_json, print_prose, print_table, say
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, given, measure_options
+from cocite.means import Means
 from cocite.measures import MEASURES, Measure
 from cocite.memory import format_size
 
@@ -49,8 +49,7 @@ __all__ = ["index", "measures"]
     help="Keep the walks' tokens on disk, too: constant memory.  [default: if --memory is below "
     "26.5 bytes a node]",
 )
-@memory_option
-@threads_option
+@means_options
 @overwrite_option
 @click.option(
     "--refine",
@@ -89,22 +88,12 @@ def index(
     from cocite.index.plan import BuildOptions, links_in_words
     from cocite.query.precision import expected_error
 
-    options = BuildOptions.checked(measure, direction, layout, given(settings))
+    options = BuildOptions.checked(
+        measure, direction, layout, given(settings), unweighted=unweighted, refine=refine
+    )
+    means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
-    with IndexBuild(
-        stored,
-        output,
-        options,
-        threads=threads,
-        memory=memory,
-        shard=shard,
-        blocks=blocks,
-        external=external,
-        overwrite=overwrite,
-        restart=restart,
-        unweighted=unweighted,
-        refine=refine,
-    ) as work:
+    with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
         asked = options.measure.ask_settings({})
         say(f"{output}: {work.estimate()}{expected_error(options.settings, asked)}")
         stage = "sampling" if work.unit == "samples" else "computing"

@@ -114,8 +114,10 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
     found = np.zeros(int(index.settings["length"]))
     samples = min(samples, int(index.settings["samples"]))
     for part in index.stored.parts:
-        directed = in_links if part.direction == "in" else out_links
-        links = directed(graph, weighted=part.weighted)
+        if part.direction == "in":
+            links = in_links(graph, weighted=part.weighted)
+        else:
+            links = out_links(graph, index.means.memory, weighted=part.weighted)
         room = Room(memory=0, threads=1, cuts=())  # all in memory
         (make,) = sampled_layout(part.layout).makers(links, part.plan, room, Path())
         for sample in range(samples):

@@ -28,9 +28,10 @@ from cocite.index.blobs import is_sampled
 from cocite.index.build import format_time
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
+from cocite.means import Means
 from cocite.measures import Settings, Value, find_measure
 from cocite.measures.measure import MAX_SAMPLES
-from cocite.memory import OWN_MEMORY, checked_threads, format_size, parse_size
+from cocite.memory import OWN_MEMORY, format_size, parse_size
 from cocite.query.pilots import Costs, Pilots, Progress
 from cocite.query.precision import (
     PROMISES,
@@ -172,18 +173,18 @@ def plan_index(
     kept = {name: value for name, value in settings.items() if name not in names}
     if samples is not None:
         kept["samples"] = samples
-    options = BuildOptions.checked(measure, direction, layout, kept)
+    options = BuildOptions.checked(measure, direction, layout, kept, unweighted=unweighted)
     asked = options.measure.ask_settings(ask)
-    most = checked_threads(threads)
+    means = Means.checked(threads, memory)
     ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
     choose, needs = _chosen_way(options, ways, promise, failure)
     limit = parse_time(pilot)
-    work = Pilots(graph, options, asked, memory, limit, scratch, progress, unweighted)
+    work = Pilots(graph, options, asked, means, limit, scratch, progress)
     used: int | None
     if is_sampled(options.parts[0].layout):
-        room, planned, doubled, used = _sampled(work, most, choose, failure)
+        room, planned, doubled, used = _sampled(work, means.threads, choose, failure)
     else:
-        found = work.whole(most)
+        found = work.whole()
         times = _quantiles(found.times)
         room, doubled = found.room, None
         used = 0 if found.times is None else None

@@ -27,6 +27,7 @@ from cocite.graph import Graph
 from cocite.graph.links import Links, in_links, out_links
 from cocite.index import StoredIndex
 from cocite.index.unbuilt import UnbuiltPart
+from cocite.means import Means
 from cocite.measures import Settings
 from cocite.query.filters import Filter
 from cocite.query.source import Given, find_graph
@@ -101,8 +102,8 @@ class Refiner(ABC):
     certain = False
     """Whether intervals hold for certain, and not with a probability."""
 
-    def __init__(self, stored: StoredIndex, graph: Given) -> None:
-        self._stored, self._given = stored, graph
+    def __init__(self, stored: StoredIndex, graph: Given, means: Means) -> None:
+        self._stored, self._given, self._means = stored, graph, means
         self.report: Callable[[int, int, int], None] = lambda sweep, done, total: None
         """Told (sweep, nodes done, nodes in it) while the first question makes something ready."""
         self._lock = threading.Lock()
@@ -119,7 +120,7 @@ class Refiner(ABC):
         """The graph's in-links and out-links, all of which count the same."""
         if isinstance(part := self._stored.parts[0], UnbuiltPart) and not part.weighted:
             return part.links("in"), part.links("out")
-        return in_links(self.graph), out_links(self.graph)
+        return in_links(self.graph), out_links(self.graph, self._means.memory)
 
     @abstractmethod
     def top(
