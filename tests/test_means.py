@@ -102,7 +102,8 @@ def test_the_machine_is_read_once_for_a_build_and_all_its_answers(
     graph: Graph, tmp_path: Path, readings: Readings, options: dict[str, Any]
 ) -> None:
     sampled = options["measure"] not in ("pagesim", "shared-nearest", "cocitation")
-    index = cocite.build(graph, tmp_path / "x", **options, **({"samples": 8} if sampled else {}))
+    chosen = options | ({"samples": 8} if sampled else {})
+    index = cocite.build(graph, tmp_path / "x", **chosen)
     assert readings == ONCE
     first, second = index.nodes.names(np.array([11, 12], np.uint32))
     index.related(first, refine=True)

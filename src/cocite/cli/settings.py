@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from cocite.cli.options import Sectioned
+from cocite.graph.links import DIRECTIONS
 from cocite.measures import MEASURES, Measure, Setting
 
 __all__ = ["SETTINGS", "all_options", "ask_options", "build_options", "given", "measure_options"]
@@ -46,7 +47,7 @@ _MEASURE: tuple[Callable[[Command], Command], ...] = (
     ),
     click.option(
         "--direction",
-        metavar="[in|out|both]",
+        metavar=f"[{'|'.join(DIRECTIONS)}]",
         help="Pages are similar if similar pages link to them (in), if they link to similar pages "
         "(out: the measure of the graph turned round), or the mean of both.  [default: in"
         + "".join(f", {m.name} {m.direction}" for m in MEASURES.values() if m.direction != "in")

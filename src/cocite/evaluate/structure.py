@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import links_of
 from cocite.index.blobs import sampled_layout
 from cocite.index.room import Room
 from cocite.query import Index
@@ -114,10 +114,7 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
     found = np.zeros(int(index.settings["length"]))
     samples = min(samples, int(index.settings["samples"]))
     for part in index.stored.parts:
-        if part.direction == "in":
-            links = in_links(graph, weighted=part.weighted)
-        else:
-            links = out_links(graph, index.means.memory, weighted=part.weighted)
+        links = links_of(graph, part.direction, index.means.memory, weighted=part.weighted)
         room = Room(memory=0, threads=1, cuts=())  # all in memory
         (make,) = sampled_layout(part.layout).makers(links, part.plan, room, Path())
         for sample in range(samples):

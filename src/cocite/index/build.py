@@ -18,7 +18,7 @@ from typing import Any
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import is_sampled, sampled_layout
 from cocite.index.part import PartBuild, Progress
@@ -29,10 +29,10 @@ from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.means import Means
-from cocite.memory import format_size
+from cocite.memory import format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
-__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "format_time"]
+__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array"]
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,6 @@ class BuildReport:
     seconds: float
     live_steps: int
     bytes: int
-
-
-def format_time(seconds: float) -> str:
-    """Seconds for people."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 class IndexBuild:
@@ -115,7 +107,7 @@ class IndexBuild:
             return sampled_layout(plan.layout).plan_room(links, plan, means)
 
         # What does not fit is said now; both directions take the same.
-        room(in_links(self._graph, weighted=plan.weighted))
+        room(links_of(self._graph, "in", weighted=plan.weighted))
         return ShardedPart(plan, links, directory, samples, room, *self._numbers(plan, samples))
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
@@ -128,10 +120,10 @@ class IndexBuild:
         part holds them.
         """
         if plan.direction == "in":
-            return in_links(self._graph, weighted=plan.weighted)
+            return links_of(self._graph, "in", weighted=plan.weighted)
         links = self._turned.get(plan.weighted)
         if links is None:
-            links = out_links(self._graph, self._means.memory, weighted=plan.weighted)
+            links = links_of(self._graph, "out", self._means.memory, weighted=plan.weighted)
             self._turned[plan.weighted] = links
         return links
 
@@ -155,6 +147,16 @@ class IndexBuild:
         self._draft.__exit__(kind, error, trace)
 
     # -- what is there, what is to do -------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it is built from."""
+        return self._graph
+
+    @property
+    def options(self) -> BuildOptions:
+        """What is built."""
+        return self._options
 
     @property
     def weighted(self) -> bool:
@@ -275,7 +277,7 @@ class IndexBuild:
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
         for plan in self._options.parts if self._options.refine else ():
-            other = replace(plan, direction="out" if plan.direction == "in" else "in")
+            other = replace(plan, direction=opposite(plan.direction))
             ends = self._links(plan), self._links(other)
             made = write_diagonal(self._draft.path, plan, *ends, self._means, report)
             files |= made[0]

@@ -36,7 +36,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.errors import ResourceError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links, transpose
+from cocite.graph.links import Links, links_of, opposite, transpose
 from cocite.index.part import Estimate, Progress
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
@@ -170,10 +170,8 @@ class FeaturesLayout(WholeLayout):
     @cached_property
     def onward(self) -> Links:
         """Whom every node passes its score on to: the other end of the links of the direction."""
-        if self.plan.direction == "out":
-            return in_links(self.graph)
         used = self.room.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
-        return out_links(self.graph, self.means.memory - used)
+        return links_of(self.graph, opposite(self.plan.direction), self.means.memory - used)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:

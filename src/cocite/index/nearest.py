@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.errors import ResourceError
-from cocite.graph.links import Links, in_links, out_links, transpose
+from cocite.graph.links import Links, links_of, transpose
 from cocite.index.part import Estimate, Progress
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
@@ -114,14 +114,14 @@ class NearestLayout(WholeLayout):
     @property
     def ins(self) -> Links:
         """Who links to each page."""
-        return in_links(self.graph)
+        return links_of(self.graph, "in")
 
     @cached_property
     def outs(self) -> Links:
         """What each page links to."""
         if self.plan.direction != "in":
             return self.links
-        return out_links(self.graph, self.means.memory - self._least(self.room.threads))
+        return links_of(self.graph, "out", self.means.memory - self._least(self.room.threads))
 
     def _least(self, threads: int) -> int:
         """What is in memory beside links and lists."""

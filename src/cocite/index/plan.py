@@ -16,12 +16,11 @@ from dataclasses import dataclass, field, replace
 from cocite.engine import Step
 from cocite.errors import UsageError
 from cocite.graph import Graph
+from cocite.graph.links import DIRECTIONS, checked_direction
 from cocite.measures import Component, Measure, Settings, find_measure
 
-__all__ = ["DIRECTIONS", "BuildOptions", "PartPlan", "links_in_words", "part_prefix"]
+__all__ = ["BuildOptions", "PartPlan", "links_in_words", "part_prefix"]
 
-DIRECTIONS = {"in": "in-links", "out": "out-links", "both": "both directions"}
-"""Which links a measure looks at, in words."""
 _TURNS = {"in": 0, "out": 16}
 _COMPONENT = 32
 """What is added to a walk's step for its draws: walks of both directions are independent, and those
@@ -130,8 +129,8 @@ class BuildOptions:
         is not allowed.
         """
         found = find_measure(measure)
-        if direction is not None and direction not in DIRECTIONS:
-            raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
+        if direction is not None:
+            checked_direction(direction)
         _, filled = found.choose(layout, settings or {})
         ways, parts = set(), []
         for component in found.components:

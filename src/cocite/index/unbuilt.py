@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.index.freshness import Freshness, Generation
 from cocite.index.links import NORMS, link_norms
 from cocite.index.plan import BuildOptions, PartPlan
@@ -32,16 +32,14 @@ class _Ends:
 
     def __init__(self, graph: Graph, means: Means) -> None:
         self._graph, self.means, self._lock = graph, means, threading.Lock()
-        self._turned: dict[bool, Links] = {}
+        self._made: dict[tuple[str, bool], Links] = {}
 
     def __call__(self, way: str, weighted: bool) -> Links:
-        if way == "in":
-            return in_links(self._graph, weighted=weighted)
         with self._lock:
-            if weighted not in self._turned:
-                made = out_links(self._graph, self.means.memory, weighted=weighted)
-                self._turned[weighted] = made
-            return self._turned[weighted]
+            if (way, weighted) not in self._made:
+                made = links_of(self._graph, way, self.means.memory, weighted=weighted)
+                self._made[way, weighted] = made
+            return self._made[way, weighted]
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class UnbuiltPart(StoredPart):
         """The only one that is not links: the norms of the layout ``links``."""
         assert name == NORMS
         way = self.measure.looks_at(self.direction)
-        pieces = link_norms(self.links(way), self.links("in" if way == "out" else "out"))
+        pieces = link_norms(self.links(way), self.links(opposite(way)))
         return np.concatenate([np.empty((0, 2)), *pieces])
 
 

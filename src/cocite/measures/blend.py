@@ -35,6 +35,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cocite.errors import UsageError
+from cocite.graph.links import DIRECTIONS
 from cocite.measures.measure import Component, Measure, Setting, Settings
 
 __all__ = ["PREFIX", "Blend", "parse_blend"]
@@ -43,7 +44,6 @@ PREFIX = "blend:"
 _TERM = re.compile(
     r"(?:(?P<share>\d+(?:\.\d*)?|\.\d+)\*)?(?P<name>[a-z][a-z-]*)(?:\((?P<own>[^()]*)\))?"
 )
-_DIRECTIONS = ("in", "out", "both")
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _component(
     own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
     direction, layout = own.pop("direction", None), own.pop("layout", None)
     for what, value, allowed in (
-        ("direction", direction, _DIRECTIONS),
+        ("direction", direction, tuple(DIRECTIONS)),
         ("layout", layout, measure.layouts),
     ):
         if value is not None and value not in allowed:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from cocite.engine import MAX_LENGTH, Step
 from cocite.errors import UsageError
+from cocite.graph.links import opposite
 
 __all__ = [
     "DECAY",
@@ -139,7 +140,7 @@ class Measure:
 
     def looks_at(self, direction: str) -> str:
         """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
-        return {"in": "out", "out": "in"}.get(direction, direction) if self.turned else direction
+        return opposite(direction) if self.turned else direction
 
     def build_settings(self, given: Mapping[str, object]) -> Settings:
         """All settings of an index, with defaults; raises :class:`UsageError`."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cocite.graph.links import opposite
 from cocite.index import StoredPart
 from cocite.index.links import NORMS
 from cocite.measures import Settings
@@ -31,7 +32,7 @@ class CommonReader(Reader):
         super().__init__(part)
         self._way = part.measure.looks_at(part.direction)
         self._rows = part.links(self._way)
-        self._columns = part.links("in" if self._way == "out" else "out")
+        self._columns = part.links(opposite(self._way))
         self._norms = part.array(NORMS)
 
     def pair(self, first: int, second: int, settings: Settings) -> Estimate:

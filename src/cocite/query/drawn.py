@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from cocite.engine import Mover, follow, probe
-from cocite.graph.links import Links
+from cocite.graph.links import Links, opposite
 from cocite.index import StoredPart
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.measures import Settings
@@ -42,7 +42,7 @@ class DrawnReader(ReplayedReader):
 
     @cached_property
     def _columns(self) -> Links:
-        return self._links("in" if self.part.direction == "out" else "out")
+        return self._links(opposite(self.part.direction))
 
     def meeting_times(self, first: int, second: int) -> Times:
         """tau in every sample, uint8[samples]; 255 where the walks do not meet."""

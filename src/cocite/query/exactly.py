@@ -52,7 +52,7 @@ class LinearRefiner(Refiner):
 
     def _make(self, number: int, decay: float) -> Linear:
         part = self._stored.parts[number]
-        rows, columns = self.ends if part.direction == "in" else self.ends[::-1]
+        rows, columns = self.ends(part.direction)
         diagonal = self._stored.diagonal(part)
         if diagonal is None or diagonal.decay != decay:
             threads = diagonal_room(rows, columns, self._means)

@@ -100,9 +100,7 @@ class NearbyRefiner(Refiner):
 
     @cached_property
     def _near(self) -> dict[str, _Near]:
-        rows, columns = self.ends
-        memory = self._means.memory
-        return {"in": _Near(rows, columns, memory), "out": _Near(columns, rows, memory)}
+        return {way: _Near(*self.ends(way), self._means.memory) for way in ("in", "out")}
 
     def _refined(self, ids: NDArray[np.uint32], ends: Column, settings: Settings) -> Refined:
         low, score, high = ends[ids].T

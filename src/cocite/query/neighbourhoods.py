@@ -96,7 +96,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
         """float64[h, length]: the coefficients with each candidate; nan where links ran out."""
         from cocite.kernels.reach import TOO_MANY, reach
 
-        links = self.ends[0 if reader.part.direction == "in" else 1]
+        links, _ = self.ends(reader.part.direction)
         offsets, neighbours = links.offsets, links.neighbours
         mine, theirs = (np.zeros(links.nodes, np.uint8) for _ in range(2))
         scratch = np.empty(links.nodes, np.uint32)

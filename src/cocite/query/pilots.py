@@ -39,13 +39,13 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import NAME_FILES
 from cocite.index import StoredIndex
-from cocite.index.build import IndexBuild, format_time
+from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
 from cocite.means import Means
 from cocite.measures import Settings
 from cocite.measures.measure import MAX_SAMPLES
-from cocite.memory import format_size
+from cocite.memory import format_size, format_time
 from cocite.query.index import DEFAULT_K, Index
 
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]

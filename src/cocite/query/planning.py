@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.documents import Document
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index.blobs import is_sampled
-from cocite.index.build import format_time
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
 from cocite.means import Means
 from cocite.measures import Settings, Value, find_measure
 from cocite.measures.measure import MAX_SAMPLES
-from cocite.memory import OWN_MEMORY, format_size, parse_size
+from cocite.memory import OWN_MEMORY, format_size, format_time, parse_size
 from cocite.query.pilots import Costs, Pilots, Progress
 from cocite.query.precision import (
     PROMISES,
@@ -68,8 +68,8 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an index will take and give: as planned, and with twice the samples.
+class Plan(Document):
+    """What an index of ``graph`` will take and give: as planned, and with twice the samples.
 
     ``doubled`` is None for layouts without samples, and where an index cannot have so many;
     ``memory`` is in bytes, Python included, and ``room`` the same in words. The promises hold but
@@ -77,6 +77,7 @@ class Plan:
     ``pilot`` is how many samples it was measured with (None: the whole index, 0: not built).
     """
 
+    graph: str
     measure: str
     direction: str
     layout: str
@@ -193,6 +194,7 @@ def plan_index(
     if planned.samples is not None:
         filled["samples"] = planned.samples
     return Plan(
+        str(graph.path),
         measure,
         options.direction,
         options.parts[0].layout,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.graph.links import opposite
 from cocite.index import StoredPart
 from cocite.measures import Settings
 from cocite.query.reader import Estimate, Reader
@@ -32,7 +33,7 @@ class PushReader(Reader):
         super().__init__(part)
         self._way = part.measure.looks_at(part.direction)
         self._links = part.links(self._way)
-        self._before = part.links("in" if self._way == "out" else "out")
+        self._before = part.links(opposite(self._way))
         weights = self._links.weights
         self._weights = np.empty(0, np.float32) if weights is None else weights
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.index import StoredIndex
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.means import Means
@@ -115,12 +115,15 @@ class Refiner(ABC):
         found.check()
         return found
 
+    def ends(self, direction: str) -> tuple[Links, Links]:
+        """The graph's links of a direction and those of the other, all of which count the same."""
+        return self._ends[direction], self._ends[opposite(direction)]
+
     @cached_property
-    def ends(self) -> tuple[Links, Links]:
-        """The graph's in-links and out-links, all of which count the same."""
+    def _ends(self) -> dict[str, Links]:
         if isinstance(part := self._stored.parts[0], UnbuiltPart) and not part.weighted:
-            return part.links("in"), part.links("out")
-        return in_links(self.graph), out_links(self.graph, self._means.memory)
+            return {way: part.links(way) for way in ("in", "out")}
+        return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
     @abstractmethod
     def top(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cocite.engine import Mover
 from cocite.errors import Damaged
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of
 from cocite.graph.names import open_names
 from cocite.index import StoredPart
 from cocite.index.steps import part_weights, step_bytes
@@ -54,10 +54,7 @@ class Replay:
     def __init__(self, part: StoredPart, graph: Graph, means: Means) -> None:
         """``graph`` is one that samples were drawn from (``query/source.py`` sees to it)."""
         self._part, self._graph = part, graph
-        if part.direction == "out":
-            self._links = out_links(graph, means.memory, weighted=part.weighted)
-        else:
-            self._links = in_links(graph, weighted=part.weighted)
+        self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
         self._move = part_mover(part, self._links, means)
         self._sound: set[int] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest

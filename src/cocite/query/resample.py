@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import Mover, follow
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of
 from cocite.index import StoredIndex, StoredPart
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.means import Means
@@ -91,9 +91,8 @@ class SampleRefiner(CandidateRefiner):
     def _links(self, part: StoredPart) -> Links:
         if isinstance(part, UnbuiltPart):
             return part.links(part.direction)
-        if part.direction == "in":
-            return in_links(self.graph, weighted=part.weighted)
-        return out_links(self.graph, self._means.memory, weighted=part.weighted)
+        memory = self._means.memory
+        return links_of(self.graph, part.direction, memory, weighted=part.weighted)
 
     def _settled(
         self,
