@@ -323,7 +323,7 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
         assert found in (before, wanted)
     assert stopped >= 3
     if files(tmp_path / "x") == before:
-        with RefreshBuild(tmp_path / "x", second, **day) as work:
+        with RefreshBuild(tmp_path / "x", second, means=Means.checked(), **day) as work:
             assert 0 < work.done < work.units
             work.run()
     assert files(tmp_path / "x") == wanted
