@@ -16,7 +16,6 @@ FACADE = {"__init__", "__main__"}  # stand above all rooms
 BESIDE = {
     ("graph", "kernels"): "cleaning text and coding names are kernels",
     ("store", "memory"): "a full disk is reported in readable sizes",
-    ("store", "documents"): "what is found when a store is verified is a document",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
     ("means", "memory"): "what is not given is read of the machine there",

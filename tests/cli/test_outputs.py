@@ -18,11 +18,11 @@ from cocite.documents import Document
 from cocite.graph.documents import GraphDocument
 from cocite.index import StoredIndex
 from cocite.index.documents import IndexDocument
+from cocite.index.verify import VerifyDocument
 from cocite.measures.documents import MeasuresDocument
 from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.ranking import pagerank
 from cocite.ranking.documents import RankDocument
-from cocite.store.verify import VerifyDocument
 
 CLI = Path(cocite.__file__).parent / "cli"
 TOY = '''

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cocite.cli.options import format_option
@@ -9,7 +11,9 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import facts_text
 from cocite.errors import Damaged
 from cocite.memory import format_size
-from cocite.store.verify import VerifyDocument
+
+if TYPE_CHECKING:
+    from cocite.index.verify import VerifyDocument
 
 __all__ = ["verify"]
 
@@ -18,14 +22,19 @@ __all__ = ["verify"]
 @click.argument("path", metavar="GRAPH|INDEX")
 @format_option
 def verify(path: str, show: Show) -> None:
-    """Read every file at the path in full and compare it with its checksum."""
+    """Read every file at the path in full and compare it with its checksum.
+
+    What the manifest tells is compared with what a graph or an index has: its own checksum is right
+    wherever somebody meant to change it.
+    """
+    from cocite.index.verify import VerifyDocument
+
     found = VerifyDocument.of(path)
     show(Reply(found, lambda: "" if found.faults else _whole(found)))
     if found.faults:
-        verdict = f"{len(found.faults)} of {found.files} files are damaged:"
-        raise Damaged("\n  ".join([verdict, *found.faults]))
+        raise Damaged("\n  ".join([f"{found.verdict}:", *found.faults]))
 
 
 def _whole(found: VerifyDocument) -> str:
     size = format_size(found.bytes)
-    return facts_text({found.path: f"{found.kind}, {found.files} files, {size}: all whole"})
+    return facts_text({found.path: f"{found.kind}, {found.files} files, {size}: {found.verdict}"})

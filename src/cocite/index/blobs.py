@@ -23,7 +23,7 @@ from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.means import Means
-from cocite.measures import Settings
+from cocite.measures import PartSettings
 
 __all__ = ["LINE", "Blob", "Carrier", "Maker", "SampledLayout", "padded", "sampled_layout"]
 
@@ -79,14 +79,14 @@ class SampledLayout(ABC):
 
     @abstractmethod
     def place(
-        self, nodes: int, members: Sequence[int], settings: Settings
+        self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
         """uint64[samples, parts] for the kernels, where each array of each sample begins in a shard
         and what else they need; and how many words the shard has.
         """
 
     @abstractmethod
-    def most_words(self, nodes: int, settings: Settings) -> int:
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
         """The words of a blob at most."""
 
     @abstractmethod
@@ -97,7 +97,7 @@ class SampledLayout(ABC):
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One maker a thread; scratch files, if there are any, lie in ``folder``."""
 
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: Settings) -> Carrier:
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """What carries samples over to a graph of ``nodes`` nodes, if the layout ``carries``.
 
         ``ids`` uint32[old nodes] is where each node has gone, 2**32 - 1 if it is gone. Each blob is

@@ -29,6 +29,7 @@ from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.means import Means
+from cocite.measures import SAMPLES
 from cocite.memory import format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
@@ -101,7 +102,7 @@ class IndexBuild:
             return WholePart(plan, self._graph, links, directory, self._means)
         samples = shard_samples(plan, self._graph.nodes, self._means.shard)
         self._shards.append(samples)
-        means = self._means.up_to(int(plan.settings["samples"]))
+        means = self._means.up_to(plan.settings[SAMPLES])
 
         def room(links: Links) -> Room:
             return sampled_layout(plan.layout).plan_room(links, plan, means)
@@ -180,7 +181,7 @@ class IndexBuild:
         """``done`` of a part's own units, as progress counts."""
         if self.unit != "steps":
             return done
-        return done * int(self._sampled[0].settings["samples"]) // max(1, part.units)
+        return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     @property
     def units(self) -> int:
@@ -199,7 +200,7 @@ class IndexBuild:
             "format": FORMAT_VERSION,
             "measure": self._options.measure.name,
             "direction": self._options.direction,
-            "settings": self._options.settings,
+            "settings": self._options.settings.to_json(),
             "parts": [plan.to_json() for plan in self._options.parts],
             "shard": self._shards,
             "refine": self._options.refine,
@@ -306,7 +307,7 @@ class IndexBuild:
             "names": graph.store.facts["names"],
             "measure": options.measure.name,
             "direction": options.direction,
-            "settings": options.settings,
+            "settings": options.settings.to_json(),
             "parts": [plan.to_json() for plan in options.parts],
             "graph": {
                 "name": graph.path.resolve().name,

@@ -19,7 +19,7 @@ from cocite.engine import LIMITS, Diagonal, diagonal_room, make_diagonal
 from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
 from cocite.means import Means
-from cocite.measures.measure import DECAY
+from cocite.measures import DECAY
 from cocite.store import ArrayWriter, Entry, Journal
 
 __all__ = [
@@ -36,7 +36,7 @@ Report = Callable[[int, int, int], None]
 
 def decay_of(plan: PartPlan) -> float:
     """The decay that a part is made ready for."""
-    return float(plan.fixed.get("decay", DECAY.default))
+    return plan.fixed.get(DECAY, DECAY.default)
 
 
 def diagonal_bytes(nodes: int) -> int:

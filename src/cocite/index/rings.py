@@ -33,6 +33,7 @@ from cocite.index.blobs import Blob
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.means import Means
+from cocite.measures import LENGTH, SAMPLES, SEED
 from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
@@ -87,7 +88,7 @@ def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingRoo
         )
     threads, memory, blocks = means.threads, means.memory, means.blocks
     nodes = links.nodes
-    winners = 4 * LANES * int(part.settings["length"]) * nodes
+    winners = 4 * LANES * part.settings[LENGTH] * nodes
 
     for layers in range(threads, 0, -1) if blocks is None else ():
         # Those at work, one that waits for its turn, and one that is being written.
@@ -129,9 +130,9 @@ class RingMaker:
         assert isinstance(room, RingRoom)
         assert room.plan is not None
         settings = part.settings
-        length = int(settings["length"])
-        self._samples = int(settings["samples"])
-        seed = int(settings["seed"])
+        length = settings[LENGTH]
+        self._samples = settings[SAMPLES]
+        seed = settings[SEED]
         self._rings = Rings(links, room.plan, length, seed, turn=part.turn, folder=folder)
         scratch = Scratch.beside(folder) if room.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)

@@ -19,6 +19,7 @@ from cocite.engine import Step, StepWeights, step_weights, telling_weights
 from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
 from cocite.index.room import StepBytes
+from cocite.measures import HUBS
 from cocite.store import Scratch
 
 __all__ = ["part_weights", "step_bytes"]
@@ -44,5 +45,5 @@ def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights 
     """
     if not part.step.weighted:
         return None
-    pages = telling_weights(links, str(part.settings["hubs"])) if part.by_page else None
+    pages = telling_weights(links, part.settings[HUBS]) if part.by_page else None
     return step_weights(links, part.step, node_weights=pages, scratch=scratch)

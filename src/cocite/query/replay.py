@@ -28,6 +28,7 @@ from cocite.graph.names import open_names
 from cocite.index import StoredPart
 from cocite.index.steps import part_weights, step_bytes
 from cocite.means import Means
+from cocite.measures import LENGTH, SEED
 from cocite.query.meetings import MeetingReader, Times, Ways
 from cocite.query.reasons import Graphs
 from cocite.store import Scratch
@@ -45,7 +46,7 @@ def part_mover(part: StoredPart, links: Links, means: Means) -> Mover:
     fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
     scratch = Scratch(None) if fits else Scratch.beside(part.store.path)
     weights = part_weights(links, plan, scratch)
-    return Mover(links, plan.step, int(part.settings["seed"]), turn=plan.turn, weights=weights)
+    return Mover(links, plan.step, part.settings[SEED], turn=plan.turn, weights=weights)
 
 
 class Replay:
@@ -82,7 +83,7 @@ class Replay:
         Damaged
             They do not first meet then.
         """
-        length = int(self._part.settings["length"])
+        length = self._part.settings[LENGTH]
         points = np.zeros((samples.size, length, 2), np.uint32)
         first, second = self._there(first), self._there(second)
         for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
@@ -157,7 +158,7 @@ class ReplayedReader(MeetingReader):
         graphs: Graphs,
     ) -> Ways:
         """Made again, on the graph of each sample."""
-        one = np.zeros((samples.size, int(self.part.settings["length"])), np.uint32)
+        one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
         found = Ways(one, one.copy(), np.zeros(samples.size, bool))
         gone: list[str] = []
         numbers = samples + self.part.freshness.numbers.start
