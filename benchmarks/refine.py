@@ -188,7 +188,9 @@ def ways(name: str, folder: Path) -> list[str]:
     options: dict[str, Any] = {"measure": "simrank", "samples": 100}
     index = cocite.build(graph, folder / "index", refine=True, threads=2, **options)
     more = cocite.open(folder / "index")
-    more.__dict__["_refiner"] = SampleRefiner(more.stored, graph, more.readers, more.top)
+    more.__dict__["_refiner"] = SampleRefiner(
+        more.stored, graph, more.means, more.readers, more.top
+    )
     found = {
         "computed, index made ready": index,
         "computed, no index": cocite.open_graph(graph, **options),

@@ -17,6 +17,7 @@ from cocite.index.blobs import sampled_layout
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
+from cocite.means import Means
 from tests.conftest import MakeGraph
 
 KINDS = [
@@ -90,7 +91,7 @@ def test_a_stopped_build_goes_on_to_the_same_bytes(
 @kinds
 def test_the_size_is_known(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> None:
     options = BuildOptions.checked(kind[0], "in", kind[1], SETTINGS)
-    with IndexBuild(graph, tmp_path / "x", options) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         estimate = work.estimate()
         report = work.run()
     assert abs(estimate.bytes / report.bytes - 1) < 0.05

@@ -20,7 +20,7 @@ from cocite.index.blobs import sampled_layout
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.rings import RingMaker, RingRoom
-from cocite.index.room import Means
+from cocite.means import Means
 from cocite.measures import PartSettings
 from cocite.measures.xjaccard import BITS
 from tests.conftest import MakeGraph
@@ -52,7 +52,7 @@ def room_of(
 ) -> RingRoom:
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
     found = sampled_layout(layout).plan_room(
-        in_links(graph), part, Means(threads, memory, layout, graph.path, blocks)
+        in_links(graph), part, Means(threads, memory, blocks=blocks)
     )
     assert isinstance(found, RingRoom)
     return found
@@ -121,7 +121,7 @@ def test_a_pilot_makes_as_many_samples_as_come_at_once(
 
     monkeypatch.setattr(RingMaker, "_make", counted)
     options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 40})
-    with IndexBuild(graph, tmp_path / "x", options) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         estimate = work.estimate()
         assert passes == [16, 0]
         report = work.run()

@@ -21,6 +21,7 @@ from cocite.index.build import IndexBuild
 from cocite.index.features import FeaturesLayout
 from cocite.index.plan import BuildOptions
 from cocite.kernels import features as kernels
+from cocite.means import Means
 from cocite.query.features import FeatureReader
 from cocite.ranking.power import power_scores
 from cocite.ranking.stopping import Residual
@@ -396,7 +397,7 @@ def test_with_little_memory_links_are_streamed(make_graph: MakeGraph) -> None:
 
     class Large(FeaturesLayout):
         def __init__(self, memory: int) -> None:
-            super().__init__(graph, links, plan, memory, 4)
+            super().__init__(graph, links, plan, Means(4, memory))
             self.nodes = nodes
 
     both = 2 * links.nbytes + 40 * nodes
@@ -434,7 +435,7 @@ def test_progress_counts_nodes_up_to_all(graph: Graph, tmp_path: Path) -> None:
 def test_the_size_is_known_beforehand(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(np.random.default_rng(9).integers(0, 3000, (12_000, 2)).tolist())
     options = BuildOptions.checked("pagesim")
-    with IndexBuild(graph, tmp_path / "i", options, threads=2) as work:
+    with IndexBuild(graph, tmp_path / "i", options, Means.checked(2)) as work:
         estimate = work.estimate()
         report = work.run()
     assert abs(estimate.bytes / report.bytes - 1) < 0.1
@@ -512,5 +513,5 @@ def test_arrays_of_another_size_are_an_error(graph: Graph, tmp_path: Path) -> No
         kept = arrays[name]
         arrays[name] = kept[:-1]
         with pytest.raises(Damaged, match="verify"):
-            cocite.Index(index.stored).related("n1")
+            cocite.Index(index.stored, index.means).related("n1")
         arrays[name] = kept

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import SectionedVerb, format_option, memory_option, threads_option
+from cocite.cli.options import SectionedVerb, format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import SETTINGS, all_options, given, measure_options
@@ -51,8 +51,7 @@ __all__ = ["plan"]
     is_flag=True,
     help="Leave the weights of links aside.  [default: go by them, if links have any]",
 )
-@memory_option
-@threads_option
+@means_options
 @click.option(
     "--pilot",
     metavar="TIME",

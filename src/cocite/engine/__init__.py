@@ -5,10 +5,10 @@ linearised SimRank.
 from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal
 from cocite.engine.external import BLOCK_NODE, ROW_ROOM, Dealer, ExternalWalker, Meetings
 from cocite.engine.probe import follow, probe
-from cocite.engine.rings import Ring, Rings
+from cocite.engine.rings import Ring, Rings, plan_ring_scan
 from cocite.engine.rooms import make_room
 from cocite.engine.scan import Fold, Scan
-from cocite.engine.scan_plan import ScanPlan, Way
+from cocite.engine.scan_plan import ScanPlan, Way, plan_scan
 from cocite.engine.step import Step
 from cocite.engine.walk import MAX_LENGTH, FingerprintGraph, Mover, Walker, walker_bytes
 from cocite.engine.weights import (
@@ -45,6 +45,8 @@ __all__ = [
     "inverse_degrees",
     "make_diagonal",
     "make_room",
+    "plan_ring_scan",
+    "plan_scan",
     "probe",
     "step_weights",
     "telling_weights",

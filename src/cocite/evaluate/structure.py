@@ -120,7 +120,7 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
     found = np.zeros(_length(index))
     samples = min(samples, index.samples or 0)
     for part in index.stored.parts:
-        links = links_of(graph, part.direction, weighted=part.weighted)
+        links = links_of(graph, part.direction, index.means.memory, weighted=part.weighted)
         room = Room(memory=0, threads=1, cuts=())  # all in memory
         (make,) = sampled_layout(part.layout).makers(links, part.plan, room, Path())
         for sample in range(samples):

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged
 from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
-from cocite.index.room import Means, Room
+from cocite.index.room import Room
+from cocite.means import Means
 from cocite.measures import PartSettings
 
 __all__ = ["LINE", "Blob", "Carrier", "Maker", "SampledLayout", "padded", "sampled_layout"]
@@ -71,8 +72,6 @@ Raises :class:`IndexError` if the sample points outside of itself.
 class SampledLayout(ABC):
     """How samples are made, and how they lie on disk."""
 
-    has_external = False
-    """Whether it can be made with everything but a block in files."""
     carries = False
     """Whether samples can be carried over to another graph (``index/refresh.py``)."""
     together: int = 1

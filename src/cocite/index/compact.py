@@ -25,7 +25,9 @@ from cocite.engine import Mover
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
-from cocite.index.room import Means, Room, plan_memory
+from cocite.index.room import Demand, Room, plan_memory
+from cocite.index.steps import step_bytes
+from cocite.means import Means
 from cocite.measures import LENGTH, SEED, PartSettings
 
 __all__ = ["CompactLayout", "CompactMaker", "blob_words", "maker_bytes"]
@@ -56,7 +58,7 @@ class CompactLayout(SampledLayout):
 
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """Threads as long as they fit beside the whole graph, else blocks."""
-        return plan_memory(links, means, maker_bytes)
+        return plan_memory(links, means, Demand(part.layout, maker_bytes, step_bytes(part)))
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One a thread."""

@@ -119,7 +119,7 @@ class BuildDocument(Document):
             report.seconds,
             report.bytes,
             report.live_steps / (nodes * made) if report.live_steps else None,
-            work.refines,
+            work.options.refine,
         )
 
     @property

@@ -41,8 +41,9 @@ from cocite.index.part import Estimate, Progress
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
+from cocite.means import Means
 from cocite.measures.pagesim import DAMPING, DECAY, RADIUS, THRESHOLD
-from cocite.memory import available, format_size
+from cocite.memory import format_size, short_of
 from cocite.ranking.power import power_scores
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, forget, map_array
@@ -115,10 +116,8 @@ class _Spreader:
 class FeaturesLayout(WholeLayout):
     """The layout ``features``."""
 
-    def __init__(
-        self, graph: Graph, links: Links, plan: PartPlan, memory: int, threads: int
-    ) -> None:
-        super().__init__(graph, links, plan, memory, threads)
+    def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Means) -> None:
+        super().__init__(graph, links, plan, means)
         self.nodes = links.nodes
 
     # -- what a build stands on ----------------------------------------------------------
@@ -146,18 +145,17 @@ class FeaturesLayout(WholeLayout):
     def room(self) -> Room:
         """How the build fits its memory; raises :class:`ResourceError` if it does not."""
         nodes, links = self.nodes, self.links.nbytes
-        for threads in range(self.threads, 0, -1):
+        for threads in range(self.means.threads, 0, -1):
             need = 2 * links + _NODE * nodes + threads * self._spreader_bytes
-            if need <= self.memory:
-                return Room(need, threads, (), self.threads)
+            if need <= self.means.memory:
+                return Room(need, threads, (), self.means.threads)
         least = _NODE * nodes + self._spreader_bytes + min(_LEAST_LINKS, 2 * links)
-        if self.memory < least:
+        if self.means.memory < least:
             raise ResourceError(
                 f"the features of {nodes:,} nodes need {format_size(least)} of memory, with one "
-                f"thread; {format_size(self.memory)} may be used and {format_size(available())} "
-                "are free. Give more with --memory"
+                f"thread; {short_of(self.means.memory)}"
             )
-        return Room(self.memory, 1, (), self.threads)
+        return Room(self.means.memory, 1, (), self.means.threads)
 
     @property
     def _spreader_bytes(self) -> int:
@@ -168,13 +166,13 @@ class FeaturesLayout(WholeLayout):
     def streaming(self) -> bool:
         """Whether links are given back as they were read."""
         nodes, links = self.nodes, self.links.nbytes
-        return self.memory < 2 * links + _NODE * nodes + self._spreader_bytes
+        return self.means.memory < 2 * links + _NODE * nodes + self._spreader_bytes
 
     @cached_property
     def onward(self) -> Links:
         """Whom every node passes its score on to: the other end of the links of the direction."""
         used = self.room.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
-        return links_of(self.graph, opposite(self.plan.direction), self.memory - used)
+        return links_of(self.graph, opposite(self.plan.direction), self.means.memory - used)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -199,7 +197,7 @@ class FeaturesLayout(WholeLayout):
         seconds = time.perf_counter() - begin
         entries = sum(piece[1].size for rows in found for piece in rows) * nodes / len(sample)
         each = seconds / len(sample) / room.threads
-        turning = int(min(self.memory, 16 * entries + (_NODE + 16) * nodes))
+        turning = int(min(self.means.memory, 16 * entries + (_NODE + 16) * nodes))
         room = replace(room, memory=max(room.memory, turning))
         if self.plan.weight < 1:  # the other direction's part comes first, with its own
             del self.onward, self.scores
@@ -261,7 +259,7 @@ class FeaturesLayout(WholeLayout):
         """The features: in memory if both fit, else in a scratch file, block after block."""
         least, whole = 16 * self.nodes + _LEAST_LINKS, holders.nbytes
         out = self.plan.direction == "out" and not self.streaming
-        memory = self.memory - _NODE * self.nodes - (self.links.nbytes if out else 0)
+        memory = self.means.memory - _NODE * self.nodes - (self.links.nbytes if out else 0)
         if least < whole and memory < 2 * whole + 16 * self.nodes:
             memory = min(memory, whole)  # which does not hold them, with what turning takes
         return transpose(holders, held, max(memory, least), directory)
@@ -269,7 +267,7 @@ class FeaturesLayout(WholeLayout):
     def _ranges(self) -> Iterator[range]:
         """Sources worked on at once: as many as have room for their rows, if each were full."""
         nodes, room = self.nodes, self.room
-        spare = max(0, self.memory - room.memory) // (room.threads + 1)
+        spare = max(0, self.means.memory - room.memory) // (room.threads + 1)
         size = max(1, min(_MOST_SOURCES, spare // (8 * self.longest)))
         return (range(a, min(a + size, nodes)) for a in range(0, nodes, size))
 

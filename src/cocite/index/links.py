@@ -57,7 +57,7 @@ class LinksLayout(WholeLayout):
         """Size exactly; time from a piece of this graph that is turned round and checksummed."""
         links = self.links
         size = 2 * links.nbytes + (16 * links.nodes if self._has_norms else 0)
-        memory = min(self.memory, links.nbytes + 8 * links.nodes)
+        memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
         return Estimate(size, Room(memory, 1, ()), _pilot(links, self._has_norms) * size)
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
@@ -82,7 +82,7 @@ class LinksLayout(WholeLayout):
         return files
 
     def _turned(self, progress: Progress) -> Links:
-        return links_of(self.graph, "out", self.memory, progress, weighted=self.plan.weighted)
+        return links_of(self.graph, "out", self.means.memory, progress, weighted=self.plan.weighted)
 
     def _copy(
         self, directory: Path, way: str, links: Links, progress: Progress

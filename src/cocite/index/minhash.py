@@ -29,7 +29,8 @@ from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Carrier, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
 from cocite.index.rings import LANES, Layer, RingMaker, plan_rings
-from cocite.index.room import Means, Room
+from cocite.index.room import Room
+from cocite.means import Means
 from cocite.measures import LENGTH, PartSettings
 
 __all__ = ["MinhashLayout", "blob_words"]
@@ -67,8 +68,7 @@ class MinhashLayout(SampledLayout):
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """In memory if all fits, else on disk (``rings.py``)."""
         blob = 4 * (self.most_words(links.nodes, part.settings) + links.nodes)
-        length = part.settings[LENGTH]
-        return plan_rings(links, length, means, blob)
+        return plan_rings(links, part, means, blob)
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One, with threads of its own."""

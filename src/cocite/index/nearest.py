@@ -36,7 +36,7 @@ from cocite.index.part import Estimate, Progress
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
 from cocite.measures.shared_nearest import NEAREST, WIDEST
-from cocite.memory import available, format_size
+from cocite.memory import format_size, short_of
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, Scratch, forget
 
@@ -122,7 +122,7 @@ class NearestLayout(WholeLayout):
         """What each page links to."""
         if self.plan.direction != "in":
             return self.links
-        return links_of(self.graph, "out", self.memory - self._least(self.room.threads))
+        return links_of(self.graph, "out", self.means.memory - self._least(self.room.threads))
 
     def _least(self, threads: int) -> int:
         """What is in memory beside links and lists."""
@@ -132,23 +132,22 @@ class NearestLayout(WholeLayout):
     def room(self) -> Room:
         """How the build fits its memory; raises :class:`ResourceError` if it does not."""
         links = self.links.nbytes
-        for threads in range(self.threads, 0, -1):
+        for threads in range(self.means.threads, 0, -1):
             need = 2 * links + self._least(threads)
-            if need <= self.memory:
-                return Room(need, threads, (), self.threads)
+            if need <= self.means.memory:
+                return Room(need, threads, (), self.means.threads)
         least = self._least(1) + min(_LEAST_LINKS, 2 * links)
-        if self.memory < least:
+        if self.means.memory < least:
             raise ResourceError(
                 f"lists of {self.links.nodes:,} nodes need {format_size(least)} of memory, with "
-                f"one thread; {format_size(self.memory)} may be used and "
-                f"{format_size(available())} are free. Give more with --memory"
+                f"one thread; {short_of(self.means.memory)}"
             )
-        return Room(self.memory, 1, (), self.threads)
+        return Room(self.means.memory, 1, (), self.means.threads)
 
     @cached_property
     def streaming(self) -> bool:
         """Whether links are given back as they were read."""
-        return self.memory < 2 * self.links.nbytes + self._least(1)
+        return self.means.memory < 2 * self.links.nbytes + self._least(1)
 
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
@@ -176,7 +175,7 @@ class NearestLayout(WholeLayout):
         entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
         each = seconds / len(sample) / room.threads
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
-        room = replace(room, memory=min(self.memory, room.memory + int(_ENTRY * entries)))
+        room = replace(room, memory=min(self.means.memory, room.memory + int(_ENTRY * entries)))
         return Estimate(size, room, each * nodes + entries * _TURN_SECONDS)
 
     # -- the work --------------------------------------------------------------------------
@@ -191,7 +190,7 @@ class NearestLayout(WholeLayout):
         held = np.zeros(nodes, np.uint32)
         add_counts(lists.neighbours, held)
         least = min(lists.nbytes + 8 * nodes, 16 * nodes + _LEAST_LINKS)
-        spare = max(self.memory - self._least(1), least)
+        spare = max(self.means.memory - self._least(1), least)
         holders = transpose(lists, held, spare, directory)
         norms, mutual = np.zeros((nodes, 2)), np.zeros((nodes, 2))
         values, kept = lists.weights, holders.weights
@@ -220,7 +219,7 @@ class NearestLayout(WholeLayout):
         """Every page's list, in memory or in scratch files."""
         nodes = self.links.nodes
         most = nodes * (self.k + 1)
-        fits = 2 * 8 * most + self.room.memory <= self.memory
+        fits = 2 * 8 * most + self.room.memory <= self.means.memory
         scratch = Scratch(None) if fits else Scratch.beside(directory)
         offsets = np.zeros(nodes + 1, np.uint64)
         listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)

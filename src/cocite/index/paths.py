@@ -33,8 +33,9 @@ from cocite.errors import ResourceError
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
-from cocite.index.room import Means, Room, plan_memory
-from cocite.index.steps import part_weights
+from cocite.index.room import Demand, Room, plan_memory
+from cocite.index.steps import part_weights, step_bytes
+from cocite.means import Means
 from cocite.measures import LENGTH, SEED, PartSettings
 
 __all__ = ["PathMaker", "PathsLayout", "blob_words", "maker_bytes"]
@@ -77,13 +78,13 @@ class PathsLayout(SampledLayout):
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """Threads as long as they fit beside the whole graph, else blocks."""
         need = partial(maker_bytes, part.settings[LENGTH])
-        return plan_memory(links, means, need)
+        return plan_memory(links, means, Demand(part.layout, need, step_bytes(part)))
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
-        weights = part_weights(links, part, room, folder)
+        weights = part_weights(links, part, room.scratch(folder))
         walk = links, part.step, length, seed, room.cuts, part.turn
         walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]
         return [PathMaker(walker, links.nodes, length, room.keep) for walker in walkers]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from cocite.engine import Step
 from cocite.errors import UsageError
+from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, checked_direction
 from cocite.measures import (
     HUBS,
@@ -90,6 +91,11 @@ class PartPlan:
         return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
     @property
+    def linearised(self) -> bool:
+        """Whether its scores have a linearised form: walks that step to each in-neighbour alike."""
+        return self.measure.name == "simrank" and not self.step.weighted
+
+    @property
     def step(self) -> Step:
         """The step that its walks take."""
         measure = self.measure
@@ -114,12 +120,17 @@ class PartPlan:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What an index is made of. ``direction`` is ``mixed`` if components differ in it."""
+    """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
+    ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
+    (``index/refined.py``).
+    """
 
     measure: Measure
     direction: str
     settings: WholeSettings
     parts: tuple[PartPlan, ...]
+    unweighted: bool = False
+    refine: bool = False
 
     @classmethod
     def checked(
@@ -128,6 +139,9 @@ class BuildOptions:
         direction: str | None = None,
         layout: str | None = None,
         settings: Mapping[str, object] | None = None,
+        *,
+        unweighted: bool = False,
+        refine: bool = False,
     ) -> BuildOptions:
         """What is not given is the measure's to choose. Raises :class:`UsageError` for a value that
         is not allowed.
@@ -142,18 +156,32 @@ class BuildOptions:
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts)
-        return cls(found, ways.pop() if len(ways) == 1 else "mixed", filled, tuple(parts))
+        way = ways.pop() if len(ways) == 1 else "mixed"
+        return cls(found, way, filled, tuple(parts), unweighted, refine)
 
     @property
     def samples(self) -> int | None:
         """How many samples its parts have, those that have any; None if none has."""
         return next((p.settings[SAMPLES] for p in self.parts if SAMPLES in p.settings), None)
 
-    def heeding_weights(self) -> BuildOptions:
-        """The same for a graph whose links have weights that are to count.
+    def for_graph(self, graph: Graph) -> BuildOptions:
+        """The same for a graph, whose links may have weights, that count unless left aside.
 
-        Raises :class:`UsageError` if a measure does not follow weights.
+        Raises :class:`UsageError` if a measure does not follow them, or where there is nothing to
+        make ready for refined answers.
         """
+        found = self
+        if graph.in_weights is not None and not self.unweighted:
+            found = self._weighted()
+        if self.refine and not all(plan.linearised for plan in found.parts):
+            raise UsageError(
+                "--refine (refine=True) makes an index of simrank, without weights of links or "
+                f"hubs, ready for refined answers; {self.measure.name} has nothing to make ready. "
+                "Leave it out here, and ask with it"
+            )
+        return found
+
+    def _weighted(self) -> BuildOptions:
         deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
         if deaf:
             raise UsageError(

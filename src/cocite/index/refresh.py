@@ -40,7 +40,8 @@ from cocite.index.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, StoredPart, shard_file
-from cocite.memory import budget, format_size
+from cocite.means import Means
+from cocite.memory import format_size
 from cocite.store import Access, ArrayWriter, Entry, advise
 
 __all__ = ["RefreshBuild"]
@@ -62,17 +63,15 @@ class RefreshBuild(IndexBuild):
         index: str | os.PathLike[str],
         graph: Graph,
         share: float,
+        means: Means,
         *,
         date: str | None = None,
-        threads: int | None = None,
-        memory: str | int | None = None,
         restart: bool = False,
     ) -> None:
         """``date`` is that of the graph, as 2026-11-21; by default today's."""
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
         self._old = old = StoredIndex.open(index)
-        self._allowed = budget(memory)
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
         self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
@@ -85,19 +84,14 @@ class RefreshBuild(IndexBuild):
         self._check_layouts(graph)
         self._check_names(graph)
         options = BuildOptions(
-            old.measure, old.direction, old.settings, tuple(part.plan for part in old.parts)
-        )
-        super().__init__(
-            graph,
-            index,
-            options,
-            threads=threads,
-            memory=memory,
-            overwrite=True,
-            restart=restart,
+            old.measure,
+            old.direction,
+            old.settings,
+            tuple(part.plan for part in old.parts),
             unweighted=not old.weighted,
             refine=bool(old.refined),
         )
+        super().__init__(graph, index, options, means, overwrite=True, restart=restart)
 
     def _check_layouts(self, graph: Graph) -> None:
         """Raises :class:`UsageError` if graph and index do not go together."""
@@ -170,7 +164,7 @@ class RefreshBuild(IndexBuild):
         numbers = range(self._generations[0].first, self.drawn.start)
         need = 4 * sampled_layout(plan.layout).most_words(self._graph.nodes, plan.settings)
         each = need + _CARRY_NODE * self._graph.nodes
-        threads = min(self._threads, max(1, self._room_for(each) - 2))
+        threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
         nodes = self._graph.nodes
         return self.drawn, _Carried(part, numbers, ids, self._same, nodes, shard, threads)
@@ -180,13 +174,14 @@ class RefreshBuild(IndexBuild):
         most = max(self._old.nodes, self._graph.nodes)
         beside = 0 if self._same else 4 * self._old.nodes
         need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)
-        if need > self._allowed:
+        allowed = self._means.memory
+        if need > allowed:
             raise ResourceError(
                 f"to carry samples over to a graph of {self._graph.nodes:,} nodes takes "
-                f"{format_size(need)} of memory; {format_size(self._allowed)} may be used. Give "
+                f"{format_size(need)} of memory; {format_size(allowed)} may be used. Give "
                 "more with --memory, or draw all of them anew with --share 1 (share=1)"
             )
-        return (self._allowed - beside) // each
+        return (allowed - beside) // each
 
     @property
     def _plan(self) -> dict[str, Any]:

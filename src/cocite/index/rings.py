@@ -17,24 +17,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine import Rings, ScanPlan, Way
+from cocite.engine import Rings, ScanPlan, Way, plan_ring_scan
 from cocite.engine.rings import LANES
-from cocite.engine.scan import ROW_BYTES
-from cocite.engine.scan_plan import plan_scan
+from cocite.engine.scan_plan import ROW_BYTES
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob
 from cocite.index.plan import PartPlan
-from cocite.index.room import Means, Room
+from cocite.index.room import Room
+from cocite.means import Means
 from cocite.measures import LENGTH, SAMPLES, SEED
-from cocite.memory import OWN_MEMORY, available, format_size
+from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
 
@@ -46,14 +46,11 @@ _LEAST_SCAN = 4 << 20
 @dataclass(frozen=True)
 class RingRoom(Room):
     """What a build may use: ``memory`` and ``threads`` in all, of them ``layers`` threads that lay
-    out; ``plan`` is what the scan makes of ``budget`` and ``blocks``; ``winners`` their bytes on
-    disk.
+    out; ``plan`` is that of the scan, made here and nowhere else; ``winners`` their bytes on disk.
     """
 
     layers: int = 1
     plan: ScanPlan | None = None
-    budget: int = 0
-    blocks: int | None = None
     winners: int = 0
 
     @property
@@ -77,7 +74,7 @@ class RingRoom(Room):
         return text
 
 
-def plan_rings(links: Links, length: int, means: Means, blob: int) -> RingRoom:
+def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingRoom:
     """How a build fits its memory: all in it, with as many threads as that allows; else on disk.
 
     ``blob`` is the size of the largest blob, with the scratch that laying it out takes.
@@ -86,41 +83,29 @@ def plan_rings(links: Links, length: int, means: Means, blob: int) -> RingRoom:
     """
     if means.external:
         raise UsageError(
-            f"external: the layout {means.layout} goes to disk by itself where memory is short; "
+            f"external: the layout {part.layout} goes to disk by itself where memory is short; "
             "leave the option out, or give less --memory"
         )
     threads, memory, blocks = means.threads, means.memory, means.blocks
-    nodes, row = links.nodes, ROW_BYTES
-    winners = 4 * LANES * length * nodes
+    nodes = links.nodes
+    winners = 4 * LANES * part.settings[LENGTH] * nodes
 
     for layers in range(threads, 0, -1) if blocks is None else ():
         # Those at work, one that waits for its turn, and one that is being written.
         need = winners + (layers + 2 * (layers > 1) + (layers == 1)) * blob
-        if need + links.nbytes + 2 * row * nodes <= memory:
-            plan = plan_scan(links, row, row, threads, memory - need)
-            return RingRoom(
-                need + plan.memory,
-                threads,
-                (),
-                threads,
-                layers=layers,
-                plan=plan,
-                budget=memory - need,
-            )
+        if need + links.nbytes + 2 * ROW_BYTES * nodes <= memory:
+            plan = plan_ring_scan(links, replace(means, memory=memory - need))
+            return RingRoom(need + plan.memory, threads, (), threads, layers=layers, plan=plan)
     least = 2 * blob
     if blocks is None and memory < least + _LEAST_SCAN:
         raise ResourceError(
             f"a graph of {nodes:,} nodes needs {format_size(least + _LEAST_SCAN)} of memory to "
-            f"index, in blocks and with one thread; {format_size(memory)} may be used and "
-            f"{format_size(available())} are free. Give more with --memory"
+            f"index, in blocks and with one thread; {short_of(memory)}"
         )
-    left = max(memory - least, _LEAST_SCAN)
-    plan = plan_scan(links, row, row, threads, left, blocks)
+    plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
     need = least + plan.memory
     asked = threads if blocks is None else plan.threads
-    return RingRoom(
-        need, plan.threads, (), asked, plan=plan, budget=left, blocks=blocks, winners=winners
-    )
+    return RingRoom(need, plan.threads, (), asked, plan=plan, winners=winners)
 
 
 class Layer(ABC):
@@ -147,16 +132,8 @@ class RingMaker:
         settings = part.settings
         length = settings[LENGTH]
         self._samples = settings[SAMPLES]
-        self._rings = Rings(
-            links,
-            length,
-            settings[SEED],
-            threads=room.plan.asked,
-            memory=room.budget,
-            blocks=room.blocks,
-            turn=part.turn,
-            folder=folder,
-        )
+        seed = settings[SEED]
+        self._rings = Rings(links, room.plan, length, seed, turn=part.turn, folder=folder)
         scratch = Scratch.beside(folder) if room.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
         self._layers = [layer() for _ in range(room.layers)]

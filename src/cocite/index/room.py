@@ -25,9 +25,11 @@ from cocite.engine import BLOCK_NODE, ROW_ROOM
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.links import Links
-from cocite.memory import OWN_MEMORY, available, format_size
+from cocite.means import Means
+from cocite.memory import OWN_MEMORY, format_size, short_of
+from cocite.store import Scratch
 
-__all__ = ["Means", "Room", "plan_memory"]
+__all__ = ["Demand", "Room", "StepBytes", "plan_memory"]
 
 _LEAST_BLOCK = 16 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
@@ -46,25 +48,22 @@ class StepBytes:
     node: int = 0
     read: int | None = None
 
-
-MakerBytes = Callable[[int, bool], int]
+    def taken(self, links: Links) -> int:
+        """All of it, of these links."""
+        return self.link * links.edges + self.node * links.nodes
 
 
 @dataclass(frozen=True)
-class Means:
-    """What a build of one part is given: ``threads`` at most, ``memory`` bytes, so many ``blocks``
-    if that is forced, tokens in files if ``external`` is forced; its ``layout``, and whether that
-    has an external form; ``folder``, where scratch files lie; what its ``step`` takes by weights.
+class Demand:
+    """What the build of a part takes: a maker of its ``layout`` ``maker(nodes, keep)`` bytes, whose
+    blobs live on if ``keep``; its ``step`` what goes by weights. ``has_external`` says whether the
+    layout has an external form.
     """
 
-    threads: int
-    memory: int
     layout: str
-    folder: Path
-    blocks: int | None = None
-    external: bool = False
-    has_external: bool = False
+    maker: Callable[[int, bool], int]
     step: StepBytes = StepBytes()
+    has_external: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,10 @@ class Room:
         """Whether tokens and trees lie in files, too."""
         return self.rows > 0
 
+    def scratch(self, folder: Path) -> Scratch:
+        """Where what is as long as the links lies: in ``folder`` if the graph is not in memory."""
+        return Scratch.beside(folder) if self.cuts or self.external else Scratch(None)
+
     @property
     def keep(self) -> bool:
         """Whether blobs live on while the next ones are made."""
@@ -106,44 +109,41 @@ class Room:
         return text
 
 
-def plan_memory(links: Links, means: Means, maker_bytes: MakerBytes) -> Room:
+def plan_memory(links: Links, means: Means, demand: Demand) -> Room:
     """The most threads that fit beside all links; else blocks; else the external form.
 
-    ``maker_bytes(nodes, keep)`` is what a maker takes, whose blobs live on if ``keep``.
     Raises :class:`ResourceError` if not even the external form fits, or the layout has none.
     """
-    blocks, memory = means.blocks, means.memory
-    if blocks is not None and blocks < 1:
-        raise UsageError(f"blocks is {blocks}; it is 1 or more")
-    if means.external and not means.has_external:
-        raise UsageError(f"external: the layout {means.layout} keeps its tokens in memory")
-    nodes, size = links.nodes, links.nbytes + means.step.link * links.edges
-    beside = means.step.node * nodes
-    least = maker_bytes(nodes, False) + beside
+    blocks, memory, step = means.blocks, means.memory, demand.step
+    if means.external and not demand.has_external:
+        raise UsageError(f"external: the layout {demand.layout} keeps its tokens in memory")
+    nodes, size = links.nodes, links.nbytes + step.link * links.edges
+    beside = step.node * nodes
+    least = demand.maker(nodes, False) + beside
     if not means.external and blocks is not None:
         need = least + -(-size // blocks)
-        if need <= memory or not means.has_external:
+        if need <= memory or not demand.has_external:
             return Room(need, 1, cut_evenly(links, blocks))
     if not means.external and blocks is None:
         for count in range(means.threads, 0, -1):
-            need = size + beside + count * maker_bytes(nodes, count > 1)
+            need = size + beside + count * demand.maker(nodes, count > 1)
             if need <= memory:
                 return Room(need, count, (), means.threads)
         if memory >= least + min(_LEAST_BLOCK, size):
             # Half of what is left: the pages of a block come along with some of their neighbours.
-            cuts = cut_blocks(links, (memory - least) // 2, link=means.step.read)
+            cuts = cut_blocks(links, (memory - least) // 2, link=step.read)
             return Room(memory, 1, cuts, means.threads)
-        if not means.has_external:
+        if not demand.has_external:
             raise _too_little(nodes, least + min(_LEAST_BLOCK, size), memory, "with one thread")
-    return _plan_external(links, means, 0 if means.external else least)
+    return _plan_external(links, means, step, 0 if means.external else least)
 
 
-def _plan_external(links: Links, means: Means, tokens: int) -> Room:
+def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> Room:
     """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
     nodes, blocks = links.nodes, means.blocks
-    beside = means.step.node * nodes
+    beside = step.node * nodes
     memory = means.memory - beside
-    whole = links.nbytes + means.step.link * links.edges + BLOCK_NODE * nodes
+    whole = links.nbytes + step.link * links.edges + BLOCK_NODE * nodes
     rows = max(1, min(_MOST_ROWS, memory // 4 // ROW_ROOM))
     if blocks is not None:
         if blocks > _MOST_BLOCKS:
@@ -156,7 +156,7 @@ def _plan_external(links: Links, means: Means, tokens: int) -> Room:
     if memory < needed:
         raise _too_little(nodes, needed + beside, means.memory, "with all tokens on disk")
     block = (memory - rows * ROW_ROOM) // 2
-    cuts = cut_blocks(links, block, BLOCK_NODE, means.step.read)
+    cuts = cut_blocks(links, block, BLOCK_NODE, step.read)
     need = beside + min(memory, rows * ROW_ROOM + whole)
     return Room(need, 1, cuts, means.threads, rows, tokens)
 
@@ -164,6 +164,5 @@ def _plan_external(links: Links, means: Means, tokens: int) -> Room:
 def _too_little(nodes: int, needed: int, memory: int, how: str) -> ResourceError:
     return ResourceError(
         f"a graph of {nodes:,} nodes needs {format_size(needed)} of memory to index, in blocks and "
-        f"{how}; {format_size(memory)} may be used and {format_size(available())} are free. Give "
-        "more with --memory"
+        f"{how}; {short_of(memory)}"
     )

@@ -43,8 +43,6 @@ _NOTE = ".json"
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     """Samples in a shard: as asked, or what makes files of a sensible size and number."""
     samples = plan.settings[SAMPLES]
-    if asked is not None and (type(asked) is not int or asked < 1):
-        raise UsageError(f"shard is {asked!r}; it is a number of samples, 1 or more")
     blob = 4 * sampled_layout(plan.layout).most_words(nodes, plan.settings)
     shard = asked or max(
         1, min(_SHARD_SAMPLES, _SHARD_BYTES // blob), -(-samples // (MOST_SHARDS // 2))

@@ -22,7 +22,8 @@ from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout
 from cocite.index.plan import PartPlan
 from cocite.index.rings import LANES, Layer, RingMaker, plan_rings
-from cocite.index.room import Means, Room
+from cocite.index.room import Room
+from cocite.means import Means
 from cocite.measures import LENGTH, SEED, PartSettings
 from cocite.measures.xjaccard import BITS
 
@@ -58,8 +59,7 @@ class SketchLayout(SampledLayout):
 
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """In memory if all fits, else on disk (``rings.py``)."""
-        blob, length = 4 * self.most_words(links.nodes, part.settings), part.settings[LENGTH]
-        return plan_rings(links, length, means, blob)
+        return plan_rings(links, part, means, 4 * self.most_words(links.nodes, part.settings))
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One, with threads of its own."""

@@ -15,12 +15,10 @@ Where the graph does not stay in memory, what is as long as the links lies in a 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from cocite.engine import Step, StepWeights, step_weights, telling_weights
 from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
-from cocite.index.room import Room, StepBytes
+from cocite.index.room import StepBytes
 from cocite.measures import HUBS
 from cocite.store import Scratch
 
@@ -41,13 +39,11 @@ def step_bytes(part: PartPlan) -> StepBytes:
     return StepBytes(products, node, _ID + _VALUE if part.weighted else _ID)
 
 
-def part_weights(links: Links, part: PartPlan, room: Room, folder: Path) -> StepWeights | None:
-    """What all walkers of a part share, made by some passes over the links; None if they go by no
-    weights. Raises :class:`UsageError` for products that float32 does not hold.
+def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights | None:
+    """What all walkers of a part share, made by some passes over the links into ``scratch``; None
+    if they go by no weights. Raises :class:`UsageError` for products that float32 does not hold.
     """
     if not part.step.weighted:
         return None
-    streaming = bool(room.cuts) or room.external
-    scratch = Scratch.beside(folder) if streaming else Scratch(None)
     pages = telling_weights(links, part.settings[HUBS]) if part.by_page else None
     return step_weights(links, part.step, node_weights=pages, scratch=scratch)

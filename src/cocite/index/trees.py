@@ -23,8 +23,9 @@ from cocite.engine import ExternalWalker, Walker, walker_bytes
 from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Carrier, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
-from cocite.index.room import Means, Room, plan_memory
-from cocite.index.steps import part_weights
+from cocite.index.room import Demand, Room, plan_memory
+from cocite.index.steps import part_weights, step_bytes
+from cocite.means import Means
 from cocite.measures import LENGTH, SEED, PartSettings
 
 __all__ = ["TreeMaker", "TreesLayout", "blob_words", "maker_bytes"]
@@ -38,7 +39,6 @@ def blob_words(nodes: int, members: int) -> int:
 class TreesLayout(SampledLayout):
     """The layout ``trees``."""
 
-    has_external = True
     carries = True
 
     def place(
@@ -60,13 +60,14 @@ class TreesLayout(SampledLayout):
         """Threads as long as they fit beside the whole graph, else blocks, else everything in
         files but a block.
         """
-        return plan_memory(links, means, maker_bytes)
+        demand = Demand(part.layout, maker_bytes, step_bytes(part), has_external=True)
+        return plan_memory(links, means, demand)
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
-        weights = part_weights(links, part, room, folder)
+        weights = part_weights(links, part, room.scratch(folder))
         if room.external:
             from cocite.index.external_trees import ExternalTreeMaker
 

@@ -22,6 +22,7 @@ from cocite.index.freshness import Freshness, Generation
 from cocite.index.links import NORMS, link_norms
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.stored import StoredIndex, StoredPart
+from cocite.means import Means
 
 __all__ = ["UnbuiltIndex", "UnbuiltPart"]
 
@@ -29,14 +30,15 @@ __all__ = ["UnbuiltIndex", "UnbuiltPart"]
 class _Ends:
     """The links of a graph by both ends, those that are asked for."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._lock = graph, threading.Lock()
+    def __init__(self, graph: Graph, means: Means) -> None:
+        self._graph, self.means, self._lock = graph, means, threading.Lock()
         self._made: dict[tuple[str, bool], Links] = {}
 
     def __call__(self, way: str, weighted: bool) -> Links:
         with self._lock:
             if (way, weighted) not in self._made:
-                self._made[way, weighted] = links_of(self._graph, way, weighted=weighted)
+                made = links_of(self._graph, way, self.means.memory, weighted=weighted)
+                self._made[way, weighted] = made
             return self._made[way, weighted]
 
 
@@ -61,14 +63,14 @@ class UnbuiltPart(StoredPart):
 class UnbuiltIndex(StoredIndex):
     """The index of ``options`` that nobody built."""
 
-    def __init__(self, graph: Graph, options: BuildOptions) -> None:
+    def __init__(self, graph: Graph, options: BuildOptions, means: Means) -> None:
         """Raises :class:`UsageError` for a measure whose answers need an index."""
         self.store, self.nodes = graph.store, graph.nodes
         self.measure, self.direction = options.measure, options.direction
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
         self.refined: dict[str, Any] = {}
-        ends, samples = _Ends(graph), options.samples or 0
+        ends, samples = _Ends(graph, means), options.samples or 0
         told = graph.path.name, graph.digest, None, "."
         self.freshness = Freshness((Generation(0, 0, samples, *told),))
         self.parts = tuple(

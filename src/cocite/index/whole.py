@@ -17,6 +17,7 @@ from cocite.graph import Graph
 from cocite.graph.links import Links
 from cocite.index.part import Estimate, PartBuild, Progress
 from cocite.index.plan import PartPlan
+from cocite.means import Means
 from cocite.store import Entry, checksum, disk
 
 __all__ = ["WholeLayout", "WholePart"]
@@ -25,12 +26,9 @@ __all__ = ["WholeLayout", "WholePart"]
 class WholeLayout(ABC):
     """Computes and writes the arrays of a part."""
 
-    def __init__(
-        self, graph: Graph, links: Links, plan: PartPlan, memory: int, threads: int
-    ) -> None:
+    def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Means) -> None:
         """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
-        self.graph, self.links, self.plan = graph, links, plan
-        self.memory, self.threads = memory, threads
+        self.graph, self.links, self.plan, self.means = graph, links, plan, means
 
     @abstractmethod
     def estimate(self) -> Estimate:
@@ -66,12 +64,11 @@ class WholePart(PartBuild):
         graph: Graph,
         links: Callable[[], Links],
         directory: Path,
-        memory: int,
-        threads: int,
+        means: Means,
     ) -> None:
         self.plan, self.units = plan, graph.nodes
         self._graph, self._links, self._directory = graph, links, directory
-        self._memory, self._threads = memory, threads
+        self._means = means
         self._files: dict[str, Entry] = {}
         self._made: WholeLayout | None = None
 
@@ -82,7 +79,7 @@ class WholePart(PartBuild):
     def _layout(self) -> WholeLayout:
         if self._made is None:
             kind = whole_layout(self.plan.layout)
-            self._made = kind(self._graph, self._links(), self.plan, self._memory, self._threads)
+            self._made = kind(self._graph, self._links(), self.plan, self._means)
         return self._made
 
     def resume(self) -> None:

@@ -120,7 +120,7 @@ class Batch:
     refine, target_error
         As for :meth:`Index.related`: a question takes milliseconds then.
     threads
-        By default all cores.
+        How many questions at a time; by default as many as the index was opened with.
     overwrite
         Replace ``output`` when the new one is whole.
     restart
@@ -158,7 +158,8 @@ class Batch:
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
         self._index, self._ids, self._restart = index, ids, restart
-        self._threads, self._stopped = checked_threads(threads), Event()
+        self._stopped = Event()
+        self._threads = index.means.threads if threads is None else checked_threads(threads)
         self._k = max(1, min(int(k), len(index.nodes) - 1))
         self._asked = index.stored.measure.ask_settings(settings)
         self._min_score = float(min_score)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
+from cocite.means import Means
 from cocite.measures import WholeSettings
 from cocite.query.filters import Filter
 from cocite.query.reader import Reader
@@ -38,10 +39,15 @@ class CandidateRefiner(Refiner):
     kind: ClassVar[type[Reader]]
 
     def __init__(
-        self, stored: StoredIndex, graph: Given, readers: Sequence[Reader], top: Top
+        self,
+        stored: StoredIndex,
+        graph: Given,
+        means: Means,
+        readers: Sequence[Reader],
+        top: Top,
     ) -> None:
         """``top`` gives the index's best: ids, and scores that do not matter here."""
-        super().__init__(stored, graph)
+        super().__init__(stored, graph, means)
         self._top = top
         self._others = [reader for reader in readers if not isinstance(reader, self.kind)]
 

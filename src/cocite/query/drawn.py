@@ -33,12 +33,12 @@ class DrawnReader(ReplayedReader):
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, UnbuiltPart)
         super().__init__(part)
-        self._links = part.links
+        self._links, self._means = part.links, part.ends.means
         self._length = part.settings[LENGTH]
 
     @cached_property
     def _mover(self) -> Mover:
-        return part_mover(self.part, self._links(self.part.direction))
+        return part_mover(self.part, self._links(self.part.direction), self._means)
 
     @cached_property
     def _columns(self) -> Links:

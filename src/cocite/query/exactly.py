@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from cocite.engine import diagonal_room, make_diagonal
 from cocite.index import StoredIndex
+from cocite.means import Means
 from cocite.measures import DECAY, WholeSettings
-from cocite.memory import available, cores
 from cocite.query.filters import Filter
 from cocite.query.linear import Linear
 from cocite.query.refine import Level, Refined, Refiner, most_of
@@ -41,8 +41,8 @@ class LinearRefiner(Refiner):
 
     certain = True
 
-    def __init__(self, stored: StoredIndex, graph: Given) -> None:
-        super().__init__(stored, graph)
+    def __init__(self, stored: StoredIndex, graph: Given, means: Means) -> None:
+        super().__init__(stored, graph, means)
         self._made = cache(self._make)
 
     def linear(self, number: int, decay: float) -> Linear:
@@ -55,7 +55,7 @@ class LinearRefiner(Refiner):
         rows, columns = self.ends(part.direction)
         diagonal = self._stored.diagonal(part)
         if diagonal is None or diagonal.decay != decay:
-            threads = diagonal_room(rows, columns, cores(), available())
+            threads = diagonal_room(rows, columns, self._means)
             diagonal = make_diagonal(rows, columns, decay, threads=threads, progress=self.report)
         return Linear(rows, columns, diagonal)
 

@@ -14,6 +14,7 @@ import numpy as np
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
+from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.answers import Answers
 from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
@@ -44,9 +45,10 @@ def _check_number(name: str, value: object, least: int) -> None:
 class Index(Answers):
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
-    def __init__(self, stored: StoredIndex, graph: Given = None) -> None:
+    def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
+        """``means`` are for what reads the graph again; ``graph`` says where that is."""
         super().__init__(stored)
-        self._graph = graph
+        self.means, self._graph = means, graph
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())
@@ -90,7 +92,7 @@ class Index(Answers):
 
         Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
-        return Index(self._stored.first(samples), self._graph)
+        return Index(self._stored.first(samples), self.means, self._graph)
 
     @cached_property
     def nodes(self) -> Names:
@@ -105,7 +107,9 @@ class Index(Answers):
         """
         with _MAKING:  # one for all threads, as it may hold a diagonal that takes seconds to make
             if "_refiner" not in self.__dict__:
-                self._refiner = refiner_for(self._stored, self._graph, self.readers, self.top)
+                self._refiner = refiner_for(
+                    self._stored, self._graph, self.means, self.readers, self.top
+                )
         return self._refiner
 
     def similarity(
@@ -364,7 +368,7 @@ class Index(Answers):
             score,
             int(k),
             asked,
-            find_graphs(self._stored, self._graph if graph is None else graph),
+            find_graphs(self._stored, self.means, self._graph if graph is None else graph),
         )
 
     def _level(

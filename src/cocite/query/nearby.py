@@ -30,8 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import make_room
+from cocite.errors import ResourceError
 from cocite.graph.links import Links
 from cocite.measures import DECAY, WholeSettings
+from cocite.memory import format_size, short_of
 from cocite.query.filters import Filter
 from cocite.query.refine import Level, Refined, Refiner, most_of
 from cocite.query.scores import GRAINS
@@ -48,7 +50,10 @@ _MOST_LINKS = 5_000
 _WIDTH = 0.05
 _MOST_READ = 4_000_000
 """Links of a run from the node, after which no longer one is tried."""
-_ENTRIES = 1 << 20
+_ENTRIES, _ENTRY = 1 << 20, 12
+"""Of a run from the node at first, and the bytes of each."""
+_NODE = 200
+"""Bytes a node of a question."""
 _ROUNDING = 1e-11
 Column = NDArray[np.float64]
 
@@ -95,7 +100,7 @@ class NearbyRefiner(Refiner):
 
     @cached_property
     def _near(self) -> dict[str, _Near]:
-        return {way: _Near(*self.ends(way)) for way in ("in", "out")}
+        return {way: _Near(*self.ends(way), self._means.memory) for way in ("in", "out")}
 
     def _refined(self, ids: NDArray[np.uint32], ends: Column, settings: WholeSettings) -> Refined:
         low, score, high = ends[ids].T
@@ -107,9 +112,16 @@ class NearbyRefiner(Refiner):
 class _Near:
     """Rows of one direction."""
 
-    def __init__(self, rows: Links, columns: Links) -> None:
+    def __init__(self, rows: Links, columns: Links, memory: int) -> None:
+        """Raises :class:`ResourceError` if a question takes more than ``memory`` bytes."""
         from cocite.kernels.linear import Rows
 
+        self._left = memory - _NODE * rows.nodes
+        if self._left < 0:
+            raise ResourceError(
+                f"a refined answer without an index takes {format_size(_NODE * rows.nodes)} of "
+                f"memory; {short_of(memory)}, or ask an index"
+            )
         self._rows = Rows(rows.offsets, rows.neighbours)
         self._columns = Rows(columns.offsets, columns.neighbours)
         self._degrees = np.diff(rows.offsets).astype(np.float64)
@@ -147,6 +159,11 @@ class _Near:
             level, bound, read = linear.forward(self._rows, table, node, decay, threshold, room)
             if level == linear.OVERFLOW:
                 entries *= 4
+                if _ENTRY * entries > self._left:
+                    raise ResourceError(
+                        f"the run from this node takes {format_size(_ENTRY * entries)} of memory "
+                        f"beside the rest; {short_of(self._left)}, or a larger --target-error"
+                    )
                 continue
             enough = bound <= target or read > _MOST_READ
             if enough or linear.in_vain(self._rows, threshold, target):

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
+from cocite.means import Means
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.query.candidates import CandidateRefiner, Top, shared_confidence
@@ -44,10 +45,15 @@ class NeighbourhoodRefiner(CandidateRefiner):
     kind = MatchReader
 
     def __init__(
-        self, stored: StoredIndex, graph: Given, readers: Sequence[Reader], top: Top
+        self,
+        stored: StoredIndex,
+        graph: Given,
+        means: Means,
+        readers: Sequence[Reader],
+        top: Top,
     ) -> None:
         """As for every refiner of candidates."""
-        super().__init__(stored, graph, readers, top)
+        super().__init__(stored, graph, means, readers, top)
         self._matching = [reader for reader in readers if isinstance(reader, MatchReader)]
 
     def _settled(

@@ -42,6 +42,7 @@ from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
+from cocite.means import Means
 from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time
@@ -131,11 +132,10 @@ class Pilots:
     graph: Graph
     options: BuildOptions
     asked: WholeSettings
-    memory: str | int | None
+    means: Means
     limit: float
     scratch: str | os.PathLike[str] | None
     progress: Progress
-    unweighted: bool = False
 
     def sampled(self, threads: int) -> Costs:
         """From a sample a thread, and from as many as a quarter of the time and the disk allow."""
@@ -176,10 +176,10 @@ class Pilots:
             _, second, _ = self._built(folder / "more", self._with(number), threads, False)
         return number, second
 
-    def whole(self, threads: int) -> WholeCosts:
+    def whole(self) -> WholeCosts:
         """From the layout's own estimate; from the index itself if that is made in ``limit``."""
         with self._folder() as folder:
-            with self._build(folder, self.options, threads) as work:
+            with self._build(folder, self.options, self.means.threads) as work:
                 parts = [part.estimate() for part in work.parts]
             rooms = [part.room for part in parts if part.room is not None]
             room = max(rooms, key=lambda room: room.memory)
@@ -187,7 +187,7 @@ class Pilots:
             del work
             if seconds > self.limit / 2 or size > shutil.disk_usage(folder).free / 2:
                 return WholeCosts(size + _name_bytes(self.graph), seconds, room, None)
-            size, seconds, _ = self._built(folder, self.options, threads, True)
+            size, seconds, _ = self._built(folder, self.options, self.means.threads, True)
             return WholeCosts(size, seconds, room, self._ask(folder))
 
     def _with(self, samples: int) -> BuildOptions:
@@ -215,15 +215,8 @@ class Pilots:
             raise KeyboardInterrupt from None  # without the note that a pilot could go on
 
     def _build(self, output: Path, options: BuildOptions, threads: int) -> IndexBuild:
-        return IndexBuild(
-            self.graph,
-            output / "index",
-            options,
-            threads=threads,
-            memory=self.memory,
-            overwrite=True,
-            unweighted=self.unweighted,
-        )
+        means = self.means.up_to(threads)
+        return IndexBuild(self.graph, output / "index", options, means, overwrite=True)
 
     def _built(
         self, output: Path, options: BuildOptions, threads: int, twice: bool
@@ -242,7 +235,7 @@ class Pilots:
 
     def _ask(self, folder: Path, most: int | None = None) -> Times:
         """Random nodes, always the same ones: as many as the time allows, or ``most``."""
-        index = Index(StoredIndex.open(folder / "index"))
+        index = Index(StoredIndex.open(folder / "index"), self.means)
         limit = self.limit / 4 if most is None else float("inf")
         return time_questions(index, most or _ASKED, limit, self.asked.to_json(), self.progress)
 

@@ -27,9 +27,10 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
+from cocite.means import Means
 from cocite.measures import SAMPLES, Value, find_measure
 from cocite.measures.settings import MAX_SAMPLES
-from cocite.memory import OWN_MEMORY, checked_threads, format_size, format_time, parse_size
+from cocite.memory import OWN_MEMORY, format_size, format_time, parse_size
 from cocite.query.pilots import Costs, Pilots, Progress
 from cocite.query.precision import (
     PROMISES,
@@ -171,23 +172,23 @@ def plan_index(
     kept = {name: value for name, value in settings.items() if name not in names}
     if samples is not None:
         kept["samples"] = samples
-    options = BuildOptions.checked(measure, direction, layout, kept)
+    options = BuildOptions.checked(measure, direction, layout, kept, unweighted=unweighted)
     if any(SAMPLES in component.fixed for component in options.measure.components):
         raise UsageError(
             f"{measure} has its number of samples in it, and a plan is measured with fewer. Leave "
             "it out there, and give it beside it: --samples (samples=)"
         )
     asked = options.measure.ask_settings(ask)
-    most = checked_threads(threads)
+    means = Means.checked(threads, memory)
     ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
     choose, needs = _chosen_way(options, ways, promise, failure)
     limit = parse_time(pilot)
-    work = Pilots(graph, options, asked, memory, limit, scratch, progress, unweighted)
+    work = Pilots(graph, options, asked, means, limit, scratch, progress)
     used: int | None
     if options.samples is not None:
-        room, planned, doubled, used = _sampled(work, most, choose, failure)
+        room, planned, doubled, used = _sampled(work, means.threads, choose, failure)
     else:
-        found = work.whole(most)
+        found = work.whole()
         times = _quantiles(found.times)
         room, doubled = found.room, None
         used = 0 if found.times is None else None

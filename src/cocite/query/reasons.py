@@ -21,16 +21,23 @@ from numpy.typing import NDArray
 
 from cocite.graph import Graph
 from cocite.graph.names import Names
+from cocite.means import Means
 
 __all__ = ["NOTHING", "Graphs", "Paths", "Reasons", "apportioned"]
 
-Graphs = Callable[[str], Graph | None]
-"""Gives the graph of that digest, None if it is not at hand; raises what there is to say where no
-graph is given at all.
-"""
-
 Paths = tuple[list[int], list[int]]
 """From the first node, and from the second, to the page: ids, the page last; empty if not known."""
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Where the graphs behind an index come from: ``find`` gives that of a digest, None if it is
+    not at hand, and raises what there is to say where no graph is given at all. ``means`` are for
+    what is made of them.
+    """
+
+    find: Callable[[str], Graph | None]
+    means: Means
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from cocite.graph import Graph
 from cocite.graph.links import Links, links_of, opposite
 from cocite.index import StoredIndex
 from cocite.index.unbuilt import UnbuiltPart
+from cocite.means import Means
 from cocite.measures import DECAY, WholeSettings
 from cocite.query.filters import Filter
 from cocite.query.source import Given, find_graph
@@ -101,8 +102,8 @@ class Refiner(ABC):
     certain = False
     """Whether intervals hold for certain, and not with a probability."""
 
-    def __init__(self, stored: StoredIndex, graph: Given) -> None:
-        self._stored, self._given = stored, graph
+    def __init__(self, stored: StoredIndex, graph: Given, means: Means) -> None:
+        self._stored, self._given, self._means = stored, graph, means
         self.report: Callable[[int, int, int], None] = lambda sweep, done, total: None
         """Told (sweep, nodes done, nodes in it) while the first question makes something ready."""
         self._lock = threading.Lock()
@@ -122,7 +123,7 @@ class Refiner(ABC):
     def _ends(self) -> dict[str, Links]:
         if isinstance(part := self._stored.parts[0], UnbuiltPart) and not part.weighted:
             return {way: part.links(way) for way in ("in", "out")}
-        return {way: links_of(self.graph, way) for way in ("in", "out")}
+        return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
     @abstractmethod
     def top(

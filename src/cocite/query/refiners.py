@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from cocite.errors import UsageError
 from cocite.index import StoredIndex
-from cocite.index.refined import can_refine
 from cocite.index.unbuilt import UnbuiltIndex
+from cocite.means import Means
 from cocite.query.candidates import Top
 from cocite.query.matches import MatchReader
 from cocite.query.meetings import MeetingReader
@@ -21,6 +21,7 @@ __all__ = ["refiner_for"]
 def refiner_for(
     stored: StoredIndex,
     graph: Given,
+    means: Means,
     readers: Sequence[Reader],
     top: Top,
 ) -> Refiner | None:
@@ -28,25 +29,25 @@ def refiner_for(
 
     Raises :class:`UsageError` if parts would be refined in different ways.
     """
-    if all(can_refine(part.plan) for part in stored.parts):
+    if all(part.plan.linearised for part in stored.parts):
         if isinstance(stored, UnbuiltIndex):
             from cocite.query.nearby import NearbyRefiner
 
-            return NearbyRefiner(stored, graph)
+            return NearbyRefiner(stored, graph, means)
         from cocite.query.exactly import LinearRefiner
 
-        return LinearRefiner(stored, graph)
+        return LinearRefiner(stored, graph, means)
     sampled = [reader for reader in readers if isinstance(reader, SampledReader)]
     if not sampled:
         return None
     if all(isinstance(reader, MeetingReader) for reader in sampled):
         from cocite.query.resample import SampleRefiner
 
-        return SampleRefiner(stored, graph, readers, top)
+        return SampleRefiner(stored, graph, means, readers, top)
     if all(isinstance(reader, MatchReader) for reader in sampled):
         from cocite.query.neighbourhoods import NeighbourhoodRefiner
 
-        return NeighbourhoodRefiner(stored, graph, readers, top)
+        return NeighbourhoodRefiner(stored, graph, means, readers, top)
     raise UsageError(
         f"{stored.measure.name} has no refined answers: measures of walks and xjaccard are refined "
         "in different ways. Build an index of more samples (--samples) instead"

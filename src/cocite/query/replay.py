@@ -26,33 +26,37 @@ from cocite.graph import Graph
 from cocite.graph.links import Links, links_of
 from cocite.graph.names import open_names
 from cocite.index import StoredPart
-from cocite.index.room import Room
-from cocite.index.steps import part_weights
+from cocite.index.steps import part_weights, step_bytes
+from cocite.means import Means
 from cocite.measures import LENGTH, SEED
 from cocite.query.meetings import MeetingReader, Times, Ways
 from cocite.query.reasons import Graphs
-from cocite.store import Access
+from cocite.store import Access, Scratch
 
 __all__ = ["Replay", "ReplayedReader", "part_mover"]
 
 Points = NDArray[np.uint32]
 
 
-def part_mover(part: StoredPart, links: Links) -> Mover:
-    """What makes the steps of a part's walks, along ``links`` of its direction."""
+def part_mover(part: StoredPart, links: Links, means: Means) -> Mover:
+    """What makes the steps of a part's walks, along ``links`` of its direction; what goes by
+    weights lies in a scratch file where the memory does not hold it beside them.
+    """
     plan = part.plan
-    weights = part_weights(links, plan, Room(0, 1, ()), part.store.path)
+    fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
+    scratch = Scratch(None) if fits else Scratch.beside(part.store.path)
+    weights = part_weights(links, plan, scratch)
     return Mover(links, plan.step, part.settings[SEED], turn=plan.turn, weights=weights)
 
 
 class Replay:
     """Makes walks of one part again, along the links of its graph."""
 
-    def __init__(self, part: StoredPart, graph: Graph) -> None:
+    def __init__(self, part: StoredPart, graph: Graph, means: Means) -> None:
         """``graph`` is one that samples were drawn from (``query/source.py`` sees to it)."""
         self._part, self._graph = part, graph
-        self._links: Links = links_of(graph, part.direction, weighted=part.weighted)
-        self._move = part_mover(part, self._links)
+        self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
+        self._move = part_mover(part, self._links, means)
         graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
         self._sound: set[int] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest
@@ -162,10 +166,10 @@ class ReplayedReader(MeetingReader):
         for generation in self.part.freshness.generations:
             drawn = generation.numbers
             rows = np.flatnonzero((numbers >= drawn.start) & (numbers < drawn.stop))
-            graph = graphs(generation.digest) if rows.size else None
+            graph = graphs.find(generation.digest) if rows.size else None
             if graph is None:
                 continue
-            replay = self._replays.get(generation.digest) or Replay(self.part, graph)
+            replay = self._replays.get(generation.digest) or Replay(self.part, graph, graphs.means)
             self._replays[generation.digest] = replay
             ways = replay(first, second, numbers[rows], steps[rows], gone)
             found.one[rows], found.other[rows] = ways

@@ -31,6 +31,7 @@ from cocite.engine import Mover, follow
 from cocite.graph.links import Links, links_of
 from cocite.index import StoredIndex, StoredPart
 from cocite.index.unbuilt import UnbuiltPart
+from cocite.means import Means
 from cocite.measures import DECAY, LENGTH, WholeSettings
 from cocite.query.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.confidence import half_width
@@ -71,21 +72,27 @@ class SampleRefiner(CandidateRefiner):
     kind = MeetingReader
 
     def __init__(
-        self, stored: StoredIndex, graph: Given, readers: Sequence[Reader], top: Top
+        self,
+        stored: StoredIndex,
+        graph: Given,
+        means: Means,
+        readers: Sequence[Reader],
+        top: Top,
     ) -> None:
         """As for every refiner of candidates."""
-        super().__init__(stored, graph, readers, top)
+        super().__init__(stored, graph, means, readers, top)
         self._walking = [reader for reader in readers if isinstance(reader, MeetingReader)]
 
     @cached_property
     def movers(self) -> tuple[Mover, ...]:
         """What makes the steps of each part that walks."""
-        return tuple(part_mover(r.part, self._links(r.part)) for r in self._walking)
+        return tuple(part_mover(r.part, self._links(r.part), self._means) for r in self._walking)
 
     def _links(self, part: StoredPart) -> Links:
         if isinstance(part, UnbuiltPart):
             return part.links(part.direction)
-        return links_of(self.graph, part.direction, weighted=part.weighted)
+        memory = self._means.memory
+        return links_of(self.graph, part.direction, memory, weighted=part.weighted)
 
     def _settled(
         self,
