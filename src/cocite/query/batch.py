@@ -32,7 +32,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.graph.export import check_output, write_columns
+from cocite.graph.writers import TABLES, check_output, write_table
 from cocite.measures import Value
 from cocite.memory import checked_threads
 from cocite.query.filters import Filter
@@ -45,8 +45,6 @@ from cocite.runner import in_order
 from cocite.store import Building, Journal, disk
 
 __all__ = ["Batch", "Report", "related_all"]
-
-FORMATS = (".parquet", ".csv", ".tsv")
 
 _FORMAT = 1
 """Of the journal: with another one an unfinished batch is not gone on with."""
@@ -83,7 +81,7 @@ def related_all(
     index
         An opened index.
     output
-        The file to make, by its ending Parquet (``.parquet``), ``.csv`` or ``.tsv``, with the
+        The file to make: by its ending (:mod:`cocite.graph.writers`) Parquet, CSV or TSV, with the
         columns node, rank, related, score, stderr. A batch that was interrupted is resumed.
     k
         How many hits a node at most.
@@ -152,7 +150,7 @@ class Batch:
         restart: bool = False,
         **settings: Value,
     ) -> None:
-        self._output = check_output(output, overwrite, FORMATS)
+        self._output = check_output(output, overwrite, TABLES)
         if not isinstance(k, int | np.integer) or k < 1:
             raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
@@ -335,7 +333,7 @@ class Batch:
         name = "BIGINT" if self._ids else "VARCHAR"
         types = {"node": name, "rank": "INTEGER", "related": name}
         beside = self._building.path / self._output.name
-        write_columns(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
+        write_table(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
         disk.rename(beside, self._output)
         disk.sync_directory(self._output.absolute().parent)
         self._building.done()
