@@ -30,6 +30,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -42,7 +43,6 @@ from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
 from cocite.memory import available, format_size
-from cocite.ranking.power import power_scores
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, forget, map_array
 
@@ -114,6 +114,16 @@ class _Spreader:
 class FeaturesLayout(WholeLayout):
     """The layout ``features``."""
 
+    files: ClassVar[dict[str, str]] = {
+        "holders.offsets": "<u8[n + 1]",
+        "holders.nodes": "<u4[E]",
+        "holders.values": "<f4[E]",
+        "features.offsets": "<u8[n + 1]",
+        "features.nodes": "<u4[E]",
+        "features.values": "<f4[E]",
+        "cut": "<f4[n]",
+    }
+
     def __init__(
         self, graph: Graph, links: Links, plan: PartPlan, memory: int, threads: int
     ) -> None:
@@ -178,6 +188,8 @@ class FeaturesLayout(WholeLayout):
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """PageRank, of mean 1."""
+        from cocite.ranking.power import power_scores  # for those who build; the files are for all
+
         degrees = np.diff(self.onward.offsets).astype(np.uint32)
         damping = float(self.plan.settings["damping"])
         return power_scores(self.links, degrees, damping, self.streaming)
