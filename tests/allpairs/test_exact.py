@@ -77,7 +77,7 @@ def test_every_method_is_within_its_own_bound_of_the_oracle(
         error = float(np.abs(found.array() - right).max())
         assert error <= found.convergence.error_bound + 1e-14, way
         assert found.convergence.converged, way
-        assert found.convergence.error_bound <= epsilon * (1 + 1e-9) + 1e-9 / (1 - decay), way
+        assert found.convergence.error_bound <= epsilon * (1 + 1e-9), way
 
 
 @settings(max_examples=25)
@@ -95,27 +95,6 @@ def test_what_an_unfinished_relaxation_promises_holds(
             continue
         assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-14
         assert found.convergence.converged or found.convergence.reason == f"{count} sweeps"
-
-
-@settings(max_examples=25)
-@given(looped_graphs(), st.floats(1e-4, 0.2), st.sampled_from(["plain", "gauss-seidel", "sor"]))
-def test_pruning_errs_by_what_it_says_and_keeps_nothing_smaller(
-    make_graph: MakeGraph, graph: tuple[int, Edges], threshold: float, method: str
-) -> None:
-    web, right = stored(make_graph, graph), truth(graph, 0.6)
-    omega: dict[str, Any] = {"omega": 1.2} if method == "sor" else {}
-    found = exact_simrank(web, prune=threshold, method=method, epsilon=1e-6, **omega)
-    scores = found.array()
-    assert np.abs(scores - right).max() <= found.convergence.error_bound + 1e-14
-    assert found.convergence.pruning_error <= threshold / 0.4 + 1e-12
-    if method != "sor" and found.convergence.converged:
-        assert ((scores == 0) | (scores >= threshold * (1 - 1e-6))).all()
-    columns = [found.matrix.columns[b : b + c] for b, c in _rows(found.matrix)]  # type: ignore[attr-defined]
-    assert all((np.diff(row.astype(int)) > 0).all() for row in columns)
-
-
-def _rows(matrix: Any) -> list[tuple[int, int]]:
-    return list(zip(matrix.begin.tolist(), matrix.count.tolist(), strict=True))
 
 
 @settings(max_examples=25)

@@ -15,7 +15,7 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
 from cocite.index.plan import PartPlan
-from cocite.measures import find_measure
+from cocite.measures import PartSettings, find_measure
 from tests.conftest import MakeGraph
 from tests.store.enemy import change_facts, rewrite
 
@@ -293,6 +293,6 @@ def test_verify_tells_of_the_manifest_and_of_files(
 )
 def test_no_part_can_name_a_file_elsewhere(label: str, direction: str) -> None:
     """Whatever comes before: what names the files of a draft looks once more."""
-    plan = PartPlan(find_measure("psimrank"), direction, "trees", {}, 1.0, label)
+    plan = PartPlan(find_measure("psimrank"), direction, "trees", PartSettings(), 1.0, label)
     with pytest.raises(UsageError, match="are no label and direction of a part"):
         _ = plan.prefix

@@ -9,7 +9,8 @@ import click
 from cocite.cli.options import format_option, memory_option, threads_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.text import facts_text, say
+from cocite.cli.text import facts_text, or_of, say
+from cocite.graph.writers import ARRAYS, TABLES
 
 if TYPE_CHECKING:
     from cocite.allpairs.documents import ExactDocument
@@ -24,7 +25,8 @@ __all__ = ["exact"]
     "--output",
     required=True,
     metavar="FILE",
-    help="Where to write: .npy (all scores, by id), or .parquet, .csv, .tsv (node, other, score).",
+    help=f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the whole "
+    "matrix, in the order of the nodes' numbers).",
 )
 @click.option(
     "--min-score",
@@ -77,7 +79,8 @@ __all__ = ["exact"]
     "--prune",
     type=float,
     metavar="DELTA",
-    help="Drop scores below this after every sweep, and keep the matrix sparse.",
+    help="Drop scores below this after every sweep, and keep the matrix sparse. Adds an error of "
+    "up to DELTA / (1 - decay).",
 )
 @click.option(
     "--teleport",
@@ -132,7 +135,7 @@ def exact(
     from cocite.allpairs.documents import ExactDocument
     from cocite.allpairs.output import write_scores
     from cocite.graph import Graph
-    from cocite.graph.export import check_output
+    from cocite.graph.writers import check_output
 
     path = check_output(output, overwrite)
     run = AllPairs(
@@ -154,7 +157,12 @@ def exact(
         )
     told = ExactDocument.of(graph, output, options["measure"], found)
     show(Reply(told, lambda: _text(told, options["order"] == "rcm")))
-    if not told.ended.converged:
+    ended = told.ended
+    if ended.converged:
+        return
+    if ended.pruning_error > ended.iteration_error:
+        say("not converged: take a smaller --prune, or allow a larger --epsilon")
+    else:
         say(
             "not converged: allow more --sweeps or a larger --epsilon, or take another --method "
             "(gauss-seidel and plain always converge)"

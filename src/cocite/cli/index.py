@@ -17,7 +17,7 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, given, measure_options
 from cocite.cli.text import facts_text, prose_text, say, table_text
-from cocite.measures import Measure
+from cocite.measures import DECAY, Measure
 from cocite.measures.documents import MeasuresDocument
 from cocite.memory import format_size, format_time
 
@@ -95,7 +95,7 @@ def index(
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
     from cocite.index.plan import BuildOptions
-    from cocite.query.precision import expected_error
+    from cocite.query.precision import expected_error, standard_errors
 
     options = BuildOptions.checked(measure, direction, layout, given(settings))
     stored = Graph.open(graph)
@@ -114,7 +114,8 @@ def index(
         refine=refine,
     ) as work:
         asked = options.measure.ask_settings({})
-        say(f"{output}: {work.estimate()}{expected_error(options.settings, asked)}")
+        errors = standard_errors(options.parts, asked, options.samples)
+        say(f"{output}: {work.estimate()}{expected_error(errors)}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit, "refining": "nodes"}) as stages:
             report = work.run(
@@ -122,7 +123,7 @@ def index(
                 lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
             )
         found = BuildDocument.of(work, report, output)
-    ready = f"ready for decay {asked['decay']}" if refine else ""
+    ready = f"ready for decay {asked[DECAY]}" if refine else ""
     show(Reply(found, lambda: _text(found, ready)))
 
 

@@ -91,7 +91,7 @@ def _index_text(found: IndexDocument) -> str:
             **({"weights": used} if found.graph["weighted"] else {}),
             **_shown_refined(found),
             "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
-            + (" and sample" if "samples" in found.settings else ""),
+            + (" and sample" if found.samples else ""),
         }
     )
 

@@ -8,11 +8,22 @@ from cocite.cli.options import format_option, memory_option, overwrite_option, t
 from cocite.cli.outputs import Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
+from cocite.graph.readers import READERS, reader_called
 
 __all__ = ["ingest"]
 
 
-@click.command()
+_KINDS = ", or as ".join(reader_called(name).described for name in READERS)
+_HELP = f"""Read LINKS and store them as a graph.
+
+LINKS are files, patterns in quotes, or - for standard input. They are read as {_KINDS}.
+Each row is a link: first the source, then the target. Nodes are named by integers or by any text,
+such as titles or URLs. Links that are there twice and links from a node to itself are dropped and
+counted.
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("inputs", nargs=-1, required=True, metavar="LINKS...")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
 @click.option(
@@ -71,13 +82,7 @@ def ingest(
     show: Show,
     **options: object,
 ) -> None:
-    """Read LINKS and store them as a graph.
-
-    LINKS are files or patterns in quotes, or - for standard input: one link a row, source then
-    target, as text (tabs, commas, blanks; plain, .gz or .zst) or Parquet. Nodes are integers or
-    any text, such as titles or URLs. Duplicate links and links from a node to itself are dropped
-    and counted.
-    """
+    """Read links and store them as a graph; ``_HELP`` is what is shown."""
     from cocite.cli.info import graph_reply
     from cocite.graph.ingest import ingest as run
 

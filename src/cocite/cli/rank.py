@@ -11,7 +11,8 @@ from cocite.cli.options import format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import check_alone, run_study, study_options
-from cocite.cli.text import say, table_text
+from cocite.cli.text import or_of, say, table_text
+from cocite.graph.writers import ARRAYS, TABLES
 
 if TYPE_CHECKING:
     from cocite.ranking.documents import RankDocument
@@ -27,7 +28,8 @@ _ONE_RUN = ("damping", "dangling", "removals", "precision")
     "-o",
     "--output",
     metavar="FILE",
-    help="Where to write all ranks: .parquet, .csv, .tsv (node, rank) or .npy (ranks by id).",
+    help=f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} (ranks in "
+    "the order of the nodes' numbers).",
 )
 @click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Ranks to print.")
 @click.option(
@@ -118,7 +120,7 @@ def rank(
         return
     options = {name: options[name] for name in _ONE_RUN}
     from cocite.graph import Graph
-    from cocite.graph.export import check_output, named_pieces, write_columns
+    from cocite.graph.writers import check_output, write_numbers
     from cocite.memory import budget
     from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank, plan_memory
     from cocite.ranking.documents import RankDocument
@@ -141,8 +143,7 @@ def rank(
             **options,
         )
     if path is not None:
-        types = {"node": "VARCHAR", "rank": "DOUBLE"}
-        write_columns(path, named_pieces(found.names, rank=found.values), types)
+        write_numbers(path, found.names, "rank", found.values)
     told, ended = RankDocument.of(opened, found, k), found.convergence
     show(Reply(told, lambda: _text(told)))
     if found.weighted:

@@ -13,7 +13,8 @@ from cocite.cli.options import SectionedVerb, format_option, names_in, threads_o
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given
-from cocite.cli.text import facts_text, say
+from cocite.cli.text import facts_text, or_of, say
+from cocite.graph.writers import TABLES
 from cocite.memory import format_size
 
 __all__ = ["related_all"]
@@ -38,7 +39,7 @@ _OPTIONS = (
     "--output",
     required=True,
     metavar="FILE",
-    help="The file to make: .parquet, .csv or .tsv (node, rank, related, score, stderr).",
+    help=f"The file to make: {or_of(TABLES)} (node, rank, related, score, stderr).",
 )
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="Hits a node at most."

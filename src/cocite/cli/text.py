@@ -7,10 +7,16 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
-__all__ = ["facts_text", "fitting", "prose_text", "say", "table_text"]
+__all__ = ["facts_text", "fitting", "or_of", "prose_text", "say", "table_text"]
 
 _LEAST_PROSE = 20
 """Columns below which wrapping a text would make a ribbon of it."""
+
+
+def or_of(words: Sequence[str]) -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def say(message: str) -> None:

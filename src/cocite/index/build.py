@@ -29,6 +29,7 @@ from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.steps import step_bytes
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
+from cocite.measures import SAMPLES
 from cocite.memory import budget, checked_threads, format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
@@ -114,7 +115,7 @@ class IndexBuild:
 
         layout = sampled_layout(plan.layout)
         means = Means(
-            min(self._threads, int(plan.settings["samples"])),
+            min(self._threads, plan.settings[SAMPLES]),
             self._memory,
             plan.layout,
             directory,
@@ -206,7 +207,7 @@ class IndexBuild:
         """``done`` of a part's own units, as progress counts."""
         if self.unit != "steps":
             return done
-        return done * int(self._sampled[0].settings["samples"]) // max(1, part.units)
+        return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     @property
     def units(self) -> int:
@@ -225,7 +226,7 @@ class IndexBuild:
             "format": FORMAT_VERSION,
             "measure": self._options.measure.name,
             "direction": self._options.direction,
-            "settings": self._options.settings,
+            "settings": self._options.settings.to_json(),
             "parts": [plan.to_json() for plan in self._options.parts],
             "shard": self._shards,
             "refine": self._refine,
@@ -334,7 +335,7 @@ class IndexBuild:
             "names": graph.store.facts["names"],
             "measure": options.measure.name,
             "direction": options.direction,
-            "settings": options.settings,
+            "settings": options.settings.to_json(),
             "parts": [plan.to_json() for plan in options.parts],
             "graph": {
                 "name": graph.path.resolve().name,

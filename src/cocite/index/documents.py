@@ -52,7 +52,7 @@ class IndexDocument(Document):
             index.weighted,
             [part.to_json() for part in index.parts],
             index.nodes,
-            dict(index.settings),
+            index.settings.to_json(),
             index.graph,
             index.freshness.generations,
             index.store.nbytes,
@@ -61,9 +61,14 @@ class IndexDocument(Document):
         )
 
     @property
+    def samples(self) -> int:
+        """How many samples it has, 0 if it has none."""
+        return sum(generation.samples for generation in self.generations)
+
+    @property
     def bytes_each(self) -> float:
         """Bytes a node, and a sample, if it has samples."""
-        return self.bytes / (self.nodes * int(self.settings.get("samples", 1)))
+        return self.bytes / (self.nodes * (self.samples or 1))
 
     def facts(self) -> dict[str, Any]:
         """What there is, without words for people."""
@@ -105,7 +110,7 @@ class BuildDocument(Document):
             options.direction,
             _each_once(plan.layout for plan in options.parts),
             work.weighted,
-            dict(options.settings),
+            options.settings.to_json(),
             links_in_words(options.measure, options.direction),
             nodes,
             work.unit,

@@ -22,7 +22,7 @@ from cocite.graph.names import NAME_KINDS
 from cocite.index.freshness import Generation, generations_of
 from cocite.index.plan import PartPlan, component_parts
 from cocite.index.refined import DIAGONAL, can_refine
-from cocite.measures import Component, Measure, Settings, find_measure
+from cocite.measures import SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.store import Facts
 
 __all__ = ["IndexFacts"]
@@ -42,7 +42,7 @@ class IndexFacts:
     names: str
     measure: Measure
     direction: str
-    settings: Settings
+    settings: WholeSettings
     graph: dict[str, Any]
     parts: tuple[PartPlan, ...]
     generations: tuple[Generation, ...]
@@ -65,10 +65,10 @@ def _read(facts: Facts) -> IndexFacts:
     if measure.name != facts.text("measure"):
         raise facts.refused("measure", f"written {measure.name}")
     settings = measure.build_settings(facts.group("settings").values)
-    facts.group("settings").same_as(settings)
+    facts.group("settings").same_as(settings.to_json())
     graph = _graph(facts.group("graph"))
     parts, direction = _parts(facts, measure, settings)
-    counts = {int(plan.settings["samples"]) for plan in parts if "samples" in plan.settings}
+    counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     weighted = {plan.weighted for plan in parts}
     if len(counts) > 1 or len(weighted) > 1 or (True in weighted and not graph["weighted"]):
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
@@ -96,7 +96,9 @@ def _graph(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _parts(facts: Facts, measure: Measure, settings: Settings) -> tuple[tuple[PartPlan, ...], str]:
+def _parts(
+    facts: Facts, measure: Measure, settings: WholeSettings
+) -> tuple[tuple[PartPlan, ...], str]:
     """The parts of all components, and their direction."""
     told = facts.groups("parts")
     found: list[PartPlan] = []
@@ -127,11 +129,11 @@ def _way(component: Component, told: Sequence[Facts]) -> str:
 
 
 def _component(
-    component: Component, way: str, settings: Settings, told: Sequence[Facts]
+    component: Component, way: str, settings: WholeSettings, told: Sequence[Facts]
 ) -> list[PartPlan]:
     """The parts of a component, which are the first of those told."""
-    defaults = {setting.name: setting.default for setting in component.measure.build}
-    given = {name: value for name, value in settings.items() if value != defaults.get(name)}
+    taken = component.measure.build
+    given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
     layout = told[0].text("layout", component.measure.layouts)
     made = component_parts(component, way, *component.choose(layout, given))
     plans = []

@@ -21,6 +21,7 @@ from cocite.index.freshness import SINCE
 from cocite.index.plan import PartPlan
 from cocite.index.refined import DIAGONAL
 from cocite.index.whole import whole_layout
+from cocite.measures import SAMPLES
 from cocite.store import DeclaredFiles, Manifest
 
 __all__ = ["check_files"]
@@ -28,10 +29,8 @@ __all__ = ["check_files"]
 
 def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
     """Raises :class:`Damaged` for a file that is missing, not as declared, or not declared."""
-    files, sizes = (
-        DeclaredFiles(path, manifest.files),
-        {"n": facts.nodes, "m": facts.graph["edges"]},
-    )
+    files = DeclaredFiles(path, manifest.files)
+    sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
     take_name_files(files, facts.names, facts.nodes)
     if len(facts.generations) > 1:
         files.take({SINCE: "<u4[n]"}, sizes, optional=(SINCE,))
@@ -50,7 +49,7 @@ def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: Par
     the oldest.
     """
     layout = sampled_layout(plan.layout)
-    files.take(layout.files, {"N": int(plan.settings["samples"])}, plan.prefix)
+    files.take(layout.files, {"N": plan.settings[SAMPLES]}, plan.prefix)
     names = files.starting(plan.prefix + SHARD)
     files.take_all(names, layout.shard)
     firsts = [shard_number(name.removeprefix(plan.prefix)) for name in names]

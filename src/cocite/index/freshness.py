@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.measures.measure import MAX_SAMPLES
+from cocite.measures.settings import MAX_SAMPLES
 from cocite.store import Facts
 
 __all__ = ["MOST_NUMBERS", "SINCE", "Freshness", "Generation", "generations_of"]

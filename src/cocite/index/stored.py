@@ -21,7 +21,13 @@ from cocite.index.files import check_files
 from cocite.index.freshness import SINCE, Freshness
 from cocite.index.plan import PartPlan, part_prefix
 from cocite.index.refined import DIAGONAL, read_diagonal
-from cocite.measures import Component, Measure, Settings
+from cocite.measures import (
+    SAMPLES,
+    Component,
+    Measure,
+    PartSettings,
+    WholeSettings,
+)
 from cocite.store import Store
 
 __all__ = ["Shard", "StoredIndex", "StoredPart"]
@@ -50,13 +56,13 @@ class StoredPart:
     measure: Measure
     direction: str
     layout: str
-    settings: Settings
+    settings: PartSettings
     weight: float
     freshness: Freshness
     weighted: bool = False
     label: str = ""
     number: int = 0
-    fixed: Settings = field(default_factory=dict)
+    fixed: PartSettings = field(default_factory=PartSettings)
     only: int | None = None
     """The first samples that count; None for all of them."""
 
@@ -88,11 +94,11 @@ class StoredPart:
             "layout": self.layout,
             "weight": self.weight,
             "weighted": self.weighted,
-            "settings": self.settings,
-            "fixed": self.fixed,
+            "settings": self.settings.to_json(),
+            "fixed": self.fixed.to_json(),
         }
 
-    def ask_settings(self, asked: Settings) -> Settings:
+    def ask_settings(self, asked: WholeSettings) -> PartSettings:
         """Its own settings of a question, out of those of the index."""
         return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
@@ -103,7 +109,7 @@ class StoredPart:
 
     @property
     def _stored_samples(self) -> int:
-        return int(self.settings["samples"])
+        return self.settings[SAMPLES]
 
     def array(self, name: str) -> NDArray[Any]:
         """The array ``name`` of this part."""
@@ -162,7 +168,7 @@ class StoredIndex:
         facts = IndexFacts.read(store.path, store.facts)
         check_files(store.path, store.manifest, facts)
         self.nodes, self.measure, self.direction = facts.nodes, facts.measure, facts.direction
-        self.settings: Settings = facts.settings
+        self.settings = facts.settings
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
         since = store.array(SINCE) if store.has(SINCE) else None
@@ -185,6 +191,11 @@ class StoredIndex:
             for plan in facts.parts
         )
 
+    @property
+    def samples(self) -> int | None:
+        """How many samples its parts have, those that have any; None if none has."""
+        return next((part.samples for part in self.parts if SAMPLES in part.settings), None)
+
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
         """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`."""
@@ -192,13 +203,14 @@ class StoredIndex:
 
     def first(self, samples: int) -> StoredIndex:
         """A view of it with its first samples only; raises :class:`UsageError`."""
-        have = self.settings.get("samples")
+        have = self.samples
         if have is None:
             raise UsageError(f"{self.measure.name} has no samples: all of the index is one")
-        if type(samples) is not int or not 1 <= samples <= int(have):
+        if type(samples) is not int or not 1 <= samples <= have:
             raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
         view = copy(self)
-        view.settings = self.settings | {"samples": samples}
+        if SAMPLES in self.settings:
+            view.settings = self.settings.changed(SAMPLES, samples)
         view.freshness = fresh = self.freshness.only(samples)
         view.parts = tuple(replace(part, only=samples, freshness=fresh) for part in self.parts)
         return view

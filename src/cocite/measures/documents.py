@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from cocite.documents import Document, Rows
-from cocite.measures import MEASURES, Measure, Setting
+from cocite.measures import MEASURES, Measure, Setting, Value
 
 __all__ = ["MeasuresDocument"]
 
@@ -52,7 +52,7 @@ def _described(measure: Measure) -> dict[str, Any]:
 
 
 def _row(measure: Measure) -> tuple[str, ...]:
-    def names(settings: Sequence[Setting]) -> str:
+    def names(settings: Sequence[Setting[Value]]) -> str:
         return " ".join(setting.name for setting in settings) or "-"
 
     layouts = " ".join(measure.layouts)

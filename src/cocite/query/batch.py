@@ -32,7 +32,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.graph.export import check_output, write_columns
+from cocite.graph.writers import TABLES, check_output, write_table
 from cocite.measures import Value
 from cocite.memory import checked_threads
 from cocite.query.filters import Filter
@@ -45,8 +45,6 @@ from cocite.runner import in_order
 from cocite.store import Building, Journal, disk
 
 __all__ = ["Batch", "Report", "related_all"]
-
-FORMATS = (".parquet", ".csv", ".tsv")
 
 _FORMAT = 1
 """Of the journal: with another one an unfinished batch is not gone on with."""
@@ -83,7 +81,7 @@ def related_all(
     index
         An opened index.
     output
-        The file to make, by its ending Parquet (``.parquet``), ``.csv`` or ``.tsv``, with the
+        The file to make: by its ending (:mod:`cocite.graph.writers`) Parquet, CSV or TSV, with the
         columns node, rank, related, score, stderr. A batch that was interrupted is resumed.
     k
         How many hits a node at most.
@@ -152,7 +150,7 @@ class Batch:
         restart: bool = False,
         **settings: Value,
     ) -> None:
-        self._output = check_output(output, overwrite, FORMATS)
+        self._output = check_output(output, overwrite, TABLES)
         if not isinstance(k, int | np.integer) or k < 1:
             raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
@@ -164,7 +162,7 @@ class Batch:
         self._min_score = float(min_score)
         self._filter = Filter.checked(index.nodes, 0, prefix=prefix, exclude_prefix=exclude_prefix)
         self._nodes = self._chosen(nodes)
-        self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked}
+        self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
         made = [index.measure, index.direction, index.settings, index.stored.weighted]
         self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix, "made": made}
         self._level = None
@@ -297,7 +295,8 @@ class Batch:
             return ids.size, ids, np.column_stack(scores_of(best))
         out = np.empty((nodes.size, self._k), np.uint32), np.empty((nodes.size, self._k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
-        self._fast.related_many(nodes, floor, self._allowed, self._asked, out)
+        own = self._fast.part.ask_settings(self._asked)
+        self._fast.related_many(nodes, floor, self._allowed, own, out)
         there = out[0] != _NONE
         return there.sum(axis=1), out[0][there], np.column_stack(scores_of(out[1][there]))
 
@@ -334,7 +333,7 @@ class Batch:
         name = "BIGINT" if self._ids else "VARCHAR"
         types = {"node": name, "rank": "INTEGER", "related": name}
         beside = self._building.path / self._output.name
-        write_columns(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
+        write_table(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
         disk.rename(beside, self._output)
         disk.sync_directory(self._output.absolute().parent)
         self._building.done()

@@ -210,7 +210,7 @@ class BatchDocument(Document):
 
 def _asked(index: Index, settings: dict[str, Value]) -> tuple[str, str, dict[str, Value]]:
     """Measure, direction and settings that an answer goes by."""
-    asked = index.stored.measure.ask_settings(settings)
+    asked = index.stored.measure.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
 
 
