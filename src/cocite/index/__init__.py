@@ -3,6 +3,7 @@
 ``cocite.index.build`` is imported by those who build only.
 """
 
-from cocite.index.stored import Shard, StoredIndex, StoredPart, is_shard
+from cocite.index.blobs import is_shard
+from cocite.index.stored import Shard, StoredIndex, StoredPart
 
 __all__ = ["Shard", "StoredIndex", "StoredPart", "is_shard"]

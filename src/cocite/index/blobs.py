@@ -8,11 +8,13 @@ hold the same bytes in the same order.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import xxhash
@@ -25,8 +27,25 @@ from cocite.index.room import Room
 from cocite.means import Means
 from cocite.measures import PartSettings
 
-__all__ = ["LINE", "Blob", "Carrier", "Maker", "SampledLayout", "padded", "sampled_layout"]
+__all__ = [
+    "DIGESTS",
+    "LINE",
+    "MEMBERS",
+    "SHARD",
+    "Blob",
+    "Carrier",
+    "Maker",
+    "SampledLayout",
+    "is_sampled",
+    "is_shard",
+    "padded",
+    "sampled_layout",
+    "shard_file",
+    "shard_number",
+]
 
+MEMBERS, DIGESTS, SHARD = "members", "digests", "samples-"
+_NUMBER = re.compile("[0-9]{6,10}")
 LINE = 16
 """Words of a cache line: blobs begin on one."""
 
@@ -72,6 +91,10 @@ Raises :class:`IndexError` if the sample points outside of itself.
 class SampledLayout(ABC):
     """How samples are made, and how they lie on disk."""
 
+    files: ClassVar[dict[str, str]] = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
+    """The files of a part beside its shards, of N samples, as ``FORMAT.md`` has them."""
+    shard: ClassVar[str] = "<u4[words]"
+    """A shard; :meth:`place` says how many words those of some members are."""
     carries = False
     """Whether samples can be carried over to another graph (``index/refresh.py``)."""
     together: int = 1
@@ -127,6 +150,24 @@ def sampled_layout(layout: str) -> SampledLayout:
     module, name = _LAYOUTS[layout]
     found: SampledLayout = getattr(import_module(module), name)()
     return found
+
+
+def is_shard(name: str) -> bool:
+    """Whether a file of an index holds samples."""
+    return SHARD in name
+
+
+def shard_file(first: int) -> str:
+    """The file of the shard that begins with sample ``first``, behind its part's prefix."""
+    return f"{SHARD}{first:06d}"
+
+
+def shard_number(name: str) -> int | None:
+    """The first sample of a shard by its name, without the part's prefix; None for another file."""
+    number = name.removeprefix(SHARD)
+    if not _NUMBER.fullmatch(number) or name != shard_file(int(number)):
+        return None
+    return int(number)
 
 
 def padded(words: int) -> int:

@@ -30,6 +30,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -115,6 +116,16 @@ class _Spreader:
 
 class FeaturesLayout(WholeLayout):
     """The layout ``features``."""
+
+    files: ClassVar[dict[str, str]] = {
+        "holders.offsets": "<u8[n + 1]",
+        "holders.nodes": "<u4[E]",
+        "holders.values": "<f4[E]",
+        "features.offsets": "<u8[n + 1]",
+        "features.nodes": "<u4[E]",
+        "features.values": "<f4[E]",
+        "cut": "<f4[n]",
+    }
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Means) -> None:
         super().__init__(graph, links, plan, means)

@@ -23,7 +23,7 @@ import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xxhash
@@ -33,6 +33,7 @@ from cocite.errors import Damaged
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import Links, links_of, opposite
 from cocite.index.part import Estimate, Progress
+from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
 from cocite.store import ArrayWriter, Entry, forget
@@ -49,20 +50,32 @@ _WINDOW = 1 << 20
 class LinksLayout(WholeLayout):
     """The layout ``links``."""
 
-    @property
-    def _has_norms(self) -> bool:
-        return any(setting.name == "idf" for setting in self.plan.measure.ask)
+    files: ClassVar[dict[str, str]] = {
+        "in_offsets": "<u8[n + 1]",
+        "in_neighbours": "<u4[m]",
+        "in_weights": "<f4[m]",
+        "out_offsets": "<u8[n + 1]",
+        "out_neighbours": "<u4[m]",
+        "out_weights": "<f4[m]",
+        NORMS: "<f8[n, 2]",
+    }
+
+    @classmethod
+    def files_of(cls, plan: PartPlan) -> dict[str, str]:
+        """Weights if the part goes by them, norms for common neighbours."""
+        has = {"weights": plan.weighted, NORMS: _has_norms(plan)}
+        return {k: form for k, form in cls.files.items() if has.get(k.split("_")[-1], True)}
 
     def estimate(self) -> Estimate:
         """Size exactly; time from a piece of this graph that is turned round and checksummed."""
         links = self.links
-        size = 2 * links.nbytes + (16 * links.nodes if self._has_norms else 0)
+        size = 2 * links.nbytes + (16 * links.nodes if _has_norms(self.plan) else 0)
         memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
-        return Estimate(size, Room(memory, 1, ()), _pilot(links, self._has_norms) * size)
+        return Estimate(size, Room(memory, 1, ()), _pilot(links, _has_norms(self.plan)) * size)
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Copy, turn round, copy, then the norms."""
-        stages, nodes = 3 + self._has_norms, self.links.nodes
+        stages, nodes = 3 + _has_norms(self.plan), self.links.nodes
 
         def stage(number: int) -> Progress:
             return lambda done, total: progress(
@@ -73,7 +86,7 @@ class LinksLayout(WholeLayout):
         files = self._copy(directory, "in", ins, stage(0))
         outs = self.links if self.plan.direction == "out" else self._turned(stage(1))
         files |= self._copy(directory, "out", outs, stage(2))
-        if self._has_norms:
+        if _has_norms(self.plan):
             ways = {"in": ins, "out": outs}
             looks_at = self.plan.measure.looks_at(self.plan.direction)
             pieces = link_norms(ways[looks_at], ways[opposite(looks_at)], stage(3))
@@ -106,6 +119,10 @@ class LinksLayout(WholeLayout):
             path = directory / f"{self.plan.prefix}{way}_{name}"
             files |= _stream(path, array.dtype, pieces(array))
         return files
+
+
+def _has_norms(plan: PartPlan) -> bool:
+    return any(setting.name == "idf" for setting in plan.measure.ask)
 
 
 def _stream(

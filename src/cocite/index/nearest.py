@@ -25,7 +25,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -99,6 +99,17 @@ class _Lister:
 
 class NearestLayout(WholeLayout):
     """The layout ``nearest``."""
+
+    files: ClassVar[dict[str, str]] = {
+        "nearest.offsets": "<u8[n + 1]",
+        "nearest.nodes": "<u4[E]",
+        "nearest.values": "<f4[E]",
+        "holders.offsets": "<u8[n + 1]",
+        "holders.nodes": "<u4[E]",
+        "holders.values": "<f4[E]",
+        "norms": "<f8[n, 2]",
+        "mutual_norms": "<f8[n, 2]",
+    }
 
     # -- what a build stands on ----------------------------------------------------------
 

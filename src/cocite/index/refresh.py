@@ -34,12 +34,20 @@ from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
-from cocite.index.blobs import Blob, Maker, is_sampled, sampled_layout
+from cocite.index.blobs import (
+    DIGESTS,
+    MEMBERS,
+    Blob,
+    Maker,
+    is_sampled,
+    sampled_layout,
+    shard_file,
+)
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
 from cocite.index.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.sharded import Kept, ShardedPart
-from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, StoredPart, shard_file
+from cocite.index.stored import StoredIndex, StoredPart
 from cocite.means import Means
 from cocite.memory import format_size
 from cocite.store import Access, ArrayWriter, Entry, advise

@@ -23,11 +23,10 @@ import numpy as np
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph.links import Links
-from cocite.index.blobs import Blob, Maker, sampled_layout
+from cocite.index.blobs import DIGESTS, MEMBERS, Blob, Maker, sampled_layout, shard_file
 from cocite.index.part import Estimate, PartBuild, Progress
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
-from cocite.index.stored import DIGESTS, MEMBERS, shard_file
 from cocite.measures import SAMPLES
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, checksum, disk

@@ -15,8 +15,9 @@ from cocite.engine import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.links import Links
 from cocite.graph.names import Names, open_names
-from cocite.index.blobs import sampled_layout
+from cocite.index.blobs import MEMBERS, SHARD, is_shard, sampled_layout, shard_file
 from cocite.index.facts import IndexFacts
+from cocite.index.files import check_files
 from cocite.index.freshness import SINCE, Freshness
 from cocite.index.plan import PartPlan, part_prefix
 from cocite.index.refined import DIAGONAL, read_diagonal
@@ -29,20 +30,7 @@ from cocite.measures import (
 )
 from cocite.store import Access, Store
 
-__all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "is_shard", "shard_file"]
-
-MEMBERS, DIGESTS = "members", "digests"
-_SHARD = "samples-"
-
-
-def is_shard(name: str) -> bool:
-    """Whether a file of an index holds samples."""
-    return _SHARD in name
-
-
-def shard_file(first: int) -> str:
-    """The file of the shard that begins with sample ``first``, behind its part's prefix."""
-    return f"{_SHARD}{first:06d}"
+__all__ = ["Shard", "StoredIndex", "StoredPart"]
 
 
 @dataclass(frozen=True)
@@ -155,7 +143,7 @@ class StoredPart:
     def shards(self) -> tuple[Shard, ...]:
         """All shards that have samples which count, in their order."""
         members, samples = self.array(MEMBERS), self._stored_samples
-        start, oldest = self.prefix + _SHARD, self.freshness.numbers.start
+        start, oldest = self.prefix + SHARD, self.freshness.numbers.start
         names = [name for name in self.store.manifest.files if name.startswith(start)]
         found = sorted((int(name.removeprefix(start)) - oldest, name) for name in names)
         firsts, files = [first for first, _ in found], [name for _, name in found]
@@ -178,6 +166,7 @@ class StoredIndex:
     def __init__(self, store: Store) -> None:
         self.store = store
         facts = IndexFacts.read(store.path, store.facts)
+        check_files(store.path, store.manifest, facts)
         self.nodes, self.measure, self.direction = facts.nodes, facts.measure, facts.direction
         self.settings = facts.settings
         self.graph: dict[str, Any] = facts.graph
@@ -255,4 +244,4 @@ class StoredIndex:
     def digest(self) -> str:
         """A checksum of what it holds: the same wherever the shards are cut."""
         files = self.store.manifest.files
-        return self.store.manifest.digest(*(name for name in files if _SHARD not in name))
+        return self.store.manifest.digest(*(name for name in files if not is_shard(name)))

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import ClassVar
 
 from cocite.errors import Damaged
 from cocite.graph import Graph
@@ -26,9 +27,17 @@ __all__ = ["WholeLayout", "WholePart"]
 class WholeLayout(ABC):
     """Computes and writes the arrays of a part."""
 
+    files: ClassVar[dict[str, str]]
+    """Its files behind the part's prefix, of n nodes and m links, as ``FORMAT.md`` has them."""
+
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Means) -> None:
         """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
+
+    @classmethod
+    def files_of(cls, plan: PartPlan) -> dict[str, str]:
+        """Those of its files that a part has."""
+        return cls.files
 
     @abstractmethod
     def estimate(self) -> Estimate:
