@@ -12,11 +12,13 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.graph.links import in_links
-from cocite.index import StoredIndex, compact, paths
-from cocite.index.blobs import sampled_layout
+from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.room import Room
+from cocite.layouts.blobs import sampled_layout
+from cocite.layouts.compact import build as compact
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.paths import build as paths
 from cocite.means import Means
 from tests.conftest import MakeGraph
 

@@ -12,14 +12,14 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.engine import Way
+from cocite.engine.scan_plan import Way
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import in_links
 from cocite.index import StoredIndex
-from cocite.index.blobs import sampled_layout
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.rings import RingMaker, RingRoom
+from cocite.layouts.blobs import sampled_layout
+from cocite.layouts.rings.build import RingMaker, RingRoom
 from cocite.means import Means
 from cocite.measures import PartSettings
 from cocite.measures.xjaccard import BITS

@@ -22,10 +22,10 @@ import numpy as np
 import cocite
 from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.index.blobs import is_sampled, sampled_layout
+from cocite.layouts.blobs import is_sampled, sampled_layout
+from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import PartSettings
 from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
-from cocite.query.trees import TreeReader
 from cocite.store import kind_of
 
 Change = tuple[str, int, bytes]

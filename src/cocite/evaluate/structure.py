@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
-from cocite.index.blobs import sampled_layout
-from cocite.index.room import Room
+from cocite.layouts.blobs import sampled_layout
+from cocite.layouts.memory_plan import Room
 from cocite.measures import LENGTH
 from cocite.query import Index
 

@@ -19,9 +19,10 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.links import DIRECTIONS
 from cocite.graph.names import NAME_KINDS
-from cocite.index.freshness import Generation, generations_of
-from cocite.index.plan import PartPlan, component_parts
+from cocite.index.plan import component_parts
 from cocite.index.refined import DIAGONAL
+from cocite.layouts.freshness import Generation, generations_of
+from cocite.layouts.plan import PartPlan
 from cocite.measures import SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.store import Facts
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cocite.engine import LIMITS
+from cocite.engine.diagonal import LIMITS
 from cocite.errors import Damaged
 from cocite.graph.names import take_name_files
-from cocite.index.blobs import SHARD, is_sampled, sampled_layout, shard_number
 from cocite.index.facts import IndexFacts
-from cocite.index.freshness import SINCE
-from cocite.index.plan import PartPlan
 from cocite.index.refined import DIAGONAL
 from cocite.index.whole import whole_layout
+from cocite.layouts.blobs import SHARD, is_sampled, sampled_layout, shard_number
+from cocite.layouts.freshness import SINCE
+from cocite.layouts.plan import PartPlan
 from cocite.measures import SAMPLES
 from cocite.store import DeclaredFiles, Manifest
 

@@ -1,7 +1,7 @@
 """Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
 
 Samples that stay are carried over into the ids of the new graph: nodes that are gone are taken out,
-nodes that are new stand nowhere in them (``index/freshness.py`` says who knows whom). Shards of
+nodes that are new stand nowhere in them (``layouts/freshness.py`` says who knows whom). Shards of
 which everything stays, ids too, are linked and not written again. Fresh samples have numbers that
 were never used, so they are independent of all that were ever drawn. Parts without samples are made
 anew, whole; so is what is made ready for refined answers.
@@ -34,7 +34,11 @@ from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
-from cocite.index.blobs import (
+from cocite.index.build import IndexBuild, IndexEstimate, copy_array
+from cocite.index.plan import BuildOptions
+from cocite.index.sharded import Kept, ShardedPart
+from cocite.index.stored import StoredIndex
+from cocite.layouts.blobs import (
     DIGESTS,
     MEMBERS,
     Blob,
@@ -43,11 +47,9 @@ from cocite.index.blobs import (
     sampled_layout,
     shard_file,
 )
-from cocite.index.build import IndexBuild, IndexEstimate, copy_array
-from cocite.index.freshness import MOST_NUMBERS, SINCE, Generation
-from cocite.index.plan import BuildOptions, PartPlan
-from cocite.index.sharded import Kept, ShardedPart
-from cocite.index.stored import StoredIndex, StoredPart
+from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.stored import StoredPart
 from cocite.means import Means
 from cocite.memory import format_size
 from cocite.store import Access, ArrayWriter, Entry, advise

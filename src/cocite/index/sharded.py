@@ -6,7 +6,7 @@ in. Run again with the same settings on the same graph it takes up what is there
 with the bytes it would have had: samples depend on (graph, measure, length, seed, number) only.
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
-turn (``room.py``).
+turn (``layouts/memory_plan.py``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.links import Links
-from cocite.index.blobs import DIGESTS, MEMBERS, Blob, Maker, sampled_layout, shard_file
-from cocite.index.part import Estimate, PartBuild, Progress
-from cocite.index.plan import PartPlan
-from cocite.index.room import Room
+from cocite.graph.rows import Links
+from cocite.layouts.blobs import DIGESTS, MEMBERS, Blob, Maker, sampled_layout, shard_file
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.part import Estimate, PartBuild, Progress
+from cocite.layouts.plan import PartPlan
 from cocite.measures import SAMPLES
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, checksum, disk

@@ -7,53 +7,26 @@ the note and keeps it.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
 
 from cocite.errors import Damaged
 from cocite.graph import Graph
-from cocite.graph.links import Links
-from cocite.index.part import Estimate, PartBuild, Progress
-from cocite.index.plan import PartPlan
+from cocite.graph.rows import Links
+from cocite.layouts.part import Estimate, PartBuild, Progress
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.whole import WholeLayout
 from cocite.means import Means
 from cocite.store import Entry, checksum, disk
 
-__all__ = ["WholeLayout", "WholePart"]
-
-
-class WholeLayout(ABC):
-    """Computes and writes the arrays of a part."""
-
-    files: ClassVar[dict[str, str]]
-    """Its files behind the part's prefix, of n nodes and m links, as ``FORMAT.md`` has them."""
-
-    def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Means) -> None:
-        """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
-        self.graph, self.links, self.plan, self.means = graph, links, plan, means
-
-    @classmethod
-    def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Those of its files that a part has."""
-        return cls.files
-
-    @abstractmethod
-    def estimate(self) -> Estimate:
-        """Size, memory and time, from a pilot on this graph."""
-
-    @abstractmethod
-    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write the arrays into ``directory``, their names behind the plan's prefix; returns their
-        entries. ``progress`` gets nodes (done, total).
-        """
+__all__ = ["WholePart"]
 
 
 _LAYOUTS: dict[str, tuple[str, str]] = {
-    "features": ("cocite.index.features", "FeaturesLayout"),
-    "links": ("cocite.index.links", "LinksLayout"),
-    "nearest": ("cocite.index.nearest", "NearestLayout"),
+    "features": ("cocite.layouts.features.build", "FeaturesLayout"),
+    "links": ("cocite.layouts.links.build", "LinksLayout"),
+    "nearest": ("cocite.layouts.nearest.build", "NearestLayout"),
 }
 
 
