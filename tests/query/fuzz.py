@@ -22,7 +22,7 @@ import numpy as np
 import cocite
 from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.layouts.blobs import is_sampled, sampled_layout
+from cocite.layouts.table import is_sampled, sampled_builder
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import PartSettings
 from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
@@ -108,8 +108,8 @@ def carried(index: Index, a: str, b: str) -> None:
     ids = np.full(nodes, 2**32 - 1, np.uint32)
     ids[::2] = np.arange(-(-nodes // 2))
     for part in index.stored.parts:
-        if is_sampled(part.layout) and sampled_layout(part.layout).carries:
-            carry = sampled_layout(part.layout).carrier(ids, -(-nodes // 2), part.settings)
+        if is_sampled(part.layout) and sampled_builder(part.layout).carries:
+            carry = sampled_builder(part.layout).carrier(ids, -(-nodes // 2), part.settings)
             for shard in part.shards:
                 for blob in shard.blobs:
                     try:

@@ -21,7 +21,7 @@ from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.kernels import features as kernels
-from cocite.layouts.features.build import FeaturesLayout
+from cocite.layouts.features.build import FeaturesBuilder
 from cocite.layouts.features.reader import FeatureReader
 from cocite.means import Means
 from cocite.ranking.power import power_scores
@@ -396,7 +396,7 @@ def test_with_little_memory_links_are_streamed(make_graph: MakeGraph) -> None:
     links = Links(np.zeros(nodes + 1, np.uint64), np.zeros(edges, np.uint32))
     plan = BuildOptions.checked("pagesim").parts[0]
 
-    class Large(FeaturesLayout):
+    class Large(FeaturesBuilder):
         def __init__(self, memory: int) -> None:
             super().__init__(graph, links, plan, Means(4, memory))
             self.nodes = nodes

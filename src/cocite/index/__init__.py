@@ -4,7 +4,7 @@
 """
 
 from cocite.index.stored import StoredIndex
-from cocite.layouts.blobs import is_shard
+from cocite.layouts.format import is_shard
 from cocite.layouts.stored import Shard, StoredPart
 
 __all__ = ["Shard", "StoredIndex", "StoredPart", "is_shard"]

@@ -14,9 +14,10 @@ from cocite.graph.names import Names, open_names
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
 from cocite.index.refined import DIAGONAL, read_diagonal
-from cocite.layouts.blobs import is_shard
+from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import SINCE, Freshness
 from cocite.layouts.stored import StoredPart
+from cocite.layouts.table import format_of
 from cocite.measures import (
     SAMPLES,
 )
@@ -48,6 +49,7 @@ class StoredIndex:
                 plan.settings,
                 plan.weight,
                 self.freshness,
+                format_of(plan.layout),
                 plan.weighted,
                 plan.label,
                 plan.number,

@@ -14,9 +14,10 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index.plan import BuildOptions
 from cocite.index.stored import StoredIndex
-from cocite.layouts.drawn.part import UnbuiltPart, _Ends
+from cocite.layouts.drawn.part import Ends, UnbuiltPart
 from cocite.layouts.freshness import Freshness, Generation
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.stored import DRAWN
 from cocite.means import Means
 
 __all__ = ["UnbuiltIndex"]
@@ -32,7 +33,7 @@ class UnbuiltIndex(StoredIndex):
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
         self.refined: dict[str, Any] = {}
-        ends, samples = _Ends(graph, means), options.samples or 0
+        ends, samples = Ends(graph, means), options.samples or 0
         told = graph.path.name, graph.digest, None, "."
         self.freshness = Freshness((Generation(0, 0, samples, *told),))
         self.parts = tuple(
@@ -45,6 +46,7 @@ class UnbuiltIndex(StoredIndex):
                 plan.settings,
                 plan.weight,
                 self.freshness,
+                None,
                 plan.weighted,
                 plan.label,
                 plan.number,
@@ -58,7 +60,7 @@ class UnbuiltIndex(StoredIndex):
 def _layout(graph: Graph, plan: PartPlan) -> str:
     """How a part is read."""
     if plan.measure.step is not None and "trees" in plan.measure.layouts:
-        return "drawn"
+        return DRAWN
     if plan.layout == "links":
         return plan.layout
     name = plan.measure.name

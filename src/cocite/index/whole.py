@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 from cocite.errors import Damaged
@@ -16,25 +15,12 @@ from cocite.graph import Graph
 from cocite.graph.rows import Links
 from cocite.layouts.part import Estimate, PartBuild, Progress
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.whole import WholeLayout
+from cocite.layouts.table import whole_builder
+from cocite.layouts.whole import WholeBuilder
 from cocite.means import Means
 from cocite.store import Entry, checksum, disk
 
 __all__ = ["WholePart"]
-
-
-_LAYOUTS: dict[str, tuple[str, str]] = {
-    "features": ("cocite.layouts.features.build", "FeaturesLayout"),
-    "links": ("cocite.layouts.links.build", "LinksLayout"),
-    "nearest": ("cocite.layouts.nearest.build", "NearestLayout"),
-}
-
-
-def whole_layout(name: str) -> type[WholeLayout]:
-    """The class of the layout of that name."""
-    module, found = _LAYOUTS[name]
-    layout: type[WholeLayout] = getattr(import_module(module), found)
-    return layout
 
 
 class WholePart(PartBuild):
@@ -52,15 +38,15 @@ class WholePart(PartBuild):
         self._graph, self._links, self._directory = graph, links, directory
         self._means = means
         self._files: dict[str, Entry] = {}
-        self._made: WholeLayout | None = None
+        self._made: WholeBuilder | None = None
 
     @property
     def _note(self) -> Path:
         return self._directory / (self.plan.prefix + "whole.json")
 
-    def _layout(self) -> WholeLayout:
+    def _layout(self) -> WholeBuilder:
         if self._made is None:
-            kind = whole_layout(self.plan.layout)
+            kind = whole_builder(self.plan.layout)
             self._made = kind(self._graph, self._links(), self.plan, self._means)
         return self._made
 

@@ -1,53 +1,28 @@
-"""Sampled layouts: an index as a stream of samples, each one blob of 32-bit words.
+"""The contract of builders of samples: blobs, one a sample, made on threads in any order.
 
-A layout says how a sample is made and how its words are arranged. Where everything lies follows
-from the number of nodes, the settings, and one count a sample (its *members*), so a shard, which is
-nothing but its samples' blobs one behind the other, needs no table of its own: shards of any size
-hold the same bytes in the same order.
+A blob is a function of the graph, the part's plan and the sample's number, and of nothing else, so
+that threads, blocks, machines and interruptions never change a byte.
 """
 
 from __future__ import annotations
 
-import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged
 from cocite.graph.rows import Links
+from cocite.layouts.format import SampledFormat
 from cocite.layouts.memory_plan import Room
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 from cocite.measures import PartSettings
 
-__all__ = [
-    "DIGESTS",
-    "LINE",
-    "MEMBERS",
-    "SHARD",
-    "Blob",
-    "Carrier",
-    "Maker",
-    "SampledLayout",
-    "is_sampled",
-    "is_shard",
-    "padded",
-    "sampled_layout",
-    "shard_file",
-    "shard_number",
-]
-
-MEMBERS, DIGESTS, SHARD = "members", "digests", "samples-"
-_NUMBER = re.compile("[0-9]{6,10}")
-LINE = 16
-"""Words of a cache line: blobs begin on one."""
+__all__ = ["Blob", "Carrier", "Maker", "SampledBuilder"]
 
 
 @dataclass(frozen=True)
@@ -88,29 +63,11 @@ Raises :class:`IndexError` if the sample points outside of itself.
 """
 
 
-class SampledLayout(ABC):
-    """How samples are made, and how they lie on disk."""
+class SampledBuilder(SampledFormat):
+    """How samples are made."""
 
-    files: ClassVar[dict[str, str]] = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
-    """The files of a part beside its shards, of N samples, as ``FORMAT.md`` has them."""
-    shard: ClassVar[str] = "<u4[words]"
-    """A shard; :meth:`place` says how many words those of some members are."""
-    carries = False
-    """Whether samples can be carried over to another graph (``index/refresh.py``)."""
     together: int = 1
     """Samples that a maker makes at the price of one."""
-
-    @abstractmethod
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, parts] for the kernels, where each array of each sample begins in a shard
-        and what else they need; and how many words the shard has.
-        """
-
-    @abstractmethod
-    def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """The words of a blob at most."""
 
     @abstractmethod
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
@@ -127,49 +84,3 @@ class SampledLayout(ABC):
         memory of its own.
         """
         raise NotImplementedError
-
-
-_LAYOUTS = {
-    "compact": ("cocite.layouts.compact.build", "CompactLayout"),
-    "minhash": ("cocite.layouts.minhash.build", "MinhashLayout"),
-    "paths": ("cocite.layouts.paths.build", "PathsLayout"),
-    "sketch": ("cocite.layouts.sketch.build", "SketchLayout"),
-    "trees": ("cocite.layouts.trees.build", "TreesLayout"),
-}
-
-
-def is_sampled(layout: str) -> bool:
-    """Whether the layout is one of samples."""
-    return layout in _LAYOUTS
-
-
-def sampled_layout(layout: str) -> SampledLayout:
-    """The layout of that name; raises :class:`Damaged`, as names come from manifests."""
-    if layout not in _LAYOUTS:
-        raise Damaged(f"an index names the layout {layout!r}, which this release does not know")
-    module, name = _LAYOUTS[layout]
-    found: SampledLayout = getattr(import_module(module), name)()
-    return found
-
-
-def is_shard(name: str) -> bool:
-    """Whether a file of an index holds samples."""
-    return SHARD in name
-
-
-def shard_file(first: int) -> str:
-    """The file of the shard that begins with sample ``first``, behind its part's prefix."""
-    return f"{SHARD}{first:06d}"
-
-
-def shard_number(name: str) -> int | None:
-    """The first sample of a shard by its name, without the part's prefix; None for another file."""
-    number = name.removeprefix(SHARD)
-    if not _NUMBER.fullmatch(number) or name != shard_file(int(number)):
-        return None
-    return int(number)
-
-
-def padded(words: int) -> int:
-    """Words rounded up to whole cache lines."""
-    return -(-words // LINE) * LINE

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged
 from cocite.graph.rows import Links
-from cocite.layouts.blobs import MEMBERS, SHARD, sampled_layout, shard_file
+from cocite.layouts.format import MEMBERS, SHARD, PartFormat, SampledFormat, shard_file
 from cocite.layouts.freshness import Freshness
 from cocite.layouts.plan import PartPlan, part_prefix
 from cocite.measures import (
@@ -23,7 +23,10 @@ from cocite.measures import (
 )
 from cocite.store import Store
 
-__all__ = ["Shard", "StoredPart"]
+__all__ = ["DRAWN", "Shard", "StoredPart"]
+
+DRAWN = "drawn"
+"""The layout of a part that nobody built: a graph in its place. No file names it."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class StoredPart:
     settings: PartSettings
     weight: float
     freshness: Freshness
+    format: PartFormat | None
+    """What lies where; None where nothing lies anywhere."""
     weighted: bool = False
     label: str = ""
     number: int = 0
@@ -142,11 +147,12 @@ class StoredPart:
         firsts, files = [first for first, _ in found], [name for _, name in found]
         if firsts[:1] != [0] or members.size != samples:
             raise Damaged(f"{self.store.path}: its shards do not hold {samples} samples")
-        layout, shards = sampled_layout(self.layout), []
+        format_, shards = self.format, []
+        assert isinstance(format_, SampledFormat)
         for name, first, end in zip(files, firsts, [*firsts[1:], samples], strict=True):
             words = self.store.array(name)
             counts = members[first:end].tolist()
-            blobs, size = layout.place(self.nodes, counts, self.settings)
+            blobs, size = format_.place(self.nodes, counts, self.settings)
             if size != words.size:
                 raise Damaged(f"{self.store.path / name} does not hold samples {first} to {end}")
             shards.append(Shard(first, words, blobs[: max(0, self.samples - first)]))

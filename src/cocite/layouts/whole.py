@@ -1,35 +1,27 @@
-"""The contract of layouts that are made in one go: arrays written as streams."""
+"""The contract of builders of layouts that are made in one go: arrays written as streams."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
-from typing import ClassVar
 
 from cocite.graph import Graph
 from cocite.graph.rows import Links
+from cocite.layouts.format import WholeFormat
 from cocite.layouts.part import Estimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 from cocite.store import Entry
 
-__all__ = ["WholeLayout"]
+__all__ = ["WholeBuilder"]
 
 
-class WholeLayout(ABC):
+class WholeBuilder(WholeFormat):
     """Computes and writes the arrays of a part."""
-
-    files: ClassVar[dict[str, str]]
-    """Its files behind the part's prefix, of n nodes and m links, as ``FORMAT.md`` has them."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Means) -> None:
         """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
-
-    @classmethod
-    def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Those of its files that a part has."""
-        return cls.files
 
     @abstractmethod
     def estimate(self) -> Estimate:

@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite
 from cocite.graph.rows import Links
-from cocite.layouts.links.build import NORMS, link_norms
+from cocite.layouts.links.format import NORMS
+from cocite.layouts.links.norms import link_norms
 from cocite.layouts.stored import StoredPart
 from cocite.means import Means
 
-__all__ = ["UnbuiltPart"]
+__all__ = ["Ends", "UnbuiltPart"]
 
 
-class _Ends:
+class Ends:
     """The links of a graph by both ends, those that are asked for."""
 
     def __init__(self, graph: Graph, means: Means) -> None:
@@ -30,6 +31,7 @@ class _Ends:
         self._made: dict[tuple[str, bool], Links] = {}
 
     def __call__(self, way: str, weighted: bool) -> Links:
+        """Those of one direction; with their weights, if they count."""
         with self._lock:
             if (way, weighted) not in self._made:
                 made = links_of(self._graph, way, self.means.memory, weighted=weighted)
@@ -41,7 +43,7 @@ class _Ends:
 class UnbuiltPart(StoredPart):
     """One part of it."""
 
-    ends: _Ends = field(kw_only=True)
+    ends: Ends = field(kw_only=True)
 
     def links(self, way: str) -> Links:
         """The in-links or out-links (``way``) of the graph."""

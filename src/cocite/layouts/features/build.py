@@ -30,7 +30,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -39,10 +38,11 @@ from cocite.errors import ResourceError
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite, transpose
 from cocite.graph.rows import Links
+from cocite.layouts.features.format import FeaturesFormat
 from cocite.layouts.memory_plan import Room
 from cocite.layouts.part import Estimate, Progress
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.whole import WholeLayout
+from cocite.layouts.whole import WholeBuilder
 from cocite.means import Means
 from cocite.measures.pagesim import DAMPING, DECAY, RADIUS, THRESHOLD
 from cocite.memory import format_size, short_of
@@ -50,7 +50,7 @@ from cocite.ranking.power import power_scores
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, forget, map_array
 
-__all__ = ["FeaturesLayout"]
+__all__ = ["FeaturesBuilder"]
 
 _NODE = 40
 """Bytes a node beside the links and the workers."""
@@ -72,7 +72,7 @@ Rows = list[tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]]
 class _Spreader:
     """Makes rows of holders; owns scratch memory, so one for each thread."""
 
-    def __init__(self, layout: FeaturesLayout) -> None:
+    def __init__(self, layout: FeaturesBuilder) -> None:
         nodes, radius = layout.nodes, layout.radius
         self._links = layout.onward
         self._scores, self._rates = layout.scores, layout.rates
@@ -115,18 +115,8 @@ class _Spreader:
         return pieces
 
 
-class FeaturesLayout(WholeLayout):
-    """The layout ``features``."""
-
-    files: ClassVar[dict[str, str]] = {
-        "holders.offsets": "<u8[n + 1]",
-        "holders.nodes": "<u4[E]",
-        "holders.values": "<f4[E]",
-        "features.offsets": "<u8[n + 1]",
-        "features.nodes": "<u4[E]",
-        "features.values": "<f4[E]",
-        "cut": "<f4[n]",
-    }
+class FeaturesBuilder(FeaturesFormat, WholeBuilder):
+    """Of the layout ``features``."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Means) -> None:
         super().__init__(graph, links, plan, means)

@@ -21,62 +21,44 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import links_of, opposite
 from cocite.graph.rows import Links
+from cocite.layouts.links.format import NORMS, LinksFormat, has_norms
+from cocite.layouts.links.norms import link_norms
 from cocite.layouts.memory_plan import Room
 from cocite.layouts.part import Estimate, Progress
-from cocite.layouts.plan import PartPlan
-from cocite.layouts.whole import WholeLayout
+from cocite.layouts.whole import WholeBuilder
 from cocite.store import ArrayWriter, Entry, forget
 
-__all__ = ["NORMS", "LinksLayout", "link_norms"]
+__all__ = ["LinksBuilder"]
 
-NORMS = "norms"
 _PIECE = 8 << 20
 """Bytes that are read and written at a time."""
 _WINDOW = 1 << 20
 """Nodes whose links the pilot turns round."""
 
 
-class LinksLayout(WholeLayout):
-    """The layout ``links``."""
-
-    files: ClassVar[dict[str, str]] = {
-        "in_offsets": "<u8[n + 1]",
-        "in_neighbours": "<u4[m]",
-        "in_weights": "<f4[m]",
-        "out_offsets": "<u8[n + 1]",
-        "out_neighbours": "<u4[m]",
-        "out_weights": "<f4[m]",
-        NORMS: "<f8[n, 2]",
-    }
-
-    @classmethod
-    def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Weights if the part goes by them, norms for common neighbours."""
-        has = {"weights": plan.weighted, NORMS: _has_norms(plan)}
-        return {k: form for k, form in cls.files.items() if has.get(k.split("_")[-1], True)}
+class LinksBuilder(LinksFormat, WholeBuilder):
+    """Of the layout ``links``."""
 
     def estimate(self) -> Estimate:
         """Size exactly; time from a piece of this graph that is turned round and checksummed."""
         links = self.links
-        size = 2 * links.nbytes + (16 * links.nodes if _has_norms(self.plan) else 0)
+        size = 2 * links.nbytes + (16 * links.nodes if has_norms(self.plan) else 0)
         memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
-        return Estimate(size, Room(memory, 1, ()), _pilot(links, _has_norms(self.plan)) * size)
+        return Estimate(size, Room(memory, 1, ()), _pilot(links, has_norms(self.plan)) * size)
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Copy, turn round, copy, then the norms."""
-        stages, nodes = 3 + _has_norms(self.plan), self.links.nodes
+        stages, nodes = 3 + has_norms(self.plan), self.links.nodes
 
         def stage(number: int) -> Progress:
             return lambda done, total: progress(
@@ -87,7 +69,7 @@ class LinksLayout(WholeLayout):
         files = self._copy(directory, "in", ins, stage(0))
         outs = self.links if self.plan.direction == "out" else self._turned(stage(1))
         files |= self._copy(directory, "out", outs, stage(2))
-        if _has_norms(self.plan):
+        if has_norms(self.plan):
             ways = {"in": ins, "out": outs}
             looks_at = self.plan.measure.looks_at(self.plan.direction)
             pieces = link_norms(ways[looks_at], ways[opposite(looks_at)], stage(3))
@@ -122,10 +104,6 @@ class LinksLayout(WholeLayout):
         return files
 
 
-def _has_norms(plan: PartPlan) -> bool:
-    return any(setting.name == "idf" for setting in plan.measure.ask)
-
-
 def _stream(
     path: Path, dtype: Any, pieces: Iterator[NDArray[Any]], tail: tuple[int, ...] = ()
 ) -> dict[str, Entry]:
@@ -133,23 +111,6 @@ def _stream(
         for piece in pieces:
             writer.write(piece)
     return {path.name: writer.finished}
-
-
-def link_norms(
-    rows: Links, columns: Links, progress: Progress = lambda done, total: None
-) -> Iterator[NDArray[np.float64]]:
-    """``norms`` for the nodes of one block after another: float64[n, 2] each."""
-    from cocite.kernels import neighbours
-
-    for first, last in pairwise((0, *cut_blocks(rows, _PIECE), rows.nodes)):
-        out = np.empty((last - first, 2))
-        if not neighbours.norms(
-            rows.offsets, rows.neighbours, columns.offsets, np.int64(first), out
-        ):
-            raise Damaged("the graph is damaged: its links point outside of it; make it again")
-        yield out
-        rows.forget()
-        progress(last, rows.nodes)
 
 
 def _pilot(links: Links, norms: bool) -> float:

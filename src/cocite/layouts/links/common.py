@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocite.graph.links import opposite
-from cocite.layouts.links.build import NORMS
+from cocite.layouts.links.format import NORMS
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Reasons, apportioned
 from cocite.layouts.scores import GRAINS

@@ -25,7 +25,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -34,14 +34,15 @@ from cocite.errors import ResourceError
 from cocite.graph.links import links_of, transpose
 from cocite.graph.rows import Links
 from cocite.layouts.memory_plan import Room
+from cocite.layouts.nearest.format import NearestFormat
 from cocite.layouts.part import Estimate, Progress
-from cocite.layouts.whole import WholeLayout
+from cocite.layouts.whole import WholeBuilder
 from cocite.measures.shared_nearest import NEAREST, WIDEST
 from cocite.memory import format_size, short_of
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, Scratch, forget
 
-__all__ = ["NearestLayout"]
+__all__ = ["NearestBuilder"]
 
 _NODE, _THREAD = 56, 32
 """Bytes a node: of the build, and of each of its threads."""
@@ -61,7 +62,7 @@ Rows = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]
 class _Lister:
     """Makes lists; owns scratch memory, so one for each thread."""
 
-    def __init__(self, layout: NearestLayout) -> None:
+    def __init__(self, layout: NearestBuilder) -> None:
         nodes, k = layout.links.nodes, layout.k
         self._layout = layout
         ins, outs = layout.ins, layout.outs
@@ -98,19 +99,8 @@ class _Lister:
         return counts, nodes[:used].copy(), values[:used].copy()
 
 
-class NearestLayout(WholeLayout):
-    """The layout ``nearest``."""
-
-    files: ClassVar[dict[str, str]] = {
-        "nearest.offsets": "<u8[n + 1]",
-        "nearest.nodes": "<u4[E]",
-        "nearest.values": "<f4[E]",
-        "holders.offsets": "<u8[n + 1]",
-        "holders.nodes": "<u4[E]",
-        "holders.values": "<f4[E]",
-        "norms": "<f8[n, 2]",
-        "mutual_norms": "<f8[n, 2]",
-    }
+class NearestBuilder(NearestFormat, WholeBuilder):
+    """Of the layout ``nearest``."""
 
     # -- what a build stands on ----------------------------------------------------------
 

@@ -1,19 +1,11 @@
-"""The trees layout: the fingerprint trees of a sample in dendrogram order.
+"""Making the trees layout (``format.py``): walks, laid out in one pass.
 
-    position[nodes]          where each node stands, 2**32 - 1 if it met nobody
-    member[p]                the nodes in dendrogram order, tree behind tree
-    label[ceil(p / 8)]       the labels, eight half-bytes to a word, low first
-    padding                  zeros, to a multiple of 16 words (a cache line)
-
-p, the members, is the number of nodes that met another one.
-
-Size: 8.5 bytes a node and sample at most. Memory to make one: 26.5 bytes a node, and 8.5 for each
-that waits to be written; ``layouts/trees/external.py`` makes the same in less.
+Memory to make a sample: 26.5 bytes a node, and 8.5 for each that waits to be written;
+``external.py`` makes the same in less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,40 +14,19 @@ from numpy.typing import NDArray
 from cocite.engine.external import ExternalWalker
 from cocite.engine.walk import Walker, walker_bytes
 from cocite.graph.rows import Links
-from cocite.layouts.blobs import Blob, Carrier, Maker, SampledLayout, padded
+from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import Demand, Room, plan_memory
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.trees.format import TreesFormat, blob_words
 from cocite.layouts.walks.steps import part_weights, step_bytes
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED, PartSettings
 
-__all__ = ["TreeMaker", "TreesLayout", "blob_words", "maker_bytes"]
+__all__ = ["TreeMaker", "TreesBuilder", "maker_bytes"]
 
 
-def blob_words(nodes: int, members: int) -> int:
-    """32-bit words of a blob."""
-    return padded(nodes + members + -(-members // 8))
-
-
-class TreesLayout(SampledLayout):
-    """The layout ``trees``."""
-
-    carries = True
-
-    def place(
-        self, nodes: int, members: Sequence[int], settings: PartSettings
-    ) -> tuple[NDArray[np.uint64], int]:
-        """uint64[samples, 4]: where position, member and label begin, and p."""
-        blobs = np.empty((len(members), 4), np.uint64)
-        base = 0
-        for sample, count in enumerate(members):
-            blobs[sample] = base, base + nodes, base + nodes + count, count
-            base += blob_words(nodes, count)
-        return blobs, base
-
-    def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Of a sample in which every node meets another."""
-        return blob_words(nodes, nodes)
+class TreesBuilder(TreesFormat, SampledBuilder):
+    """Of the layout ``trees``."""
 
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """Threads as long as they fit beside the whole graph, else blocks, else everything in

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from cocite.engine.external import Dealer, ExternalWalker, Meetings
 from cocite.layouts.blobs import Blob
-from cocite.layouts.trees.build import blob_words
+from cocite.layouts.trees.format import blob_words
 from cocite.store import ScratchFile, Spool
 
 __all__ = ["ExternalTreeMaker", "Words"]
