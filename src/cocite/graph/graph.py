@@ -21,7 +21,8 @@ from cocite.store import Store, forget
 
 __all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "Graph", "GraphInfo"]
 
-_PIECE = 1 << 23
+_PIECE = 1 << 17
+"""Nodes or links that are looked at, and in memory, at a time."""
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
 
