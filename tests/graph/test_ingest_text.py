@@ -185,7 +185,7 @@ def test_cutting_into_pieces_changes_nothing(
     options: dict[str, Any] = {"delimiter": "tab", "header": "no", "skip_bad_rows": True}
     with pytest.MonkeyPatch.context() as patch:
         # The look at the head is at a piece: keep it away from the cuts.
-        patch.setattr(reader._Cleaner, "_choose_columns", _two_columns)
+        patch.setattr(reader.Cleaner, "_choose_columns", _two_columns)
         whole = read(tmp_path, content, **options)
         before = links(whole), whole.store.facts
         patch.setattr(reader, "_PIECE", piece)
@@ -193,8 +193,8 @@ def test_cutting_into_pieces_changes_nothing(
         assert (links(cut), cut.store.facts) == before
 
 
-def _two_columns(cleaner: reader._Cleaner, first: list[str]) -> None:
-    cleaner._found.columns, cleaner._found.taken = 2, (0, 1)
+def _two_columns(cleaner: reader.Cleaner, first: list[str]) -> None:
+    cleaner.found.columns, cleaner.found.taken = 2, (0, 1)
 
 
 def test_a_file_of_nodes_is_one_name_a_line_blanks_and_all(tmp_path: Path) -> None:

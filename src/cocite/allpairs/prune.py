@@ -1,18 +1,15 @@
 """Sweeps over a sparse matrix of scores, from which values below a threshold are dropped.
 
 Where the formula gives less than Delta the score becomes 0, so that rows stay short and later sums
-cheap. The value before relaxation decides: over-relaxed it could come and go for ever. The
-error that this leaves is bounded from what was really dropped: with p the largest value dropped in
-the last sweep,
+cheap. The value before relaxation decides: over-relaxed it could come and go for ever. What that
+leaves of error is bounded in ``stopping.py`` from the largest value that each sweep dropped; the
+bound is at most Delta / (1 - c) in the end, and no number of sweeps takes it away.
 
-    |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)
-
-as a score set to 0 where G has g is off by g <= p at that moment (``stopping.py``); and for the
-plain iteration from the identity the errors add up to e <- c e + p, sweep by sweep. The larger
-of the two is reported, which is at most Delta / (1 - c).
-
-Rows are computed whole, not as the half of a symmetric matrix, and each from rows (the fresh ones,
-with relaxation) alone, so that (u, v) may be kept where (v, u) just misses the threshold.
+Each pair is computed once a sweep, with the block of its larger row, and written to both: so the
+matrix is symmetric, and what is kept of (u, v) is kept of (v, u). The paper computes all of a
+column and drops by it (Algorithm 3, line 21), so that (u, v) may stay where (v, u), computed at
+another moment, just misses the threshold. With Delta near 0 the iterates are those of
+``sweeps.py``.
 
 Memory: 8 or 12 bytes a kept value, twice while the next matrix is made.
 Source: Yu et al. 2011, 4.1.4, eq. 9.
@@ -20,7 +17,7 @@ Source: Yu et al. 2011, 4.1.4, eq. 9.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -32,24 +29,25 @@ from cocite.errors import ResourceError
 from cocite.memory import format_size
 from cocite.runner import Team
 
+if TYPE_CHECKING:
+    from cocite.kernels.pruned import Chains, Rows
+
 __all__ = ["PrunedSweeps", "SparseMatrix"]
 
 Matrix = NDArray[Any]
 
 
-class SparseMatrix:
-    """Rows of ``columns`` (uint32, ascending) and ``values``, appended in any order."""
+class _Pool:
+    """Columns (uint32) and values of many rows, filled up to ``end``."""
 
-    def __init__(self, size: int, dtype: DTypeLike) -> None:
-        self.begin = np.zeros(size, np.int64)
-        self.count = np.zeros(size, np.int64)
-        self.columns = np.empty(max(size, 1), np.uint32)
-        self.values = np.empty(max(size, 1), dtype)
+    def __init__(self, room: int, dtype: DTypeLike) -> None:
+        self.columns = np.empty(max(room, 1), np.uint32)
+        self.values = np.empty(max(room, 1), dtype)
         self.end = 0
 
     @property
     def nbytes(self) -> int:
-        """What the pool takes."""
+        """What it takes."""
         return self.columns.nbytes + self.values.nbytes
 
     def reserve(self, more: int) -> None:
@@ -58,6 +56,22 @@ class SparseMatrix:
             room = max(self.end + more, self.columns.size * 3 // 2)
             self.columns = np.resize(self.columns, room)
             self.values = np.resize(self.values, room)
+
+
+class SparseMatrix(_Pool):
+    """Rows of ``columns``, ascending, and ``values``."""
+
+    def __init__(self, size: int, room: int, dtype: DTypeLike) -> None:
+        super().__init__(room, dtype)
+        self.begin = np.zeros(size, np.int64)
+        self.count = np.zeros(size, np.int64)
+
+    @property
+    def rows(self) -> Rows:
+        """As the kernels take it."""
+        from cocite.kernels.pruned import Rows
+
+        return Rows(self.begin, self.count, self.columns, self.values)
 
     def block(self, first: int, end: int) -> Matrix:
         """The rows from ``first`` to ``end``, dense."""
@@ -76,6 +90,63 @@ class SparseMatrix:
         hit = self.columns[place] == row
         found[row[hit]] = self.values[place[hit]]
         return found
+
+
+class _Chained(_Pool):
+    """Rows that grow at their ends, link by link."""
+
+    def __init__(self, size: int, dtype: DTypeLike) -> None:
+        super().__init__(1, dtype)
+        self.first, self.last = (np.full(size, -1, np.int64) for _ in range(2))
+        self.links, self._places = 0, np.empty((3, 1), np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes."""
+        return super().nbytes + self._places.nbytes
+
+    def reserve_links(self, more: int) -> None:
+        """Room for ``more`` links."""
+        have = self._places.shape[1]
+        if self.links + more > have:
+            grown = np.empty((3, max(self.links + more, have * 3 // 2)), np.int64)
+            grown[:, : self.links] = self._places[:, : self.links]
+            self._places = grown
+
+    @property
+    def chains(self) -> Chains:
+        """As the kernels take it."""
+        from cocite.kernels.pruned import Chains
+
+        following, begin, count = self._places
+        return Chains(self.first, self.last, following, begin, count, self.columns, self.values)
+
+
+class _Half:
+    """What a sweep has made so far: rows up to the diagonal, and the chains that mirror them."""
+
+    def __init__(self, size: int, dtype: DTypeLike) -> None:
+        self.lower, self.upper = SparseMatrix(size, 1, dtype), _Chained(size, dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes."""
+        return self.lower.nbytes + self.upper.nbytes
+
+    def reserve(self, values: int, links: int) -> None:
+        """Room for a block."""
+        self.lower.reserve(values)
+        self.upper.reserve(values)
+        self.upper.reserve_links(min(values, links))
+
+    def add(self, first: int, rows: Matrix) -> None:
+        """Take over a block of dense rows."""
+        from cocite.kernels import pruned
+
+        lower, upper = self.lower, self.upper
+        lower.end = int(pruned.pack(rows, first, lower.end, lower.rows))
+        ends = pruned.hang(rows, first, upper.end, upper.links, upper.chains)
+        upper.end, upper.links = map(int, ends)
 
 
 class PrunedSweeps:
@@ -102,12 +173,12 @@ class PrunedSweeps:
         self._spread = core.spread.weights.astype(dtype)
         self._width = block_width(core.size)
         self._sums = np.empty((self._width, core.size), dtype)
-        self._rows = np.empty((self._width, core.size), dtype)
+        self._rows = np.empty(self._width * core.size, dtype)
         self.matrix = self._identity()
 
     def _identity(self) -> SparseMatrix:
-        found = SparseMatrix(self.core.size, self.dtype)
         ones = np.flatnonzero(self._single)
+        found = SparseMatrix(self.core.size, ones.size, self.dtype)
         found.begin[ones], found.count[ones] = np.arange(ones.size), 1
         found.columns[: ones.size], found.values[: ones.size] = ones, 1
         found.end = ones.size
@@ -115,82 +186,82 @@ class PrunedSweeps:
 
     def __call__(self) -> Sweep:
         """One sweep."""
+        from cocite.kernels import pruned
+
         old, size = self.matrix, self.core.size
-        new = old if self._fresh else SparseMatrix(size, self.dtype)
+        made = _Half(size, self.dtype)
+        seen = made if self._fresh else _Half(size, self.dtype)  # rows as a block sees them
+        cursor = old.begin.copy()
         excess = self.core.excess(old.diagonal()).astype(self.dtype)
         change = dropped = 0.0
         for first in range(0, size, self._width):
             end = min(first + self._width, size)
-            made = self._block(first, end, old, excess)
-            new.reserve(sum(part[2] for part in made))
-            self._check_room(old, new)
-            self._pack(first, end, new)
-            change = max(change, *(part[0] for part in made))
-            dropped = max(dropped, *(part[1] for part in made))
+            rows = self._rows[: (end - first) * end].reshape(end - first, end)
+            parts = self._block(first, rows, (old, cursor, seen), excess)
+            made.reserve(sum(part[2] for part in parts), end)
+            self._check_room(old.nbytes + made.nbytes)
+            made.add(first, rows)
+            change = max(change, *(part[0] for part in parts))
+            dropped = max(dropped, *(part[1] for part in parts))
             if self._fresh:
-                excess = self._renewed(excess, first, end)
-        self.matrix = _compacted(new, self.dtype) if self._fresh else new
+                pruned.advance(old.rows, end, cursor)
+                self._renew(excess, first, rows)
+        self._unite(made)
         return Sweep(change, dropped)
 
     def _block(
-        self, first: int, end: int, old: SparseMatrix, excess: Matrix
+        self,
+        first: int,
+        rows: Matrix,
+        before: tuple[SparseMatrix, NDArray[np.int64], _Half],
+        excess: Matrix,
     ) -> list[tuple[float, float, int]]:
-        """Dense new rows of one block, in ``_rows``."""
+        """Fill the dense ``rows`` of one block, up to its last column."""
         from cocite.kernels import pruned
 
         links, core = self.core.links, self.core
+        old, cursor, seen = before
+        state = old.rows, cursor, seen.lower.rows, seen.upper.chains
 
         def part(low: int, high: int) -> tuple[float, float, int]:
             here = slice(first + low, first + high + 1)
-            sums, rows = self._sums[low:high], self._rows[low:high]
-            pool = old.begin, old.count, old.columns, old.values
-            pruned.gather(links.offsets[here], links.columns, self._links, *pool, sums)
+            sums, found = self._sums[low:high], rows[low:high]
+            pruned.gather(links.offsets[here], links.columns, self._links, *state, sums)
             turned = self._turned
-            pruned.scatter(sums, turned.offsets, turned.columns, self._turned_weights, rows)
+            pruned.scatter(sums, turned.offsets, turned.columns, self._turned_weights, found)
             if core.shared.columns.size:
                 shared = core.shared.offsets[here], core.shared.columns, self._shared
                 spread = core.spread.offsets, core.spread.columns, self._spread
-                pruned.add_loose(*shared, *spread, excess, rows)
-            found: tuple[float, float, int] = pruned.settle_pruned(
-                rows, first + low, *pool, self._single, self._factors
+                pruned.add_loose(*shared, *spread, excess, found)
+            made: tuple[float, float, int] = pruned.settle_pruned(
+                found, first + low, state[0], self._single, self._factors
             )
-            return found
+            return made
 
-        return self.team.split(part, end - first)
+        return self.team.split(part, rows.shape[0])
 
-    def _pack(self, first: int, end: int, new: SparseMatrix) -> None:
-        from cocite.kernels import pruned
-
-        rows = self._rows[: end - first]
-        begin, count = new.begin[first:end], new.count[first:end]
-        pruned.pack(rows, new.end, begin, count, new.columns, new.values)
-        new.end += int(count.sum())
-
-    def _renewed(self, excess: Matrix, first: int, end: int) -> Matrix:
-        """The excess with the block's new diagonal."""
-        owners = self.core.owners
+    def _renew(self, excess: Matrix, first: int, rows: Matrix) -> None:
+        """Put the block's new diagonal into the excess."""
+        owners, end = self.core.owners, rows.shape[1]
         here = np.flatnonzero((owners >= first) & (owners < end))
         here = here[self.core.sizes[owners[here]] > 1]
-        excess[here] = 1 - self._rows[owners[here] - first, owners[here]]
-        return excess
+        excess[here] = 1 - rows[owners[here] - first, owners[here]]
 
-    def _check_room(self, *pools: SparseMatrix) -> None:
-        taken = sum({id(pool): pool.nbytes for pool in pools}.values())
+    def _unite(self, made: _Half) -> None:
+        """The whole matrix, rows in order; the old one goes first."""
+        from cocite.kernels import pruned
+
+        count = made.lower.end + made.upper.end
+        item = self.dtype.itemsize + 4
+        self.matrix = SparseMatrix(self.core.size, 0, self.dtype)
+        self._check_room(made.nbytes + count * item)
+        self.matrix = SparseMatrix(self.core.size, count, self.dtype)
+        self.matrix.end = count
+        pruned.unite(made.lower.rows, made.upper.chains, self.matrix.rows)
+
+    def _check_room(self, taken: int) -> None:
         if taken > self._memory:
             raise ResourceError(
                 f"the scores kept take {format_size(taken)}; {format_size(self._memory)} may be "
                 "used. Prune more with --prune, or give more with --memory"
             )
-
-
-def _compacted(pool: SparseMatrix, dtype: np.dtype[Any]) -> SparseMatrix:
-    """The same rows in order, without what was replaced."""
-    found = SparseMatrix(pool.begin.size, dtype)
-    found.reserve(int(pool.count.sum()))
-    row = np.repeat(np.arange(pool.begin.size), pool.count)
-    found.begin = np.cumsum(pool.count) - pool.count
-    found.count = pool.count
-    place = np.arange(row.size) - found.begin[row] + pool.begin[row]
-    found.columns[: row.size], found.values[: row.size] = pool.columns[place], pool.values[place]
-    found.end = row.size
-    return found

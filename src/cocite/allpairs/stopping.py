@@ -17,7 +17,13 @@ which with omega = 1 is the plain iteration's c d. One sweep shrinks the error b
 omega c or better, so it converges for every graph if omega < 2 / (1 + c); beyond that it may not.
 
 Rounding: a computed g is within r = depth * unit of the exact one (``core.py``), which leaves
-r / (1 - c) in the end; pruning likewise (``prune.py``). The bounds add up.
+r / (1 - c) in the end. Pruning (``prune.py``): an entry set to 0 where G has g is off by |g| at
+that moment. With p the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
+
+    |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)             (change, pruned)
+    |S_k - S*| <= c^(k+1) + e_k                                                 (steps, pruned)
+
+The bounds add up, and only their sum decides whether the accuracy asked for is reached.
 
 Source: the second is Lizorkin et al. 2008; the others follow as said.
 """
@@ -29,6 +35,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from cocite.errors import NotConverged
 
 __all__ = ["Bounds", "Convergence", "Progress", "Sweep", "iterate"]
 
@@ -44,8 +52,8 @@ class Convergence:
 
     ``change`` is the largest change of an entry in the last sweep. ``iteration_error`` would go
     with more sweeps, ``rounding_error`` with double precision, ``pruning_error`` with a smaller
-    threshold; ``error_bound`` is their sum. ``converged`` says whether iteration and rounding
-    errors are within the accuracy asked for; ``reason`` says what ended it.
+    threshold; ``error_bound`` is their sum. ``converged`` says whether the sum is within the
+    accuracy asked for; ``reason`` says what ended it.
     """
 
     sweeps: int
@@ -64,7 +72,7 @@ class Convergence:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What one sweep reports: its largest change, and the largest value that it pruned."""
+    """What one sweep reports: its largest change, and the size of the largest value it pruned."""
 
     change: float
     dropped: float = 0.0
@@ -79,13 +87,18 @@ class Bounds:
     steps: bool
     rounding: float = 0.0
 
-    def iteration(self, sweeps: int, change: float) -> float:
-        """What more sweeps can still change, after ``sweeps`` of them."""
-        if not math.isfinite(change):
-            return math.inf
-        left = abs(1 - self.omega) / self.omega + self.decay
-        by_change = left * change / (1 - self.decay)
-        return min(by_change, self.decay ** (sweeps + 1)) if self.steps else by_change
+    def left(self, sweeps: int, made: Sweep, pruned: float) -> tuple[float, float, str]:
+        """(error of iterating, of pruning, what bounds them) after ``sweeps`` sweeps.
+
+        ``made`` is the last one; ``pruned`` is e_k.
+        """
+        factor = abs(1 - self.omega) / self.omega + self.decay
+        change = made.change if math.isfinite(made.change) else math.inf
+        by_change = factor * change / (1 - self.decay), made.dropped / (1 - self.decay)
+        by_steps = self.decay ** (sweeps + 1), pruned
+        if self.steps and sum(by_steps) <= sum(by_change):
+            return *by_steps, f"{self.decay:g}^{sweeps + 1}"
+        return *by_change, "the last change"
 
     def rounding_error(self) -> float:
         """What rounding leaves."""
@@ -103,29 +116,39 @@ class Bounds:
 def iterate(
     sweep: Callable[[], Sweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
 ) -> Convergence:
-    """Sweep until the bound is at most ``epsilon``, or ``limit`` sweeps were made, or the change
-    grows beyond all bounds or has not fallen for 20 sweeps.
+    """Sweep until the bound is at most ``epsilon``, or ``limit`` sweeps were made, or more do not
+    help: pruning alone exceeds ``epsilon``, or the change has not fallen for 20 sweeps.
+
+    Raises :class:`NotConverged` where the change grows beyond all bounds, or where it stopped
+    falling and an over-relaxed result may be off by 1 or more: scores are between 0 and 1.
     """
-    rounding, pruned, sweeps = bounds.rounding_error(), 0.0, 0
+    rounding, summed = bounds.rounding_error(), 0.0
     least, least_at = math.inf, 0
-    while True:
+    for sweeps in range(1, limit + 1):
         made = sweep()
-        sweeps += 1
-        pruned = max(bounds.decay * pruned + made.dropped, made.dropped / (1 - bounds.decay))
+        summed = bounds.decay * summed + made.dropped
         if made.change < least:
             least, least_at = made.change, sweeps
-        left = bounds.iteration(sweeps, made.change)
+        left, pruned, how = bounds.left(sweeps, made, summed)
         progress(sweeps, left)
-        if left + rounding <= epsilon:
-            by_steps = bounds.steps and left == bounds.decay ** (sweeps + 1)
-            how = f"{bounds.decay:g}^{sweeps + 1}" if by_steps else "the last change"
-            reason, converged = f"error <= {epsilon:g} by {how}", True
-        elif not made.change < _DIVERGED:
-            reason, converged = f"diverges with omega {bounds.omega:g}", False
-        elif sweeps - least_at == _STANDSTILL:
-            reason, converged = f"the change has not fallen for {_STANDSTILL} sweeps", False
-        elif sweeps == limit:
-            reason, converged = f"{limit} sweeps", False
+        stuck, last = sweeps - least_at == _STANDSTILL, sweeps == limit
+        growing = bounds.omega > 1 and left >= 1 and sweeps > least_at
+        if not made.change < _DIVERGED or ((stuck or last) and growing):
+            raise NotConverged(
+                f"diverges with omega {bounds.omega:g}: after {sweeps} sweeps scores change by up "
+                f"to {made.change:.2g} a sweep, and no longer by less. Take --omega 1 "
+                f"(gauss-seidel), or one below {2 / (1 + bounds.decay):.3g}, which always converges"
+            )
+        converged = left + rounding + pruned <= epsilon
+        if converged:
+            reason = f"error <= {epsilon:g} by {how}"
+        elif left + rounding <= epsilon < rounding + pruned:
+            reason = f"what pruning leaves out may come to more than {epsilon:g}"
+        elif stuck:
+            reason = f"the change has not fallen for {_STANDSTILL} sweeps"
+        elif last:
+            reason = f"{limit} sweeps"
         else:
             continue
-        return Convergence(sweeps, made.change, left, rounding, pruned, reason, converged)
+        break
+    return Convergence(sweeps, made.change, left, rounding, pruned, reason, converged)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.options import format_option, memory_option, threads_option
-from cocite.cli.output import print_facts, say
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
+from cocite.cli.text import facts_text, or_of, say
+from cocite.graph.writers import ARRAYS, TABLES
+
+if TYPE_CHECKING:
+    from cocite.allpairs.documents import ExactDocument
 
 __all__ = ["exact"]
 
@@ -20,7 +25,8 @@ __all__ = ["exact"]
     "--output",
     required=True,
     metavar="FILE",
-    help="Where to write: .npy (all scores, by id), or .parquet, .csv, .tsv (node, other, score).",
+    help=f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the whole "
+    "matrix, in the order of the nodes' numbers).",
 )
 @click.option(
     "--min-score",
@@ -73,7 +79,8 @@ __all__ = ["exact"]
     "--prune",
     type=float,
     metavar="DELTA",
-    help="Drop scores below this after every sweep, and keep the matrix sparse.",
+    help="Drop scores below this after every sweep, and keep the matrix sparse. Adds an error of "
+    "up to DELTA / (1 - decay).",
 )
 @click.option(
     "--teleport",
@@ -116,17 +123,19 @@ def exact(
     memory: int | None,
     unweighted: bool,
     overwrite: bool,
-    form: str,
+    show: Show,
     **options: Any,
 ) -> None:
     """Compute the SimRank of all pairs of nodes, to a stated accuracy.
 
-    Before it starts it says what it will take. Tables have each pair of different nodes once.
+    Before it starts it says what it will take. Tables have each pair of different nodes once. A run
+    that diverges, or whose scores may be off by 1 or more for a low --rank, writes nothing.
     """
     from cocite.allpairs import AllPairs, Options
+    from cocite.allpairs.documents import ExactDocument
     from cocite.allpairs.output import write_scores
     from cocite.graph import Graph
-    from cocite.graph.export import check_output
+    from cocite.graph.writers import check_output
 
     path = check_output(output, overwrite)
     run = AllPairs(
@@ -146,34 +155,31 @@ def exact(
             top=top,
             progress=lambda nodes: stages("writing", nodes, found.nodes),
         )
-    ended = found.convergence
-    print_facts(
-        {
-            "graph": graph,
-            "output": output,
-            "measure": options["measure"],
-            "method": found.method,
-            "products": found.products,
-            "precision": found.precision,
-            "rows": found.rows,
-            "bandwidth": list(found.bandwidth),
-            "error_bound": ended.error_bound,
-        }
-        | vars(ended),
-        form,
-        {
-            "output": output,
-            "method": f"{options['measure']}, {found.method}, {found.products} products, "
-            f"{found.precision} precision",
-            "rows": f"{found.rows:,} for {found.nodes:,} nodes, bandwidth {found.bandwidth[0]:,}"
-            + (f", ordered {found.bandwidth[1]:,}" if options["order"] == "rcm" else ""),
-            "ended": f"{ended.sweeps} sweeps, {ended.reason}",
-            "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} of iterating, "
-            f"{ended.rounding_error:.1e} of rounding, {ended.pruning_error:.1e} of pruning",
-        },
-    )
-    if not ended.converged:
+    told = ExactDocument.of(graph, output, options["measure"], found)
+    show(Reply(told, lambda: _text(told, options["order"] == "rcm")))
+    ended = told.ended
+    if ended.converged:
+        return
+    if ended.pruning_error > ended.iteration_error:
+        say("not converged: take a smaller --prune, or allow a larger --epsilon")
+    else:
         say(
             "not converged: allow more --sweeps or a larger --epsilon, or take another --method "
             "(gauss-seidel and plain always converge)"
         )
+
+
+def _text(found: ExactDocument, ordered: bool) -> str:
+    ended, (stored, meanwhile) = found.ended, found.bandwidth
+    rows = f"{found.rows_computed:,} for {found.nodes:,} nodes, bandwidth {stored:,}"
+    return facts_text(
+        {
+            "output": found.output,
+            "method": f"{found.measure}, {found.method}, {found.products} products, "
+            f"{found.precision} precision",
+            "rows": rows + (f", ordered {meanwhile:,}" if ordered else ""),
+            "ended": f"{ended.sweeps} sweeps, {ended.reason}",
+            "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} of iterating, "
+            f"{ended.rounding_error:.1e} of rounding, {ended.pruning_error:.1e} of pruning",
+        }
+    )

@@ -5,13 +5,25 @@ from __future__ import annotations
 import click
 
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
-from cocite.cli.output import say
+from cocite.cli.outputs import Show
 from cocite.cli.progress import Stages
+from cocite.cli.text import say
+from cocite.graph.readers import READERS, reader_called
 
 __all__ = ["ingest"]
 
 
-@click.command()
+_KINDS = ", or as ".join(reader_called(name).described for name in READERS)
+_HELP = f"""Read LINKS and store them as a graph.
+
+LINKS are files, patterns in quotes, or - for standard input. They are read as {_KINDS}.
+Each row is a link: first the source, then the target. Nodes are named by integers or by any text,
+such as titles or URLs. Links that are there twice and links from a node to itself are dropped and
+counted.
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("inputs", nargs=-1, required=True, metavar="LINKS...")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
 @click.option(
@@ -67,17 +79,11 @@ def ingest(
     output: str,
     nodes: tuple[str, ...],
     columns: str | None,
-    form: str,
+    show: Show,
     **options: object,
 ) -> None:
-    """Read LINKS and store them as a graph.
-
-    LINKS are files or patterns in quotes, or - for standard input: one link a row, source then
-    target, as text (tabs, commas, blanks; plain, .gz or .zst) or Parquet. Nodes are integers or
-    any text, such as titles or URLs. Duplicate links and links from a node to itself are dropped
-    and counted.
-    """
-    from cocite.cli.info import print_graph
+    """Read links and store them as a graph; ``_HELP`` is what is shown."""
+    from cocite.cli.info import graph_reply
     from cocite.graph.ingest import ingest as run
 
     with Stages({"reading": "bytes", "writing": "links"}) as stages:
@@ -98,4 +104,4 @@ def ingest(
                 say(f"    {example}")
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
-    print_graph(graph, form)
+    show(graph_reply(graph))

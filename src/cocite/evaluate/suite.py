@@ -132,8 +132,8 @@ def point(measure: str, direction: str, settings: Settings) -> Point:
     """A point from settings that the measure takes; raises :class:`UsageError`."""
     found = find_measure(measure)
     asking = {s.name for s in found.ask} - {s.name for s in found.build}
-    build = found.build_settings({k: v for k, v in settings.items() if k not in asking})
-    ask = found.ask_settings({k: v for k, v in settings.items() if k in asking})
+    build = found.build_settings({k: v for k, v in settings.items() if k not in asking}).to_json()
+    ask = found.ask_settings({k: v for k, v in settings.items() if k in asking}).to_json()
     return Point(measure, direction, tuple(sorted(build.items())), tuple(sorted(ask.items())))
 
 

@@ -2,9 +2,9 @@
 
     read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
 
-Text is cleaned by our kernel into a temporary file (``readers/text.py``), everything between is
-DuckDB's (``tables.py``), out of core under the memory given. The stored graph is written as a
-stream, so memory beyond DuckDB's is 4 bytes a node for the out-degrees and a few pieces.
+Reading and checking are the readers' (``readers/``), everything between is DuckDB's
+(``tables.py``), out of core under the memory given. The stored graph is written as a stream, so
+memory beyond DuckDB's is 4 bytes a node for the out-degrees and a few pieces.
 
 Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
 named only by such a link is still a node. Weights of duplicates are added, the smallest first.
@@ -14,8 +14,8 @@ Cost: O(m log m) time; temporary disk beside the output of about twice the unpac
 
 from __future__ import annotations
 
-import codecs
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import write_names
-from cocite.graph.readers import ParquetInput, ReadOptions, Source, TextInput, clean_text, expand
+from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.weights import write_weights
 from cocite.memory import OWN_MEMORY, budget, checked_threads, format_size
-from cocite.store import ArrayWriter, Draft, Entry, Manifest, disk
+from cocite.store import ArrayWriter, Draft, Entry, Manifest
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -67,8 +67,8 @@ def ingest(
     Parameters
     ----------
     inputs
-        Files, globs, or ``-`` for standard input: text (plain, gzip or Zstandard) or Parquet,
-        recognised by content.
+        Files, globs, or ``-`` for standard input: text (plain, gzip or Zstandard) or Parquet, told
+        apart by content (``graph/readers``).
     output
         The directory to make.
     nodes
@@ -135,6 +135,9 @@ def ingest(
     extra = expand(nodes) if nodes is not None else []
     if [source.path for source in links + extra].count(None) > 1:
         raise UsageError("standard input (-) is named twice, for links and for nodes")
+    for source in links + extra:
+        if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
+            reader_of(source)
     with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
@@ -156,21 +159,18 @@ def _load(
     wanted: int,
     options: ReadOptions,
     progress: Progress,
-) -> TextInput | ParquetInput:
-    if source.is_parquet():
-        progress("reading " + source.short, 0, 0)
-        return tables.load_parquet(source, wanted, options)
-    clean = work / "clean.tsv"
-    with clean.open("wb", buffering=0) as out:
-        disk.write(out, codecs.BOM_UTF8)
-        found = clean_text(source, wanted, options, out, progress)
+) -> Found:
+    scratch = work / "input"
+    scratch.mkdir()
+    job = Job(source, wanted, options, scratch, tables.database, progress)
+    relation, found = reader_of(source).read(job)
     progress("loading " + source.short, 0, 0)
-    tables.load_text(clean, wanted, found.integers)
-    clean.unlink()
+    tables.load(relation, wanted, found.integers)
+    shutil.rmtree(scratch)
     return found
 
 
-def _reported(found: TextInput | ParquetInput) -> dict[str, Any]:
+def _reported(found: Found) -> dict[str, Any]:
     """What the manifest says of one input: its base name, not where it lay on this machine."""
     value = asdict(found) | {"file": Path(found.file).name, "read_as": found.describe()}
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)

@@ -1,5 +1,6 @@
 """The tables that ingest works on, in DuckDB: out of core, in a private directory.
 
+    part(a, b)   what a reader found in one input; a alone of one that names nodes
     raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
     names(name)  distinct names in the order of numbering; the row number is the id
     links(key)   destination * 2**32 + source, ascending; duplicates still in it; with weights w,
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
-from cocite.graph.readers import ParquetInput, ReadOptions, Source, read_parquet
+from cocite.graph.readers import Source
 
 __all__ = ["MAX_NODES", "Tables"]
 
@@ -120,36 +121,20 @@ class Tables:
 
     # -- loading ------------------------------------------------------------------
 
-    def _next_part(self, wanted: int) -> str:
-        return f"part_{wanted}_{len(self._parts) + len(self._node_parts)}"
+    @property
+    def database(self) -> duckdb.DuckDBPyConnection:
+        """The connection, for readers."""
+        return self._db
 
-    def _add_part(self, table: str, wanted: int, integers: bool) -> None:
-        (self._parts if wanted == 2 else self._node_parts).append(table)
-        self.integers &= integers
-
-    def load_text(self, file: Path, wanted: int, integers: bool) -> None:
-        """Load a file that ``kernels/text.py`` wrote: tabs, LF, no quotes, no surprises.
-
-        It begins with a byte order mark, so that no name's U+FEFF is taken for one.
+    def load(self, relation: str, wanted: int, integers: bool) -> None:
+        """Load what a reader found: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
+        whether all names are.
         """
-        kind = "UBIGINT" if integers else "VARCHAR"
-        columns = ", ".join(f"'{name}': '{kind}'" for name in "ab"[:wanted])
-        columns += ", 'w': 'DOUBLE'" if self.weighted and wanted == 2 else ""
-        path = str(file.resolve()).replace("'", "''")
-        table = self._next_part(wanted)
-        self._run(
-            f"CREATE TABLE {table} AS SELECT * FROM read_csv('{path}', delim = '\t', "
-            "header = false, auto_detect = false, quote = '', escape = '', comment = '', "
-            f"new_line = '\\n', nullstr = '\x01', columns = {{{columns}}})"
-        )
-        self._add_part(table, wanted, integers)
-
-    def load_parquet(self, source: Source, wanted: int, options: ReadOptions) -> ParquetInput:
-        """Load a Parquet file."""
-        table = self._next_part(wanted)
-        found = read_parquet(self._db, source, wanted, options, table)
-        self._add_part(table, wanted, found.integers)
-        return found
+        parts = self._parts if wanted == 2 else self._node_parts
+        table = f"part_{wanted}_{len(parts)}"
+        self._run(f"CREATE TABLE {table} AS {relation}")
+        parts.append(table)
+        self.integers &= integers
 
     # -- numbering and sorting ------------------------------------------------------
 

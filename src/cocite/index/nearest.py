@@ -35,6 +35,7 @@ from cocite.graph.links import Links, links_of, transpose
 from cocite.index.part import Estimate, Progress
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
+from cocite.measures.shared_nearest import NEAREST, WIDEST
 from cocite.memory import available, format_size
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, Scratch, forget
@@ -104,7 +105,7 @@ class NearestLayout(WholeLayout):
     @property
     def k(self) -> int:
         """How many others a list has at most."""
-        return min(int(self.plan.settings["nearest"]), max(1, self.links.nodes - 1))
+        return min(self.plan.settings[NEAREST], max(1, self.links.nodes - 1))
 
     @property
     def pages(self) -> int:
@@ -154,7 +155,7 @@ class NearestLayout(WholeLayout):
         """By side: what each page tells as a neighbour, and what all neighbours of each tell."""
         from cocite.kernels import nearest
 
-        widest = np.int64(self.plan.settings["widest"])
+        widest = np.int64(self.plan.settings[WIDEST])
         found = {}
         for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
             worths, whole = np.zeros(rows.nodes), np.zeros(rows.nodes)

@@ -36,12 +36,12 @@ from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import Blob, Maker, is_sampled, sampled_layout
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
-from cocite.index.freshness import SINCE, Generation
+from cocite.index.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, StoredPart, shard_file
 from cocite.memory import budget, format_size
-from cocite.store import ArrayWriter, Entry
+from cocite.store import Access, ArrayWriter, Entry, advise
 
 __all__ = ["RefreshBuild"]
 
@@ -76,6 +76,11 @@ class RefreshBuild(IndexBuild):
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
         self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
+        if self.drawn.stop > MOST_NUMBERS:
+            raise UsageError(
+                f"{index} was refreshed so often that its samples have no numbers left; build a "
+                "new index with another --seed"
+            )
         self._generations = _kept(old, numbers[len(self.drawn) :])
         self._check_layouts(graph)
         self._check_names(graph)
@@ -244,6 +249,7 @@ class RefreshBuild(IndexBuild):
         """uint32[old nodes]: the id of each old node now, GONE for none."""
         if self._same:
             return np.arange(self._old.nodes, dtype=np.uint32)
+        self._old.store.advise(Access.AROUND)
         return match_names(self._old.names, self._graph.names)
 
 
@@ -289,14 +295,15 @@ class _Carried(Kept):
         return {"entry": entry.to_json(), **note}
 
     def makers(self) -> list[Maker]:
-        part = self._part
+        part, ids = self._part, self._ids()
         for shard, begin in zip(part.shards, self._begins, strict=True):
             numbers = range(begin, begin + shard.samples)
             if numbers.stop > self.numbers.start and numbers not in self._linked:
+                advise(Access.THROUGH, shard.words)
                 fault = part.store.verify(part.prefix + shard_file(begin))
                 if fault is not None:
                     raise Damaged(f"{fault}. Build the index again")
-        carry = sampled_layout(part.layout).carrier(self._ids(), self._nodes, part.settings)
+        carry = sampled_layout(part.layout).carrier(ids, self._nodes, part.settings)
 
         def make(sample: int) -> Blob:
             number = bisect_right(self._begins, sample) - 1

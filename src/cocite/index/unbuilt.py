@@ -68,7 +68,7 @@ class UnbuiltIndex(StoredIndex):
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
         self.refined: dict[str, Any] = {}
-        ends, samples = _Ends(graph), int(options.settings.get("samples", 0))
+        ends, samples = _Ends(graph), options.samples or 0
         told = graph.path.name, graph.digest, None, "."
         self.freshness = Freshness((Generation(0, 0, samples, *told),))
         self.parts = tuple(

@@ -1,11 +1,17 @@
 """Sparse all-pairs kernels: rows of scores with their small values left out.
 
-A row of S lies at ``begin[v]`` in a pool of columns (ascending) and values, ``count[v]`` of them.
-A block of rows of the next S is made in dense rows, one block at a time:
+A sweep makes a symmetric matrix from one before it, a block of rows at a time. Each pair is made
+once, in the row of its larger node, and hung into the other row's *chain*:
+
+    row a of S, seen from a block    the lower part, if its block is done     columns up to a
+                                     its chain: links, one a block            columns beyond a, done
+                                     the old row from ``cursor[a]`` on        columns not yet done
 
     sums    = W[block] S               gather, sparse rows added up
     values  = sums W'                  scatter, by W's columns, where sums are not 0
-    kept    = relaxed values >= threshold                          settle, pack
+    kept    = relaxed values >= threshold                      settle_pruned, pack, hang, advance
+
+At the end each row's lower part and its chain are its new row (``unite``). All three are ascending.
 
 Cost: a step for every non-zero of ``sums`` and link of its column; ``width * n`` values of scratch.
 Source: Yu et al. 2011, 4.1.4 (eq. 9) and Algorithm 3, line 21.
@@ -13,13 +19,57 @@ Source: Yu et al. 2011, 4.1.4 (eq. 9) and Algorithm 3, line 21.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocite.kernels._jit import kernel
+from cocite.kernels._jit import helper, kernel
 
-__all__ = ["add_loose", "gather", "pack", "scatter", "settle_pruned"]
+__all__ = [
+    "Chains",
+    "Rows",
+    "add_loose",
+    "advance",
+    "gather",
+    "hang",
+    "pack",
+    "scatter",
+    "settle_pruned",
+    "unite",
+]
+
+
+class Rows(NamedTuple):
+    """Row v is ``columns`` (uint32, ascending) and ``values`` from ``begin[v]`` (int64) on,
+    ``count[v]`` (int64) of them.
+    """
+
+    begin: Any
+    count: Any
+    columns: Any
+    values: Any
+
+
+class Chains(NamedTuple):
+    """Row v's chain begins with the link ``first[v]`` and ends with ``last[v]``, -1 if it has none.
+
+    Link i has ``count[i]`` columns and values from ``begin[i]`` on; ``following[i]`` is the next
+    link, or -1. All int64 but for ``columns`` (uint32) and ``values``.
+    """
+
+    first: Any
+    last: Any
+    following: Any
+    begin: Any
+    count: Any
+    columns: Any
+    values: Any
+
+
+@helper
+def _add(columns: Any, values: Any, low: Any, high: Any, weight: Any, out: Any) -> None:
+    for place in range(low, high):
+        out[columns[place]] += weight * values[place]
 
 
 @kernel
@@ -27,31 +77,47 @@ def gather(
     offsets: Any,
     sources: Any,
     weights: Any,
-    begin: Any,
-    count: Any,
-    columns: Any,
-    values: Any,
+    old: Any,
+    cursor: Any,
+    lower: Any,
+    chains: Any,
     out: Any,
 ) -> None:
-    """out[i] = the weighted sum of the pool's rows that row i links to."""
+    """out[i] = the weighted sum of the rows of S that row i links to, as they are now.
+
+    ``old`` and ``lower`` are :class:`Rows`, ``chains`` :class:`Chains`, ``cursor`` int64[n].
+    """
     for i in range(out.shape[0]):
         out[i, :] = 0
         for link in range(offsets[i], offsets[i + 1]):
-            source, weight = sources[link], weights[link]
-            for place in range(begin[source], begin[source] + count[source]):
-                out[i, columns[place]] += weight * values[place]
+            a, weight = sources[link], weights[link]
+            low = lower.begin[a]
+            _add(lower.columns, lower.values, low, low + lower.count[a], weight, out[i])
+            part = chains.first[a]
+            while part >= 0:
+                low = chains.begin[part]
+                _add(chains.columns, chains.values, low, low + chains.count[part], weight, out[i])
+                part = chains.following[part]
+            high = old.begin[a] + old.count[a]
+            _add(old.columns, old.values, cursor[a], high, weight, out[i])
 
 
 @kernel
 def scatter(sums: Any, offsets: Any, rows: Any, weights: Any, out: Any) -> None:
-    """out[i, l] = sum over a of sums[i, a] W[l, a]; W is given by columns."""
+    """out[i, l] = sum over a of sums[i, a] W[l, a] for the columns l of ``out``; W is given by
+    columns, rows ascending.
+    """
+    size = out.shape[1]
     for i in range(out.shape[0]):
         out[i, :] = 0
         for a in range(sums.shape[1]):
             value = sums[i, a]
             if value != 0:
                 for place in range(offsets[a], offsets[a + 1]):
-                    out[i, rows[place]] += value * weights[place]
+                    row = rows[place]
+                    if row >= size:
+                        break
+                    out[i, row] += value * weights[place]
 
 
 @kernel
@@ -71,21 +137,17 @@ def add_loose(
             node = row_nodes[link]
             weight = row_weights[link] * excess[node]
             for place in range(column_offsets[node], column_offsets[node + 1]):
-                out[i, columns[place]] += weight * column_weights[place]
+                column = columns[place]
+                if column >= out.shape[1]:
+                    break
+                out[i, column] += weight * column_weights[place]
 
 
 @kernel
-def settle_pruned(
-    rows: Any,
-    first: Any,
-    begin: Any,
-    count: Any,
-    columns: Any,
-    values: Any,
-    single: Any,
-    factors: Any,
-) -> Any:
+def settle_pruned(rows: Any, first: Any, old: Any, single: Any, factors: Any) -> Any:
     """rows = (1 - omega) old + omega decay rows, or 0 where decay rows is below the threshold.
+
+    So up to the diagonal, and 0 beyond it.
 
     ``factors`` is (decay, omega, 1, threshold). Returns (largest change, largest value dropped,
     values kept).
@@ -95,37 +157,91 @@ def settle_pruned(
     change, dropped, kept = 0.0, 0.0, 0
     for i in range(rows.shape[0]):
         k = first + i
-        place, last = begin[k], begin[k] + count[k]
-        for l in range(rows.shape[1]):  # noqa: E741 - the paper's letter
-            old = factors[2] - factors[2]
-            if place < last and columns[place] == l:
-                old = values[place]
+        place, last = old.begin[k], old.begin[k] + old.count[k]
+        for l in range(k + 1):  # noqa: E741 - the paper's letter
+            before = factors[2] - factors[2]
+            if place < last and old.columns[place] == l:
+                before = old.values[place]
                 place += 1
             if l == k and single[k]:
                 rows[i, l] = factors[2]
                 kept += 1
                 continue
             fresh = decay * rows[i, l]
-            after = stay * old + omega * fresh
+            after = stay * before + omega * fresh
             if fresh < threshold:
-                dropped = max(dropped, np.float64(fresh))
-                after = old - old
+                dropped = max(dropped, np.float64(abs(fresh)))
+                after = before - before
             elif after != 0:
                 kept += 1
-            change = max(change, np.float64(abs(after - old)))
+            change = max(change, np.float64(abs(after - before)))
             rows[i, l] = after
+        rows[i, k + 1 :] = 0
     return change, dropped, kept
 
 
 @kernel
-def pack(rows: Any, low: Any, begin: Any, count: Any, columns: Any, values: Any) -> None:
-    """Append the non-zeros of a block's ``rows`` to a pool at ``low``, and say where they are."""
+def pack(rows: Any, first: Any, low: Any, lower: Any) -> Any:
+    """Put the non-zeros of a block's ``rows`` into ``lower`` from ``low`` on; returns the end."""
     at = low
     for i in range(rows.shape[0]):
-        begin[i] = at
-        for l in range(rows.shape[1]):  # noqa: E741 - the paper's letter
+        lower.begin[first + i] = at
+        for l in range(first + i + 1):  # noqa: E741 - the paper's letter
             if rows[i, l] != 0:
-                columns[at] = l
-                values[at] = rows[i, l]
+                lower.columns[at] = l
+                lower.values[at] = rows[i, l]
                 at += 1
-        count[i] = at - begin[i]
+        lower.count[first + i] = at - lower.begin[first + i]
+    return at
+
+
+@kernel
+def hang(rows: Any, first: Any, low: Any, links: Any, chains: Any) -> Any:
+    """Put the block's values below the diagonal into the chains of their columns, from the place
+    ``low`` and the number of links ``links`` on; returns their new ends.
+    """
+    at, link = low, links
+    for l in range(rows.shape[1]):  # noqa: E741 - the paper's letter
+        begin = at
+        for i in range(max(0, l + 1 - first), rows.shape[0]):
+            if rows[i, l] != 0:
+                chains.columns[at] = first + i
+                chains.values[at] = rows[i, l]
+                at += 1
+        if at > begin:
+            chains.begin[link], chains.count[link] = begin, at - begin
+            chains.following[link] = -1
+            if chains.first[l] < 0:
+                chains.first[l] = link
+            else:
+                chains.following[chains.last[l]] = link
+            chains.last[l] = link
+            link += 1
+    return at, link
+
+
+@kernel
+def advance(old: Any, end: Any, cursor: Any) -> None:
+    """Move the cursors of the rows below ``end`` on to their first column from ``end`` on."""
+    for a in range(end):
+        last = old.begin[a] + old.count[a]
+        while cursor[a] < last and old.columns[cursor[a]] < end:
+            cursor[a] += 1
+
+
+@kernel
+def unite(lower: Any, chains: Any, out: Any) -> None:
+    """Rows of the whole matrix: each one's lower part, then its chain."""
+    at = 0
+    for row in range(out.begin.size):
+        out.begin[row] = at
+        for place in range(lower.begin[row], lower.begin[row] + lower.count[row]):
+            out.columns[at], out.values[at] = lower.columns[place], lower.values[place]
+            at += 1
+        link = chains.first[row]
+        while link >= 0:
+            for place in range(chains.begin[link], chains.begin[link] + chains.count[link]):
+                out.columns[at], out.values[at] = chains.columns[place], chains.values[place]
+                at += 1
+            link = chains.following[link]
+        out.count[row] = at - out.begin[row]

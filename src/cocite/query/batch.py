@@ -32,9 +32,9 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.graph.export import check_output, write_columns
+from cocite.graph.writers import TABLES, check_output, write_table
 from cocite.measures import Value
-from cocite.memory import checked_threads
+from cocite.memory import available, checked_threads
 from cocite.query.filters import Filter
 from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, Index
 from cocite.query.refine import Level
@@ -42,11 +42,9 @@ from cocite.query.rows import WORDS, packed, ranks, rows_of
 from cocite.query.scores import GRAINS, scores_of
 from cocite.query.trees import TreeReader
 from cocite.runner import in_order
-from cocite.store import Building, Journal, disk
+from cocite.store import Access, Building, Journal, disk
 
 __all__ = ["Batch", "Report", "related_all"]
-
-FORMATS = (".parquet", ".csv", ".tsv")
 
 _FORMAT = 1
 """Of the journal: with another one an unfinished batch is not gone on with."""
@@ -55,6 +53,8 @@ _NONE = 2**32 - 1
 _PIECE_ROWS, _MOST_NODES, _SLICE_ROWS, _OUT_ROWS = 1 << 18, 8192, 1 << 15, 1 << 17
 _MOST_REFINED = 256
 """Nodes of a piece, where each takes milliseconds."""
+_MANY = 0.001
+"""The share of the nodes from which on a batch reads most pages of an index."""
 
 Ids = NDArray[np.uint32]
 Progress = Callable[[str, int, int], None]
@@ -83,7 +83,7 @@ def related_all(
     index
         An opened index.
     output
-        The file to make, by its ending Parquet (``.parquet``), ``.csv`` or ``.tsv``, with the
+        The file to make: by its ending (:mod:`cocite.graph.writers`) Parquet, CSV or TSV, with the
         columns node, rank, related, score, stderr. A batch that was interrupted is resumed.
     k
         How many hits a node at most.
@@ -152,7 +152,7 @@ class Batch:
         restart: bool = False,
         **settings: Value,
     ) -> None:
-        self._output = check_output(output, overwrite, FORMATS)
+        self._output = check_output(output, overwrite, TABLES)
         if not isinstance(k, int | np.integer) or k < 1:
             raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
@@ -164,7 +164,7 @@ class Batch:
         self._min_score = float(min_score)
         self._filter = Filter.checked(index.nodes, 0, prefix=prefix, exclude_prefix=exclude_prefix)
         self._nodes = self._chosen(nodes)
-        self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked}
+        self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
         made = [index.measure, index.direction, index.settings, index.stored.weighted]
         self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix, "made": made}
         self._level = None
@@ -259,6 +259,7 @@ class Batch:
     def run(self, progress: Progress = lambda stage, done, total: None) -> Report:
         """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
         before = self.done
+        self._index.stored.store.advise(self._access)
         progress("relating", before, self.nodes)
         todo = range(before, self.nodes, self._piece)
         pieces = in_order([self._answer] * min(self._threads, max(1, len(todo))), todo)
@@ -272,6 +273,15 @@ class Batch:
             self._stopped.clear()
         rows = self._write(progress)
         return Report(self.nodes - before, rows)
+
+    @property
+    def _access(self) -> Access:
+        """Of many nodes nearly every page will be read, so what stands around it is welcome; but
+        where the cache does not hold them all, it would drive out others.
+        """
+        store = self._index.stored.store
+        many = self.nodes >= _MANY * len(self._index.nodes) and store.nbytes <= available()
+        return Access.AROUND if many else Access.SCATTERED
 
     def _answer(self, begin: int) -> bytes:
         """The hits of one piece of nodes: how many each has, then all rows of all."""
@@ -297,7 +307,8 @@ class Batch:
             return ids.size, ids, np.column_stack(scores_of(best))
         out = np.empty((nodes.size, self._k), np.uint32), np.empty((nodes.size, self._k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
-        self._fast.related_many(nodes, floor, self._allowed, self._asked, out)
+        own = self._fast.part.ask_settings(self._asked)
+        self._fast.related_many(nodes, floor, self._allowed, own, out)
         there = out[0] != _NONE
         return there.sum(axis=1), out[0][there], np.column_stack(scores_of(out[1][there]))
 
@@ -334,7 +345,7 @@ class Batch:
         name = "BIGINT" if self._ids else "VARCHAR"
         types = {"node": name, "rank": "INTEGER", "related": name}
         beside = self._building.path / self._output.name
-        write_columns(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
+        write_table(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
         disk.rename(beside, self._output)
         disk.sync_directory(self._output.absolute().parent)
         self._building.done()

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
-from cocite.measures import Settings
+from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.query.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.confidence import half_width
@@ -55,7 +55,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
         node: int,
         ids: NDArray[np.uint32],
         k: int | None,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """All candidates: exactly as far as the links allow."""

@@ -27,7 +27,7 @@ from cocite.graph import Graph
 from cocite.graph.links import Links, links_of, opposite
 from cocite.index import StoredIndex
 from cocite.index.unbuilt import UnbuiltPart
-from cocite.measures import Settings
+from cocite.measures import DECAY, WholeSettings
 from cocite.query.filters import Filter
 from cocite.query.source import Given, find_graph
 
@@ -131,16 +131,16 @@ class Refiner(ABC):
         k: int,
         min_score: float,
         chosen: Filter,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """The best k; equal scores by ascending node."""
 
     @abstractmethod
-    def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""
 
 
-def most_of(stored: StoredIndex, settings: Settings) -> float:
+def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
     """The most that different nodes score where all parts are walks: their decays' mean."""
-    return sum(part.weight * float(part.ask_settings(settings)["decay"]) for part in stored.parts)
+    return sum(part.weight * part.ask_settings(settings)[DECAY] for part in stored.parts)

@@ -28,8 +28,10 @@ from cocite.graph.names import open_names
 from cocite.index import StoredPart
 from cocite.index.room import Room
 from cocite.index.steps import part_weights
+from cocite.measures import LENGTH, SEED
 from cocite.query.meetings import MeetingReader, Times, Ways
 from cocite.query.reasons import Graphs
+from cocite.store import Access
 
 __all__ = ["Replay", "ReplayedReader", "part_mover"]
 
@@ -40,7 +42,7 @@ def part_mover(part: StoredPart, links: Links) -> Mover:
     """What makes the steps of a part's walks, along ``links`` of its direction."""
     plan = part.plan
     weights = part_weights(links, plan, Room(0, 1, ()), part.store.path)
-    return Mover(links, plan.step, int(part.settings["seed"]), turn=plan.turn, weights=weights)
+    return Mover(links, plan.step, part.settings[SEED], turn=plan.turn, weights=weights)
 
 
 class Replay:
@@ -51,6 +53,7 @@ class Replay:
         self._part, self._graph = part, graph
         self._links: Links = links_of(graph, part.direction, weighted=part.weighted)
         self._move = part_mover(part, self._links)
+        graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
         self._sound: set[int] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest
         self._names = open_names(part.store)
@@ -77,7 +80,7 @@ class Replay:
         Damaged
             They do not first meet then.
         """
-        length = int(self._part.settings["length"])
+        length = self._part.settings[LENGTH]
         points = np.zeros((samples.size, length, 2), np.uint32)
         first, second = self._there(first), self._there(second)
         for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
@@ -152,7 +155,7 @@ class ReplayedReader(MeetingReader):
         graphs: Graphs,
     ) -> Ways:
         """Made again, on the graph of each sample."""
-        one = np.zeros((samples.size, int(self.part.settings["length"])), np.uint32)
+        one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
         found = Ways(one, one.copy(), np.zeros(samples.size, bool))
         gone: list[str] = []
         numbers = samples + self.part.freshness.numbers.start

@@ -3,9 +3,18 @@
 This room knows nothing of graphs or indexes. The format is specified in ``FORMAT.md``.
 """
 
-from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
+from cocite.store.arrays import (
+    Access,
+    ArrayWriter,
+    Entry,
+    advise,
+    checksum,
+    forget,
+    map_array,
+)
 from cocite.store.building import Building
 from cocite.store.draft import Draft
+from cocite.store.facts import Facts
 from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
@@ -14,10 +23,12 @@ from cocite.store.spool import Reader, ScratchFile, Spool
 
 __all__ = [
     "FORMAT_VERSION",
+    "Access",
     "ArrayWriter",
     "Building",
     "Draft",
     "Entry",
+    "Facts",
     "Journal",
     "Manifest",
     "Reader",
@@ -25,6 +36,7 @@ __all__ = [
     "ScratchFile",
     "Spool",
     "Store",
+    "advise",
     "check_folder",
     "checksum",
     "forget",

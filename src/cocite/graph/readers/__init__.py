@@ -1,18 +1,58 @@
-"""Readers: each turns one kind of input into clean rows for the tables of ``ingest``."""
+"""Readers: each turns one kind of input into clean rows for the tables of ``ingest``.
 
+A new kind is a file in this folder with a ``READER`` (``reader.py`` says what that is), and a line
+of ``READERS``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from cocite.errors import InputError
 from cocite.graph.readers.columns import read_columns
 from cocite.graph.readers.options import ReadOptions
-from cocite.graph.readers.parquet import ParquetInput, read_parquet
+from cocite.graph.readers.reader import Found, Job, Reader
+from cocite.graph.readers.rows import RowsFound, clean_rows
 from cocite.graph.readers.sources import Source, expand
-from cocite.graph.readers.text import TextInput, clean_text
 
 __all__ = [
-    "ParquetInput",
+    "READERS",
+    "Found",
+    "Job",
     "ReadOptions",
+    "Reader",
+    "RowsFound",
     "Source",
-    "TextInput",
-    "clean_text",
+    "clean_rows",
     "expand",
     "read_columns",
-    "read_parquet",
+    "reader_called",
+    "reader_of",
 ]
+
+READERS = {
+    "parquet": "cocite.graph.readers.parquet",
+    "text": "cocite.graph.readers.text",
+}
+"""Kinds of input, in the order in which they are tried -> their modules. The last takes all files.
+"""
+
+
+def reader_called(name: str) -> Reader:
+    """The reader of a kind."""
+    return cast(Reader, import_module(READERS[name]).READER)
+
+
+def reader_of(source: Source) -> Reader:
+    """The first reader that accepts ``source``; raises :class:`InputError` if none does."""
+    for reader in map(reader_called, READERS):
+        if reader.accepts(source):
+            if source.is_pipe and not reader.streams:
+                source.close()
+                raise InputError(
+                    f"{source.label} is {reader.title}, which cannot be read as a stream: name the "
+                    "file"
+                )
+            return reader
+    raise InputError(f"{source.label} is a directory; name its files, as in '{source.label}/*'")

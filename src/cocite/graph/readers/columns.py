@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.graph.readers.parquet import READER as PARQUET
 from cocite.graph.readers.sources import Source, unpack_errors
 
 __all__ = ["read_columns"]
@@ -36,7 +37,7 @@ def read_columns(path: Path, columns: tuple[int, int] = (1, 2)) -> Iterator[tupl
     source = Source(path)
     if not path.is_file():
         raise InputError(f"{path} is not a file")
-    return _parquet(source, columns) if source.is_parquet() else _text(source, columns)
+    return _parquet(source, columns) if PARQUET.accepts(source) else _text(source, columns)
 
 
 def _text(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:

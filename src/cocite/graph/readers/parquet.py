@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.graph.readers.options import ReadOptions
+from cocite.graph.readers.reader import Job
 from cocite.graph.readers.sources import Source
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["ParquetInput", "read_parquet"]
+__all__ = ["READER", "ParquetInput", "ParquetReader"]
 
+_MAGIC = b"PAR1"
 _INTEGERS = frozenset(
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
 )
@@ -49,16 +51,28 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def read_parquet(
-    connection: duckdb.DuckDBPyConnection,
-    source: Source,
-    wanted: int,
-    options: ReadOptions,
-    table: str,
-) -> ParquetInput:
-    """Load the wanted columns of ``source`` into a new ``table`` (a, b), as integers or text, with
-    the weights (w) if there are any.
-    """
+class ParquetReader:
+    """Parquet files, recognised by their first bytes."""
+
+    title = described = "Parquet"
+    streams = False
+
+    def accepts(self, source: Source) -> bool:
+        """By content, never by name."""
+        return source.head().startswith(_MAGIC)
+
+    def read(self, job: Job) -> tuple[str, ParquetInput]:
+        """The wanted columns, as integers or text, with the weights if there are any."""
+        job.progress("reading " + job.source.short, 0, 0)
+        return _relation(job.database, job.source, job.wanted, job.options)
+
+
+READER = ParquetReader()
+
+
+def _relation(
+    connection: duckdb.DuckDBPyConnection, source: Source, wanted: int, options: ReadOptions
+) -> tuple[str, ParquetInput]:
     file = f"read_parquet({_literal(str(source.path))}, hive_partitioning = false)"
     described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
     types = {str(row[0]): str(row[1]) for row in described}
@@ -104,13 +118,8 @@ def read_parquet(
     kind = "UBIGINT" if found.integers else "VARCHAR"
     columns = ", ".join(f"CAST({n} AS {kind}) AS {n}" for n in fields)
     columns += "" if weight is None else ", w"
-    _run(
-        connection,
-        source,
-        f"CREATE TABLE {table} AS SELECT {columns} FROM {rows} WHERE NOT ({bad})",
-    )
-    found.rows = int(_run(connection, source, f"SELECT count(*) FROM {table}")[0][0])
-    return found
+    found.rows = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0]) - count
+    return f"SELECT {columns} FROM {rows} WHERE NOT ({bad})", found
 
 
 def _bad(column: str) -> str:

@@ -1,6 +1,6 @@
 """What the user named as input: files, globs, standard input; plain or packed.
 
-Compression and Parquet are recognised by the first bytes of the content, never by the name.
+Compression is recognised by the first bytes of the content, never by the name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -20,14 +19,17 @@ from cocite.errors import InputError, UsageError
 
 __all__ = ["Source", "expand", "unpack_errors"]
 
-_GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
-@dataclass(frozen=True)
 class Source:
-    """One input: ``path`` is None for standard input."""
+    """One input: ``path`` is None for standard input. A pipe is opened once, by whoever looks at it
+    first, and what was looked at is still there to be read.
+    """
 
-    path: Path | None
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self._begun: io.BufferedReader | None = None
 
     @property
     def label(self) -> str:
@@ -44,33 +46,50 @@ class Source:
         """Size as stored; 0 where it is not known."""
         return self.path.stat().st_size if self.path is not None else 0
 
-    def is_parquet(self) -> bool:
-        """Whether the content begins as Parquet does; a pipe, which can be read once, is not."""
-        if self.path is None or not self.path.is_file():
-            return False
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return self.path is not None and self.path.is_dir()
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it can be read once only, and from the front."""
+        return self.path is None or not (self.path.is_file() or self.path.is_dir())
+
+    def head(self, size: int = 16) -> bytes:
+        """The first bytes as they are stored, packed or not; none of a directory."""
+        if self.is_directory:
+            return b""
         try:
-            with self.path.open("rb") as file:
-                return file.read(4) == _PARQUET
+            raw = self._raw()
+            found = raw.peek(size)[:size]
         except OSError as error:
             raise InputError(f"{self.label} cannot be read: {error.strerror}") from error
+        if not self.is_pipe:
+            self.close()
+        return found
+
+    def close(self) -> None:
+        """Give back what :meth:`head` opened."""
+        if self._begun is not None:
+            self._begun.close()
+            self._begun = None
+
+    def _raw(self) -> io.BufferedReader:
+        if self._begun is None:
+            inner = sys.stdin.buffer if self.path is None else self.path.open("rb")
+            self._begun = io.BufferedReader(cast(Any, _Counted(inner)), 1 << 20)
+        return self._begun
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
         """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
-        raw = io.BufferedReader(
-            cast(Any, _Counted(sys.stdin.buffer if self.path is None else self.path.open("rb"))),
-            1 << 20,
-        )
+        raw, self._begun = self._raw(), None
         counted = cast(BinaryIO, raw.raw)
         magic = raw.peek(4)[:4]
         if magic.startswith(_GZIP):
             return cast(IO[bytes], gzip.GzipFile(fileobj=raw)), counted
         if magic.startswith(_ZSTD):
             return cast(IO[bytes], _zstd().ZstdFile(raw)), counted
-        if magic == _PARQUET:
-            counted.close()
-            raise InputError(
-                f"{self.label} is Parquet, which cannot be read as a stream: name the file"
-            )
         if magic.startswith((b"\xff\xfe", b"\xfe\xff")):
             counted.close()
             raise InputError(
@@ -143,11 +162,9 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
         for match in matches:
             if os.fsencode(match).decode(errors="replace") != match:
                 raise InputError(f"{match!r}: the file's name is not UTF-8. Rename it")
-            if Path(match).is_dir():
-                raise InputError(f"{match} is a directory; name its files, as in '{match}/*'")
             sources.append(Source(Path(match)))
     if not sources:
         raise UsageError("no input: name files of links, or - for standard input")
-    if sources.count(Source(None)) > 1:
+    if [source.path for source in sources].count(None) > 1:
         raise UsageError("standard input (-) is named twice")
     return sources

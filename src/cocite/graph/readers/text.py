@@ -19,17 +19,19 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass, field
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.graph.readers.clean import clean_relation, new_clean_file
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions
+from cocite.graph.readers.reader import Job
 from cocite.graph.readers.sources import Source, unpack_errors
 from cocite.store import disk
 
-__all__ = ["TextInput", "clean_text"]
+__all__ = ["READER", "Cleaner", "Lines", "TextInput", "TextReader", "clean_text"]
 
 _PIECE = 1 << 23
 _MAX_LINE = 1 << 22
@@ -80,6 +82,27 @@ class TextInput:
         return text
 
 
+class TextReader:
+    """Text of any of the dialects above."""
+
+    title = "text"
+    described = "text (tabs, commas, semicolons, bars or blanks; plain, .gz or .zst)"
+    streams = True
+
+    def accepts(self, source: Source) -> bool:
+        """Whatever is no directory: what it holds is found out on the way."""
+        return not source.is_directory
+
+    def read(self, job: Job) -> tuple[str, TextInput]:
+        """Write the clean rows to a file, and load that."""
+        with new_clean_file(job) as out:
+            found = clean_text(job.source, job.wanted, job.options, out, job.progress)
+        return clean_relation(job, found.integers), found
+
+
+READER = TextReader()
+
+
 def clean_text(
     source: Source, wanted: int, options: ReadOptions, out: BinaryIO, progress: Progress
 ) -> TextInput:
@@ -90,8 +113,7 @@ def clean_text(
     """
     stream, raw = source.open()
     try:
-        cleaner = _Cleaner(source, wanted, options)
-        return cleaner.run(stream, raw, out, progress)
+        return Cleaner(source, wanted, options).run(_Text(stream, raw), out, progress)
     except unpack_errors() as error:
         raise InputError(f"{source.label} cannot be read to its end: {error}") from error
     finally:
@@ -99,23 +121,50 @@ def clean_text(
         raw.close()
 
 
-class _Cleaner:
-    """One pass over one text."""
+class Lines(Protocol):
+    """A stream of text."""
+
+    def read(self, size: int) -> bytes:
+        """Some of it; nothing at the end."""
+
+    def tell(self) -> int:
+        """How many bytes of the input were read for it."""
+
+
+@dataclass(frozen=True)
+class _Text:
+    """An unpacked stream above the packed one."""
+
+    stream: IO[bytes]
+    raw: BinaryIO
+
+    def read(self, size: int) -> bytes:
+        return self.stream.read(size)
+
+    def tell(self) -> int:
+        return self.raw.tell()
+
+
+class Cleaner:
+    """One pass over one text. ``unit`` is what examples of bad rows are numbered by."""
+
+    unit = "line"
 
     def __init__(self, source: Source, wanted: int, options: ReadOptions) -> None:
         from cocite.kernels import text as kernels
 
         self._k = kernels
         self._source = source
-        self._wanted = wanted
-        self._options = options
+        self.wanted = wanted
+        self.options = options
         self._tally = np.zeros(kernels.TALLY, np.int64)
         self._tally[kernels.T_INTEGER] = 1
         self._bad = np.zeros((_KEPT_EXAMPLES, kernels.BAD_FIELDS), np.int64)
         self._long_lines = 0
-        self._found = TextInput(source.label)
+        self.found = TextInput(source.label)
 
-    def run(self, stream: IO[bytes], raw: Any, out: BinaryIO, progress: Progress) -> TextInput:
+    def run(self, stream: Lines, out: BinaryIO, progress: Progress) -> TextInput:
+        """Write the clean rows of ``stream`` to ``out``."""
         k = self._k
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
         rest = b""
@@ -126,7 +175,8 @@ class _Cleaner:
             piece = rest + data
             if rules is None:
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
-                rules = self._decide(piece)
+                self.decide(piece)
+                rules = self._rules()
             # A CR at the very end may be half of a CRLF.
             ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
             cut = len(piece) if last else max(ends) + 1
@@ -135,7 +185,7 @@ class _Cleaner:
                 room = np.empty(len(piece) + 2, np.uint8)
             self._clean(piece, rules, room)
             disk.write(out, room[: self._tally[k.T_BYTES]].data)
-            progress("reading " + self._source.short, raw.tell(), self._source.nbytes)
+            progress("reading " + self._source.short, stream.tell(), self._source.nbytes)
             if len(rest) > _MAX_LINE:
                 rest = self._drop_long_line(stream, rest)
             if last:
@@ -148,20 +198,20 @@ class _Cleaner:
         for line, low, high, reason in self._bad[:wrong].tolist():
             content = piece[low:high].decode("utf-8", "backslashreplace")
             content = content if len(content) <= 100 else content[:100] + "..."
-            self._refuse(line, self._explain(reason), content)
+            self.refuse(line, self._explain(reason), content)
 
-    def _refuse(self, line: int, what: str, content: str) -> None:
+    def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row: an error, or an example if such rows are to be skipped."""
-        if not self._options.skip_bad_rows:
+        if not self.options.skip_bad_rows:
             raise MalformedRow(self._source.label, line, what, content)
-        if len(self._found.examples) < _KEPT_EXAMPLES:
-            self._found.examples.append(f"line {line}: {what}: {content!r}")
+        if len(self.found.examples) < _KEPT_EXAMPLES:
+            self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
     def _explain(self, reason: int) -> str:
         k = self._k
         if reason == k.COLUMNS:
-            kind = {"space": "blank"}.get(self._found.delimiter, self._found.delimiter)
-            return f"not {self._found.columns} {kind}-separated columns"
+            kind = {"space": "blank"}.get(self.found.delimiter, self.found.delimiter)
+            return f"not {self.found.columns} {kind}-separated columns"
         return {
             k.EMPTY: "an empty name",
             k.CONTROL: "a control character in a name",
@@ -171,14 +221,14 @@ class _Cleaner:
             k.NO_WEIGHT: "a weight that is no number from 1e-30 to below 1e30",
         }[reason]
 
-    def _drop_long_line(self, stream: IO[bytes], rest: bytes) -> bytes:
+    def _drop_long_line(self, stream: Lines, rest: bytes) -> bytes:
         """A line beyond any name's length: refuse it and read on behind its end."""
         k, tally = self._k, self._tally
         tally[k.T_LINES] += 1
         tally[k.T_BAD] += 1
         self._long_lines += 1
         start = rest[:60].decode("utf-8", "backslashreplace") + "..."
-        self._refuse(int(tally[k.T_LINES]), f"a line of more than {_MAX_LINE} bytes", start)
+        self.refuse(int(tally[k.T_LINES]), f"a line of more than {_MAX_LINE} bytes", start)
         tail = rest[-1:]
         while data := stream.read(_PIECE):
             tail += data
@@ -188,17 +238,17 @@ class _Cleaner:
             tail = tail[-1:]
         return b""
 
-    def _decide(self, head: bytes) -> NDArray[np.int64]:
-        """Fix delimiter, header and columns from the first lines, and make the kernel's rules."""
-        k, options, found = self._k, self._options, self._found
+    def decide(self, head: bytes) -> None:
+        """Fix delimiter, header and columns from the first lines."""
+        options, found = self.options, self.found
         lines = _sample(head, options.comment)
         found.delimiter = options.delimiter
         if found.delimiter == "auto":
             path = self._source.path
             comma_first = path is not None and ".csv" in path.suffixes
-            found.delimiter = _guess_delimiter(lines, self._wanted, comma_first)
+            found.delimiter = _guess_delimiter(lines, self.wanted, comma_first)
         rows = [_fields(line, found.delimiter) for line in lines]
-        found.columns = len(rows[0]) if rows else self._wanted
+        found.columns = len(rows[0]) if rows else self.wanted
         self._choose_columns(rows[0] if rows else [])
         taken = found.taken
         found.header = options.header == "yes" or (
@@ -206,6 +256,10 @@ class _Cleaner:
         )
         if rows and options.header == "auto" and not found.header and len(taken) == 2:
             found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
+
+    def _rules(self) -> NDArray[np.int64]:
+        """What was decided, as the kernel takes it."""
+        k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
         rules[k.QUOTES] = found.delimiter in ("comma", "semicolon")
@@ -219,14 +273,14 @@ class _Cleaner:
         return rules
 
     def _choose_columns(self, first: list[str]) -> None:
-        found, options = self._found, self._options
+        found, options = self.found, self.options
         if not options.columns:
-            found.taken = tuple(range(self._wanted))
+            found.taken = tuple(range(self.wanted))
             # A first row that is too short is a malformed row, with its line number.
-            found.columns = max(found.columns, self._wanted)
+            found.columns = max(found.columns, self.wanted)
         places = self._places(options.asked, first)
         if options.columns:
-            found.taken = places[: self._wanted]
+            found.taken = places[: self.wanted]
         if options.weight:
             found.weight = places[-1]
         every = (*found.taken, *places[len(options.columns) :])
@@ -240,8 +294,8 @@ class _Cleaner:
 
     def _places(self, asked: tuple[str, ...], first: list[str]) -> tuple[int, ...]:
         """Where the columns stand that are asked for, from 0 on."""
-        found = self._found
-        titles = [title.strip().lower() for title in first] if _named(self._options) else []
+        found = self.found
+        titles = [title.strip().lower() for title in first] if _named(self.options) else []
         missing = [n for n in asked if n.strip().lower() not in titles and not n.isdecimal()]
         if missing:
             raise UsageError(
@@ -253,7 +307,7 @@ class _Cleaner:
             for name in asked
         )
         if not all(0 <= i < found.columns for i in places):
-            option = "--columns" if self._options.columns else "--weight-column"
+            option = "--columns" if self.options.columns else "--weight-column"
             raise UsageError(
                 f"{found.file} has {found.columns} columns; {option} asks for "
                 + " and ".join(asked)
@@ -261,7 +315,7 @@ class _Cleaner:
         return places
 
     def _report(self) -> TextInput:
-        k, tally, found = self._k, self._tally, self._found
+        k, tally, found = self._k, self._tally, self.found
         found.rows = int(tally[k.T_ROWS])
         found.comments = int(tally[k.T_COMMENT])
         found.blank_lines = int(tally[k.T_BLANK])

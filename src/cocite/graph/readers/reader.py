@@ -1,0 +1,91 @@
+"""What a reader of links must be able to do: tell that an input is of its kind, and load it.
+
+A reader turns one input into a *relation*, a SELECT that DuckDB can run, with the columns
+
+    a, b    source and destination of a link, or a alone for an input that names nodes
+    w       the weight as DOUBLE, if weights are asked for
+
+where every name is clean: not empty, in UTF-8, without control characters, at most 65,535 bytes;
+integers (UBIGINT) if all names are canonical integers below 2**64, else text. Rows that are not
+clean are refused or, where they are to be skipped, counted by their kind. A format that has no
+faster way hands its rows to ``clean_rows`` (``rows.py``), which does all of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from cocite.graph.readers.options import Progress, ReadOptions
+from cocite.graph.readers.sources import Source
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Found", "Job", "Reader"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One input to read: ``wanted`` is 2 for links and 1 for names of nodes.
+
+    ``scratch`` is a directory for files that the relation needs; ``database`` is the one that will
+    run it. It may read those files and the inputs, and nothing else.
+    """
+
+    source: Source
+    wanted: int
+    options: ReadOptions
+    scratch: Path
+    database: duckdb.DuckDBPyConnection
+    progress: Progress
+
+
+class Found(Protocol):
+    """How an input was read and what was in it: a dataclass, which goes into the manifest."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def file(self) -> str:
+        """What messages call the input."""
+
+    @property
+    def rows(self) -> int:
+        """Rows that the relation has."""
+
+    @property
+    def bad_rows(self) -> dict[str, int]:
+        """Rows left out, by what is wrong with them."""
+
+    @property
+    def examples(self) -> list[str]:
+        """The first of them."""
+
+    @property
+    def integers(self) -> bool:
+        """Whether all names are integers."""
+
+    def describe(self) -> str:
+        """One line for people, which begins with ``file``."""
+
+
+class Reader(Protocol):
+    """A kind of input. ``title`` is its name in messages, ``described`` in help."""
+
+    title: str
+    described: str
+    streams: bool
+    """Whether it reads a pipe, which can be read once and from the front only."""
+
+    def accepts(self, source: Source) -> bool:
+        """Whether ``source`` is of this kind, by its first bytes or its name."""
+
+    def read(self, job: Job) -> tuple[str, Found]:
+        """The relation, and what was found.
+
+        Raises :class:`~cocite.errors.MalformedRow` at the first bad row unless they are to be
+        skipped, :class:`~cocite.errors.InputError` for an input that cannot be read at all, and
+        :class:`~cocite.errors.UsageError` for options that do not go with it.
+        """

@@ -1,0 +1,182 @@
+"""Pruning: what it leaves of error is said, and what it keeps of a pair it keeps of both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cocite import Graph, Scores, exact_simrank
+from cocite.allpairs import Options
+from cocite.allpairs import run as runs
+from cocite.allpairs.products import SparseProducts
+from cocite.allpairs.prune import PrunedSweeps
+from cocite.allpairs.stopping import Bounds, Convergence, Sweep, iterate
+from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.errors import NotConverged
+from cocite.runner import Team
+from tests.allpairs.test_exact import fixed_point, looped_graphs, stored, truth
+from tests.conftest import MakeGraph
+from tests.oracles import simrank as exact
+from tests.oracles.graphs import Edges
+
+Matrix = NDArray[Any]
+METHODS = ["plain", "gauss-seidel", "sor"]
+THRESHOLDS = st.floats(1e-4, 0.3)
+
+
+def pruned(web: Graph, method: str, **options: Any) -> Scores:
+    omega: dict[str, Any] = {"omega": 1.2} if method == "sor" else {}
+    return exact_simrank(web, method=method, **omega, **options)
+
+
+@settings(max_examples=40)
+@given(looped_graphs(), THRESHOLDS, st.sampled_from([0.3, 0.6, 0.8]), st.sampled_from(METHODS))
+def test_pruned_scores_are_within_their_bound_symmetric_and_nothing_small_is_kept(
+    make_graph: MakeGraph, graph: tuple[int, Edges], threshold: float, decay: float, method: str
+) -> None:
+    web, right = stored(make_graph, graph), truth(graph, decay)
+    for epsilon in (1e-5, 0.2):
+        found = pruned(web, method, prune=threshold, epsilon=epsilon, decay=decay)
+        scores, ended = found.array(), found.convergence
+        assert np.abs(scores - right).max() <= ended.error_bound + 1e-14
+        assert (scores == scores.T).all()
+        assert ended.pruning_error <= threshold / (1 - decay) * (1 + 1e-6)
+        assert ended.converged == (ended.error_bound <= epsilon)
+        assert ended.reason.startswith("error <=") == ended.converged
+        if method != "sor":
+            assert ((scores == 0) | (scores >= threshold * (1 - 1e-6))).all()
+        matrix: Any = found.matrix
+        for begin, count in zip(matrix.begin, matrix.count, strict=True):
+            assert (np.diff(matrix.columns[begin : begin + count].astype(int)) > 0).all()
+
+
+@settings(max_examples=40)
+@given(looped_graphs(), THRESHOLDS, st.integers(1, 6))
+def test_the_plain_iteration_is_equation_9(
+    make_graph: MakeGraph, graph: tuple[int, Edges], threshold: float, count: int
+) -> None:
+    """Against a dense loop that drops by the same rule."""
+    q = exact.dense(*graph)
+    q /= np.maximum(q.sum(axis=1, keepdims=True), 1)
+    right = np.eye(len(q))
+    for _ in range(count):
+        right = 0.8 * q @ right @ q.T
+        if np.abs(right - threshold).min() < 1e-9:
+            return  # a value that rounding may keep or drop
+        right[right < threshold] = 0
+        np.fill_diagonal(right, 1)
+    web = stored(make_graph, graph)
+    options: dict[str, Any] = {"sweeps": count, "epsilon": 1e-9, "prune": threshold}
+    found = exact_simrank(web, method="plain", decay=0.8, **options)
+    if found.convergence.sweeps == count:
+        assert np.allclose(found.array(), right, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("omega", "fresh"), [(1.0, False), (1.0, True), (1.3, True), (0.6, True)])
+def test_without_anything_dropped_the_iterates_are_those_of_the_whole_matrix(
+    make_graph: MakeGraph, omega: float, fresh: bool
+) -> None:
+    """300 nodes, of which some share a row: several blocks, and a diagonal that is not 1."""
+    rng = np.random.default_rng(4)
+    edges = {(int(a), int(b)) for a, b in rng.integers(0, 200, (900, 2))}
+    edges |= {(a, 200 + b % 60) for a, b in edges if b < 60}
+    plan = runs.AllPairs(make_graph(sorted(edges), range(300)), Options.checked())
+    with Team(2) as team:
+        products = SparseProducts(plan.core, np.float64, team, plan.width)
+        whole = RelaxedSweeps(products, 0.8, omega) if fresh else PlainSweeps(products, 0.8)
+        sparse = PrunedSweeps(plan.core, np.float64, team, (0.8, omega, -1e9), fresh, 1 << 30)
+        for _ in range(6):
+            changes = whole().change, sparse().change
+            found = sparse.matrix.block(0, plan.core.size)
+            assert np.allclose(found, whole.matrix, rtol=0, atol=1e-13)
+            assert np.allclose(*changes, rtol=0, atol=1e-13)
+            assert (sparse.matrix.diagonal() == found.diagonal()).all()
+
+
+@pytest.fixture
+def web(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(11)
+    return make_graph({(int(a), int(b)) for a, b in rng.integers(0, 60, (200, 2)) if a != b})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_that_cannot_reach_its_error_says_so(web: Graph, method: str) -> None:
+    ended = pruned(web, method, prune=0.05, epsilon=1e-4).convergence
+    assert not ended.converged
+    assert ended.error_bound > 0.05
+    assert ended.reason == "what pruning leaves out may come to more than 0.0001"
+    enough = pruned(web, method, prune=0.05, epsilon=0.13).convergence
+    assert enough.converged
+    assert enough.error_bound <= 0.13
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("method", METHODS)
+def test_pairs_are_equal_both_ways_where_they_were_not(
+    web: Graph, method: str, threads: int
+) -> None:
+    found = pruned(web, method, prune=0.02, epsilon=1e-4, threads=threads).array()
+    assert (found == found.T).all()
+    assert (found > 0).sum() > 2 * found.shape[0]
+
+
+def test_what_pruning_leaves_counts_where_the_accuracy_is_decided() -> None:
+    def ended(dropped: float, steps: bool = False) -> Convergence:
+        changes = iter([0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6])
+        made = lambda: Sweep(next(changes), dropped)  # noqa: E731
+        return iterate(made, Bounds(0.6, 1.0, steps), 1e-2, 6, lambda k, e: None)
+
+    assert (ended(0.0).sweeps, ended(0.0).converged) == (3, True)
+    late = ended(0.0039)  # 0.00975 in the end, which leaves little for the iteration
+    assert (late.sweeps, late.converged) == (4, True)
+    assert late.pruning_error == pytest.approx(0.00975)
+    never = ended(0.0041)
+    assert (never.sweeps, never.converged) == (3, False)
+    assert never.reason == "what pruning leaves out may come to more than 0.01"
+
+
+def test_an_over_relaxed_value_below_zero_counts_as_dropped(make_graph: MakeGraph) -> None:
+    """Where G has a value below 0 and the score is set to 0, that is an error of its size."""
+    from cocite.kernels.pruned import Rows, settle_pruned
+
+    none = np.zeros(2, np.int64)
+    old = Rows(none, none, np.zeros(1, np.uint32), np.zeros(1))
+    rows = np.array([[1.0, 0.0], [-0.5, 1.0]])
+    single, factors = np.ones(2, np.uint8), np.array([0.8, 1.3, 1.0, 0.1])
+    change, dropped, kept = settle_pruned(rows, 0, old, single, factors)
+    assert (change, dropped, kept) == (0.0, 0.4, 2)
+    assert (rows == np.eye(2)).all()
+
+
+@settings(max_examples=25)
+@given(looped_graphs(), st.floats(1.0, 1.9), THRESHOLDS, st.integers(1, 8))
+def test_an_unfinished_over_relaxation_is_within_its_bound_too(
+    make_graph: MakeGraph, graph: tuple[int, Edges], omega: float, threshold: float, count: int
+) -> None:
+    web, right = stored(make_graph, graph), truth(graph, 0.8)
+    options: dict[str, Any] = {"method": "sor", "omega": omega, "sweeps": count, "decay": 0.8}
+    try:
+        found = exact_simrank(web, prune=threshold, epsilon=1e-7, **options)
+    except NotConverged:
+        assert omega > 2 / 1.8
+        return
+    assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-14
+    assert (found.array() == found.array().T).all()
+
+
+def test_weights_are_pruned_alike(make_graph: MakeGraph) -> None:
+    rng = np.random.default_rng(2)
+    edges = sorted({(int(a), int(b)) for a, b in rng.integers(0, 30, (90, 2)) if a != b})
+    web = make_graph([(*edge, 1 + edge[0] % 4) for edge in edges], range(30), weight_column=3)
+    q = np.zeros((30, 30))
+    for a, b in edges:
+        q[web.names.id(str(b)), web.names.id(str(a))] = 1 + a % 4
+    q /= np.maximum(q.sum(axis=1, keepdims=True), 1e-300)
+    found = exact_simrank(web, prune=0.03, epsilon=0.1)
+    assert np.abs(found.array() - fixed_point(q, 0.6)).max() <= found.convergence.error_bound
+    assert found.convergence.converged
