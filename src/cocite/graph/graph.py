@@ -30,7 +30,8 @@ __all__ = [
     "check_graph",
 ]
 
-_PIECE = 1 << 23
+_PIECE = 1 << 17
+"""Nodes or links that are looked at, and in memory, at a time."""
 _LARGEST_SUM = 1e300
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
