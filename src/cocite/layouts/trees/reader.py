@@ -23,10 +23,7 @@ from cocite.layouts.walks.meetings import ShardReader, Times
 from cocite.layouts.walks.replayed import ReplayedReader
 from cocite.measures import DECAY, PartSettings
 
-__all__ = ["NEVER", "TreeReader"]
-
-NEVER = 255
-"""The meeting time of walks that do not meet."""
+__all__ = ["TreeReader"]
 
 
 class TreeReader(ReplayedReader, ShardReader):

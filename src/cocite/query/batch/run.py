@@ -32,9 +32,9 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES, check_output, write_table
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import Value
 from cocite.memory import available, checked_threads
