@@ -31,6 +31,7 @@ from cocite.index.steps import part_weights
 from cocite.measures import LENGTH, SEED
 from cocite.query.meetings import MeetingReader, Times, Ways
 from cocite.query.reasons import Graphs
+from cocite.store import Access
 
 __all__ = ["Replay", "ReplayedReader", "part_mover"]
 
@@ -52,6 +53,7 @@ class Replay:
         self._part, self._graph = part, graph
         self._links: Links = links_of(graph, part.direction, weighted=part.weighted)
         self._move = part_mover(part, self._links)
+        graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
         self._sound: set[int] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest
         self._names = open_names(part.store)
