@@ -201,7 +201,7 @@ def _study(
         if kind is None:
             raise click.UsageError(f"{path} is neither an index nor a graph")
     if kinds:
-        raise click.UsageError("it takes indexes of one graph, or one graph, and not both")
+        raise click.UsageError("give indexes of one graph, or one graph, but not both")
     raise click.UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")
 
 

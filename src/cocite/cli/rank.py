@@ -152,7 +152,7 @@ def rank(
     told, ended = RankDocument.of(opened, found, k), found.convergence
     show(Reply(told, lambda: _text(told)))
     if found.weighted:
-        say("each node's rank is shared by the weights of its links")
+        say("links count by their weights")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
     say(
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "

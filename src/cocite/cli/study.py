@@ -164,7 +164,10 @@ def run_study(
             f"{residuals[s - 1]:.1e} after {s}" for s in (*found.sweeps, found.reference)
         )
         say(f"{iteration.value}: L1 residual {after}")
-    say(f"{output}: from which sweep on the top n are those after {found.reference} sweeps")
+    say(
+        f"{output}: the study. The table shows from which sweep on the top n are as after "
+        f"{found.reference} sweeps"
+    )
     return Reply(ConvergenceDocument(path, output, found), lambda: _text(found))
 
 

@@ -157,8 +157,8 @@ class BuildOptions:
         deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
         if deaf:
             raise UsageError(
-                f"the links of the graph have weights, which {deaf[0]} does not follow. Leave them "
-                "aside with --unweighted (unweighted=True), or ingest the links without "
+                f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore them "
+                "with --unweighted (unweighted=True), or ingest the links without "
                 "--weight-column"
             )
         return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))

@@ -45,9 +45,9 @@ def checked_refine(options: BuildOptions, refine: bool) -> bool:
     """Raises :class:`UsageError` where there is nothing to make ready."""
     if refine and not all(map(can_refine, options.parts)):
         raise UsageError(
-            "--refine (refine=True) makes an index of simrank, without weights of links or hubs, "
-            f"ready for refined answers; {options.measure.name} has nothing to make ready. Leave "
-            "it out here, and ask with it"
+            "--refine (refine=True) prepares refined answers of simrank, without weights of links "
+            f"or hubs; for {options.measure.name} there is nothing to prepare. Leave it out here, "
+            "and pass it when asking"
         )
     return refine
 

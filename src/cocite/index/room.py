@@ -116,7 +116,7 @@ def plan_memory(links: Links, means: Means, maker_bytes: MakerBytes) -> Room:
     if blocks is not None and blocks < 1:
         raise UsageError(f"blocks is {blocks}; it is 1 or more")
     if means.external and not means.has_external:
-        raise UsageError(f"external: the layout {means.layout} keeps its tokens in memory")
+        raise UsageError(f"external: the layout {means.layout} stays in memory. Leave it out")
     nodes, size = links.nodes, links.nbytes + means.step.link * links.edges
     beside = means.step.node * nodes
     least = maker_bytes(nodes, False) + beside
