@@ -18,7 +18,7 @@ from benchmarks.cold import cached, drop, pages
 import cocite
 from cocite import Graph
 from cocite.graph.generate import generate_web
-from cocite.query.batch import Batch
+from cocite.query.batch.run import Batch
 from cocite.store import Access, advise
 
 NODES, SAMPLES = 40_000, 30
@@ -81,7 +81,7 @@ def test_a_batch_of_many_nodes_reads_ahead_if_the_index_fits_the_cache(
     given: list[Access] = []
     monkeypatch.setattr(type(opened.stored.store), "advise", lambda _, how: given.append(how))
     for count, free in ((100, 1 << 40), (3, 1 << 40), (100, 1000)):
-        monkeypatch.setattr("cocite.query.batch.available", lambda free=free: free)
+        monkeypatch.setattr("cocite.query.batch.run.available", lambda free=free: free)
         nodes = opened.nodes.names(np.arange(count))
         with Batch(opened, tmp_path / f"{len(given)}.csv", 5, nodes=nodes, ids=True) as work:
             work.run()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, memory_option, threads_option
+from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import fitting, say, table_text
@@ -121,8 +121,7 @@ def _settings(
     show_default=True,
     help="Where the random numbers start. Equal seeds give equal figures.",
 )
-@memory_option
-@threads_option
+@means_options
 @click.option("--overwrite", is_flag=True, help="Replace the report and the files beside it.")
 @format_option
 def evaluate(
@@ -187,7 +186,8 @@ def _study(
 
     kinds = [kind_of(path) for path in paths]
     if suite is None and paths and all(kind == "index" for kind in kinds):
-        return compare_indexes(paths, with_data(load_suite("graph"), data), settings, **options)
+        plan = with_data(load_suite("graph"), data)
+        return compare_indexes(paths, plan, settings, memory=memory, **options)
     if suite is not None or kinds == ["graph"]:
         if len(paths) > 1:
             raise click.UsageError("a suite takes one folder of data, or one graph")

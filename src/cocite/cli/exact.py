@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, memory_option, threads_option
+from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, or_of, say
@@ -117,8 +117,7 @@ __all__ = ["exact"]
     help="How to multiply matrices. auto: dense, if there is a quarter of all possible links or "
     "more.",
 )
-@threads_option
-@memory_option
+@means_options
 @click.option("--overwrite", is_flag=True, help="Replace the output file.")
 @format_option
 def exact(

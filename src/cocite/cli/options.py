@@ -16,6 +16,7 @@ __all__ = [
     "Sectioned",
     "SectionedVerb",
     "format_option",
+    "means_options",
     "memory_option",
     "names_in",
     "overwrite_option",
@@ -86,6 +87,11 @@ memory_option: Decorator = click.option(
     help="How much memory the data may take, such as 600MB or 4GiB; Python takes about 150 MB more."
     "  [default: half of what is available]",
 )
+
+
+def means_options(command: Any) -> Any:
+    """Add ``--memory`` and ``--threads``, of which a verb makes its :class:`Means`."""
+    return memory_option(threads_option(command))
 
 
 def names_in(path: Path) -> list[str]:

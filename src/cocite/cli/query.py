@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.asking import asking_options, opened, preparing, refine_options
-from cocite.cli.options import SectionedVerb, format_option, names_in
+from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, facts_text, table_text
 from cocite.measures import MEASURES
@@ -93,6 +93,7 @@ further with more samples, or with --refine. Write -- before a NODE that begins 
 @confidence_option
 @bound_option
 @asking_options
+@means_options
 @format_option
 def related(
     index: str,
@@ -179,6 +180,7 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
 @confidence_option
 @bound_option
 @asking_options
+@means_options
 @format_option
 def similarity(
     index: str,
