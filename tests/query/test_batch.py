@@ -252,7 +252,7 @@ _CHILD = """
 import os, signal, sys
 import cocite
 from cocite.query import batch
-from cocite.query.trees import TreeReader
+from cocite.layouts.trees.reader import TreeReader
 from cocite.store import disk
 
 batch._MOST_NODES = 16
