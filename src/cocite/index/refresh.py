@@ -42,7 +42,7 @@ from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, StoredPart, shard_file
 from cocite.means import Means
 from cocite.memory import format_size
-from cocite.store import ArrayWriter, Entry
+from cocite.store import Access, ArrayWriter, Entry, advise
 
 __all__ = ["RefreshBuild"]
 
@@ -244,6 +244,7 @@ class RefreshBuild(IndexBuild):
         """uint32[old nodes]: the id of each old node now, GONE for none."""
         if self._same:
             return np.arange(self._old.nodes, dtype=np.uint32)
+        self._old.store.advise(Access.AROUND)
         return match_names(self._old.names, self._graph.names)
 
 
@@ -289,14 +290,15 @@ class _Carried(Kept):
         return {"entry": entry.to_json(), **note}
 
     def makers(self) -> list[Maker]:
-        part = self._part
+        part, ids = self._part, self._ids()
         for shard, begin in zip(part.shards, self._begins, strict=True):
             numbers = range(begin, begin + shard.samples)
             if numbers.stop > self.numbers.start and numbers not in self._linked:
+                advise(Access.THROUGH, shard.words)
                 fault = part.store.verify(part.prefix + shard_file(begin))
                 if fault is not None:
                     raise Damaged(f"{fault}. Build the index again")
-        carry = sampled_layout(part.layout).carrier(self._ids(), self._nodes, part.settings)
+        carry = sampled_layout(part.layout).carrier(ids, self._nodes, part.settings)
 
         def make(sample: int) -> Blob:
             number = bisect_right(self._begins, sample) - 1

@@ -27,7 +27,7 @@ from cocite.measures import (
     PartSettings,
     WholeSettings,
 )
-from cocite.store import Store
+from cocite.store import Access, Store
 
 __all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "is_shard", "shard_file"]
 
@@ -209,8 +209,10 @@ class StoredIndex:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
-        """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`."""
-        return cls(Store.open(os.fspath(path), "index"))
+        """Open the directory ``path``, to be read for single questions, here and there; raises a
+        :class:`~cocite.errors.StoreError`.
+        """
+        return cls(Store.open(os.fspath(path), "index", Access.SCATTERED))
 
     def first(self, samples: int) -> StoredIndex:
         """A view of it with its first samples only; raises :class:`UsageError`."""

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES, check_output, write_table
 from cocite.measures import Value
-from cocite.memory import checked_threads
+from cocite.memory import available, checked_threads
 from cocite.query.filters import Filter
 from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, Index
 from cocite.query.refine import Level
@@ -42,7 +42,7 @@ from cocite.query.rows import WORDS, packed, ranks, rows_of
 from cocite.query.scores import GRAINS, scores_of
 from cocite.query.trees import TreeReader
 from cocite.runner import in_order
-from cocite.store import Building, Journal, disk
+from cocite.store import Access, Building, Journal, disk
 
 __all__ = ["Batch", "Report", "related_all"]
 
@@ -53,6 +53,8 @@ _NONE = 2**32 - 1
 _PIECE_ROWS, _MOST_NODES, _SLICE_ROWS, _OUT_ROWS = 1 << 18, 8192, 1 << 15, 1 << 17
 _MOST_REFINED = 256
 """Nodes of a piece, where each takes milliseconds."""
+_MANY = 0.001
+"""The share of the nodes from which on a batch reads most pages of an index."""
 
 Ids = NDArray[np.uint32]
 Progress = Callable[[str, int, int], None]
@@ -258,6 +260,7 @@ class Batch:
     def run(self, progress: Progress = lambda stage, done, total: None) -> Report:
         """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
         before = self.done
+        self._index.stored.store.advise(self._access)
         progress("relating", before, self.nodes)
         todo = range(before, self.nodes, self._piece)
         pieces = in_order([self._answer] * min(self._threads, max(1, len(todo))), todo)
@@ -271,6 +274,15 @@ class Batch:
             self._stopped.clear()
         rows = self._write(progress)
         return Report(self.nodes - before, rows)
+
+    @property
+    def _access(self) -> Access:
+        """Of many nodes nearly every page will be read, so what stands around it is welcome; but
+        where the cache does not hold them all, it would drive out others.
+        """
+        store = self._index.stored.store
+        many = self.nodes >= _MANY * len(self._index.nodes) and store.nbytes <= available()
+        return Access.AROUND if many else Access.SCATTERED
 
     def _answer(self, begin: int) -> bytes:
         """The hits of one piece of nodes: how many each has, then all rows of all."""

@@ -31,7 +31,7 @@ from cocite.means import Means
 from cocite.measures import LENGTH, SEED
 from cocite.query.meetings import MeetingReader, Times, Ways
 from cocite.query.reasons import Graphs
-from cocite.store import Scratch
+from cocite.store import Access, Scratch
 
 __all__ = ["Replay", "ReplayedReader", "part_mover"]
 
@@ -57,6 +57,7 @@ class Replay:
         self._part, self._graph = part, graph
         self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
         self._move = part_mover(part, self._links, means)
+        graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
         self._sound: set[int] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest
         self._names = open_names(part.store)

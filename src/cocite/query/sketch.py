@@ -25,6 +25,7 @@ from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate
 from cocite.query.reasons import Graphs, Reasons
 from cocite.query.scratch import Scratch
+from cocite.store import Access, advise
 
 __all__ = ["SketchReader"]
 
@@ -97,6 +98,7 @@ class SketchReader(MatchReader):
         blocks, levels = -(-part.nodes // sketch.BLOCK), part.samples.bit_length()
         counts = np.zeros((blocks, length, levels, sketch.LINE), np.uint32)
         for shard in part.shards:
+            advise(Access.AROUND, shard.words)
             done = np.uint64(shard.first)
             sketch.tally(shard.words, shard.blobs, np.uint64(node), done, counts)
         weights = self.weights(settings)
