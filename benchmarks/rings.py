@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from cocite import Graph
-from cocite.engine import Rings, plan_ring_scan
+from cocite.engine.rings import Rings, plan_ring_scan
 from cocite.graph.links import in_links
 from cocite.means import Means
 from cocite.memory import cores

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from cocite import Graph
-from cocite.engine import Fold, Scan, Way, plan_scan
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import Way, plan_scan
 from cocite.graph.links import in_links
 from cocite.means import Means
 from cocite.memory import cores, format_size, parse_size

@@ -18,7 +18,7 @@ import numpy as np
 
 import cocite
 from cocite import Graph
-from cocite.engine import Walker
+from cocite.engine.walk import Walker
 from cocite.graph.ingest import ingest as ingest_links
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild

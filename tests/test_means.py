@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite import Graph, engine, memory
+from cocite import Graph, memory
 from cocite.cli.main import main
+from cocite.engine import diagonal as diagonals
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import links
 from cocite.means import Means
@@ -197,13 +198,13 @@ def test_a_refined_answer_takes_what_it_was_given(
 ) -> None:
     monkeypatch.setattr(memory, "cores", lambda: 3)
     made: list[int] = []
-    real = engine.make_diagonal
+    real = diagonals.make_diagonal
 
     def counted(*ends: Any, **options: Any) -> Any:
         made.append(options["threads"])
         return real(*ends, **options)
 
-    monkeypatch.setattr("cocite.query.exactly.make_diagonal", counted)
+    monkeypatch.setattr("cocite.query.refine.certain.make_diagonal", counted)
     cocite.build(graph, tmp_path / "x", measure="simrank", samples=4)
 
     def opened(**means: Any) -> cocite.Index:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.engine import Rings, Way, plan_ring_scan
+from cocite.engine.rings import Rings, plan_ring_scan
+from cocite.engine.scan_plan import Way
 from cocite.errors import UsageError
 from cocite.graph.links import in_links
 from cocite.means import Means

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.engine import Fold, Scan, Way, plan_scan, scan_plan
+from cocite.engine import scan_plan
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import Way, plan_scan
 from cocite.errors import ResourceError, UsageError
-from cocite.graph.links import Links, in_links
+from cocite.graph.links import in_links
+from cocite.graph.rows import Links
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from tests.conftest import MakeGraph

@@ -16,7 +16,7 @@ from cocite.errors import Busy, NotAStore, OutputExists, ResourceError, UsageErr
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.trees import blob_words
+from cocite.layouts.trees.format import blob_words
 from cocite.means import Means
 from cocite.store import disk
 from tests.conftest import MakeGraph

@@ -16,16 +16,18 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.engine import BLOCK_NODE, ROW_ROOM, ExternalWalker, Step, Walker
+from cocite.engine.external import BLOCK_NODE, ROW_ROOM, ExternalWalker
+from cocite.engine.step import Step
+from cocite.engine.walk import Walker
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
-from cocite.index import room
-from cocite.index.blobs import Blob
 from cocite.index.build import IndexBuild
-from cocite.index.external_trees import ExternalTreeMaker
 from cocite.index.plan import BuildOptions
-from cocite.index.trees import TreeMaker, maker_bytes
+from cocite.layouts import memory_plan as room
+from cocite.layouts.blobs import Blob
+from cocite.layouts.trees.build import TreeMaker, maker_bytes
+from cocite.layouts.trees.external import ExternalTreeMaker
 from cocite.means import Means
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs

@@ -13,9 +13,10 @@ import cocite
 from cocite import Graph
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
-from cocite.index import StoredIndex, links
+from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.layouts.links import build as links
 from cocite.means import Means
 from cocite.store import disk
 from tests.conftest import MakeGraph

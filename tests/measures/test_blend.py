@@ -15,10 +15,10 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.layouts.trees.reader import TreeReader
 from cocite.means import Means
 from cocite.measures import PartSettings, find_measure
 from cocite.query.confidence import leading_certain
-from cocite.query.trees import TreeReader
 from tests.conftest import MakeGraph
 from tests.oracles import neighbours as exact
 from tests.oracles import simrank as recursions

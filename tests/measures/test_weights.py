@@ -14,12 +14,13 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.graph.links import Links, in_links
-from cocite.index import room
+from cocite.graph.links import in_links
+from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.room import Demand, Room, StepBytes, plan_memory
-from cocite.index.trees import maker_bytes
+from cocite.layouts import memory_plan as room
+from cocite.layouts.memory_plan import Demand, Room, StepBytes, plan_memory
+from cocite.layouts.trees.build import maker_bytes
 from cocite.means import Means
 from cocite.measures import MEASURES
 from tests.conftest import MakeGraph

@@ -16,11 +16,11 @@ import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
-from cocite.index import nearest
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.layouts.nearest import build as nearest
+from cocite.layouts.nearest.reader import NearestReader
 from cocite.means import Means
-from cocite.query.nearest import NearestReader
 from cocite.store import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import nearest as exact

@@ -17,9 +17,9 @@ from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.means import Means
 from cocite.query.confidence import half_width
-from cocite.query.pilots import Costs
-from cocite.query.planning import parse_time
-from cocite.query.precision import (
+from cocite.query.plan.pilots import Costs
+from cocite.query.plan.plan import parse_time
+from cocite.query.plan.precision import (
     PROMISES,
     expected_error,
     samples_for,

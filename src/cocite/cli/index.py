@@ -94,7 +94,7 @@ def index(
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
     from cocite.index.plan import BuildOptions
-    from cocite.query.precision import expected_error, standard_errors
+    from cocite.query.plan.precision import expected_error, standard_errors
 
     options = BuildOptions.checked(
         measure, direction, layout, given(settings), unweighted=unweighted, refine=refine

@@ -81,7 +81,7 @@ def related_all(
     command is given again. The threads change no byte of the file.
     """
     from cocite.query import open_index
-    from cocite.query.batch import Batch
+    from cocite.query.batch.run import Batch
     from cocite.query.documents import BatchDocument
 
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}

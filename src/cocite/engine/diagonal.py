@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from cocite.engine.rooms import make_room
 from cocite.errors import ResourceError
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.means import Means
 from cocite.memory import format_size
 from cocite.runner import in_order

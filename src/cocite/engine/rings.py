@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from cocite.engine.scan import Fold, Scan
 from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, plan_scan
 from cocite.errors import UsageError
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.means import Means
 from cocite.runner import in_order
 from cocite.store import forget
@@ -54,13 +54,13 @@ class Ring:
 
     def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """uint32[samples, nodes]: the node that is first in each node's neighbourhood."""
-        from cocite.kernels import minhash
+        from cocite.kernels import ring_rows
 
         nodes = self.places.shape[0]
         found = np.empty((len(self._orders), nodes), np.uint32) if out is None else out
 
         def work(part: slice) -> None:
-            minhash.winners(self._orders, self.places[part], np.uint64(part.start), found)
+            ring_rows.winners(self._orders, self.places[part], np.uint64(part.start), found)
             forget(self.places[part])
 
         for _ in in_order([work] * self._threads, _pieces(nodes)):
@@ -94,14 +94,14 @@ class Rings:
 
         Lanes beyond the samples repeat the last of them.
         """
-        from cocite.kernels import minhash
+        from cocite.kernels import ring_rows
 
         if not 1 <= len(samples) <= LANES:
             raise UsageError(f"{len(samples)} samples; rings are made of 1 to {LANES} at once")
         orders = self._orders(samples)
 
         def begin(part: slice) -> None:
-            minhash.places(orders, np.uint32(part.start), self._now[part])
+            ring_rows.places(orders, np.uint32(part.start), self._now[part])
             forget(self._now[part])
 
         for _ in in_order([begin] * self._threads, _pieces(self._nodes)):

@@ -38,7 +38,7 @@ from numpy.typing import DTypeLike, NDArray
 from cocite.engine.arrangement import Arrangement, Block
 from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, Way
 from cocite.errors import UsageError
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
 

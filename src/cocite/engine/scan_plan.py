@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 

@@ -34,7 +34,7 @@ from cocite.evaluate.rankings import Blend, IndexRanker, Ranker, Scale, VectorRa
 from cocite.evaluate.study import Best, Result, Series, Study, facts_of
 from cocite.evaluate.suite import Point, Suite, called, sweep_points
 from cocite.graph import Graph
-from cocite.index import is_shard
+from cocite.layouts.format import is_shard
 from cocite.means import Means
 from cocite.measures import SAMPLES, Value
 from cocite.query import Index, build

@@ -18,16 +18,18 @@ from typing import Any
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, links_of, opposite
+from cocite.graph.links import links_of, opposite
 from cocite.graph.names import NAME_FILES
-from cocite.index.blobs import is_sampled, sampled_layout
-from cocite.index.part import PartBuild, Progress
-from cocite.index.plan import BuildOptions, PartPlan
+from cocite.graph.rows import Links
+from cocite.index.plan import BuildOptions
 from cocite.index.refined import Report, diagonal_bytes, write_diagonal
-from cocite.index.room import Room
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.part import PartBuild, Progress
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import is_sampled, sampled_builder
 from cocite.means import Means
 from cocite.measures import SAMPLES
 from cocite.memory import format_size, format_time
@@ -105,7 +107,7 @@ class IndexBuild:
         means = self._means.up_to(plan.settings[SAMPLES])
 
         def room(links: Links) -> Room:
-            return sampled_layout(plan.layout).plan_room(links, plan, means)
+            return sampled_builder(plan.layout).plan_room(links, plan, means)
 
         # What does not fit is said now; both directions take the same.
         room(links_of(self._graph, "in", weighted=plan.weighted))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
-from cocite.index.freshness import Generation
 from cocite.index.plan import links_in_words
 from cocite.index.stored import StoredIndex
+from cocite.layouts.freshness import Generation
 from cocite.measures import Value
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from cocite.engine import LIMITS, Diagonal, diagonal_room, make_diagonal
-from cocite.graph.links import Links
-from cocite.index.plan import PartPlan
+from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal
+from cocite.graph.rows import Links
+from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 from cocite.measures import DECAY
 from cocite.store import ArrayWriter, Entry, Journal

@@ -1,7 +1,7 @@
 """Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
 
 Samples that stay are carried over into the ids of the new graph: nodes that are gone are taken out,
-nodes that are new stand nowhere in them (``index/freshness.py`` says who knows whom). Shards of
+nodes that are new stand nowhere in them (``layouts/freshness.py`` says who knows whom). Shards of
 which everything stays, ids too, are linked and not written again. Fresh samples have numbers that
 were never used, so they are independent of all that were ever drawn. Parts without samples are made
 anew, whole; so is what is made ready for refined answers.
@@ -34,12 +34,16 @@ from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
-from cocite.index.blobs import Blob, Maker, is_sampled, sampled_layout
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
-from cocite.index.freshness import MOST_NUMBERS, SINCE, Generation
-from cocite.index.plan import BuildOptions, PartPlan
+from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
-from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, StoredPart, shard_file
+from cocite.index.stored import StoredIndex
+from cocite.layouts.blobs import Blob, Maker
+from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
+from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.stored import StoredPart
+from cocite.layouts.table import is_sampled, sampled_builder, sampled_format
 from cocite.means import Means
 from cocite.memory import format_size
 from cocite.store import Access, ArrayWriter, Entry, advise
@@ -104,7 +108,7 @@ class RefreshBuild(IndexBuild):
                 "their scores do not mix. Ingest the graph as that one was, or build a new index"
             )
         for part in old.parts if self.kept else ():
-            if is_sampled(part.layout) and not sampled_layout(part.layout).carries:
+            if is_sampled(part.layout) and not sampled_format(part.layout).carries:
                 raise UsageError(
                     f"{path} has the layout {part.layout}, whose samples cannot be carried over to "
                     "another graph. Draw all of them anew with --share 1 (share=1), or build the "
@@ -162,7 +166,7 @@ class RefreshBuild(IndexBuild):
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
         numbers = range(self._generations[0].first, self.drawn.start)
-        need = 4 * sampled_layout(plan.layout).most_words(self._graph.nodes, plan.settings)
+        need = 4 * sampled_format(plan.layout).most_words(self._graph.nodes, plan.settings)
         each = need + _CARRY_NODE * self._graph.nodes
         threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
@@ -298,7 +302,7 @@ class _Carried(Kept):
                 fault = part.store.verify(part.prefix + shard_file(begin))
                 if fault is not None:
                     raise Damaged(f"{fault}. Build the index again")
-        carry = sampled_layout(part.layout).carrier(ids, self._nodes, part.settings)
+        carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
 
         def make(sample: int) -> Blob:
             number = bisect_right(self._begins, sample) - 1

@@ -14,20 +14,20 @@ import numpy as np
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
+from cocite.layouts.reader import SampledReader
 from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.answers import Answers
 from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
 from cocite.query.filters import Filter
-from cocite.query.reader import SampledReader
-from cocite.query.refine import Level, Refiner
-from cocite.query.refiners import refiner_for
+from cocite.query.refine.choice import refiner_for
+from cocite.query.refine.refiner import Level, Refiner
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
 from cocite.query.why import Why, explained
 
 if TYPE_CHECKING:
-    from cocite.query.batch import Report
+    from cocite.query.batch.run import Report
 
 __all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
 
@@ -204,9 +204,9 @@ class Index(Answers):
         other_sites
             No pages of the node's own site, the host in its URL.
         refine
-            Settle the order beyond what the index's samples can (``query/refine.py``): scores of
-            SimRank are computed, and their intervals hold for certain; those of other measures of
-            walks get more samples, and their intervals hold together.
+            Settle the order beyond what the index's samples can (``query/refine/refiner.py``):
+            scores of SimRank are computed, and their intervals hold for certain; those of other
+            measures of walks get more samples, and their intervals hold together.
         target_error
             Refine until scores are off by this much at most, by default 0.001, or until more would
             cost too much or, by samples, change nothing of which hits there are; an interval says
@@ -312,7 +312,7 @@ class Index(Answers):
         self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
     ) -> Report:
         """Write ``related`` of every node to a file: see :func:`cocite.query.related_all`."""
-        from cocite.query.batch import related_all
+        from cocite.query.batch.run import related_all
 
         return related_all(self, output, k, **options)
 

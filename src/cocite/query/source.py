@@ -15,8 +15,8 @@ from pathlib import Path
 from cocite.errors import NotAStore, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.index import StoredIndex
+from cocite.layouts.reasons import Graphs
 from cocite.means import Means
-from cocite.query.reasons import Graphs
 
 __all__ = ["Given", "GraphLike", "find_graph", "find_graphs"]
 
