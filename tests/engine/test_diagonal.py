@@ -114,7 +114,7 @@ def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
 def test_too_little_memory_is_said(graph: Graph) -> None:
     ends = in_links(graph), out_links(graph)
     assert diagonal_room(*ends, Means(4, 10**9)) == 4
-    with pytest.raises(ResourceError, match=r"ready for refined answers takes .* of memory"):
+    with pytest.raises(ResourceError, match=r"preparing refined answers for .* takes .* of memory"):
         diagonal_room(*ends, Means(1, 10_000))
 
 

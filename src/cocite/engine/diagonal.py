@@ -109,9 +109,9 @@ def diagonal_room(rows: Links, columns: Links, means: Means) -> int:
     each = 24 * (rows.nodes + 1)
     if memory < whole + each:
         raise ResourceError(
-            f"to make {rows.edges:,} links ready for refined answers takes "
+            f"preparing refined answers for {rows.edges:,} links takes "
             f"{format_size(whole + each)} of memory; {format_size(memory)} may be used. Give more "
-            "with --memory, or go without: answers from samples need no such thing"
+            "with --memory, or ask without --refine (refine=True)"
         )
     return max(1, min(means.threads, (memory - whole) // each))
 

@@ -195,8 +195,7 @@ class Index(Answers):
         min_score
             The least score of a hit, itself included; nodes whose score is 0 are never hits.
         min_confidence
-            Drop hits whose score is not above 0 with this probability; of a refined answer, with
-            that of ``confidence``.
+            Leave out hits unless their score is above 0 with this probability, such as 0.95.
         prefix, exclude_prefix
             Only nodes whose name begins so, or none of them.
         among
