@@ -19,7 +19,7 @@ from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
 
 if TYPE_CHECKING:
-    from cocite.query.batch.run import Report
+    from cocite.query.batch.run import BatchReport
     from cocite.query.refine.refiner import Level
     from cocite.query.why import Why
 
@@ -245,7 +245,7 @@ class Index(Opened):
 
     def related_all(
         self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
-    ) -> Report:
+    ) -> BatchReport:
         """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
         from cocite.query.batch.run import related_all
 
