@@ -251,8 +251,8 @@ def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Pa
 _CHILD = """
 import os, signal, sys
 import cocite
-from cocite.query import batch
-from cocite.query.trees import TreeReader
+from cocite.query.batch import run as batch
+from cocite.layouts.trees.reader import TreeReader
 from cocite.store import disk
 
 batch._MOST_NODES = 16

@@ -246,7 +246,7 @@ class Index(Opened):
     def related_all(
         self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
     ) -> Report:
-        """Write ``related`` of every node to a file: see :func:`cocite.query.related_all`."""
+        """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
         from cocite.query.batch.run import related_all
 
         return related_all(self, output, k, **options)
