@@ -1,19 +1,20 @@
 """Scores to a file: all of them as an array, or the pairs that matter as a table.
 
-``.npy`` is the full matrix by id, written row after row; ``.parquet``, ``.csv`` and ``.tsv`` have a
-row a pair: each pair once if its score is large enough, or the best of every node.
+An array (``.npy``) is the full matrix by id, written row after row; a table has a row a pair: each
+pair once if its score is large enough, or the best of every node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.allpairs.scores import Pairs, Scores
-from cocite.graph.export import Columns, write_columns
-from cocite.store import disk
+from cocite.graph.writers import Columns, is_array, write_array, write_table
 
 __all__ = ["write_scores"]
 
@@ -28,18 +29,19 @@ def write_scores(
     top: int | None = None,
     progress: Done = lambda nodes: None,
 ) -> None:
-    """Write to ``path``, whose ending decides the form (see :mod:`cocite.graph.export`).
+    """Write to ``path``, whose ending decides the form (see :mod:`cocite.graph.writers`).
 
     ``least`` is the least score of a pair and ``top`` the number of pairs a node instead; neither
-    is for ``.npy``. ``progress`` is called with the number of nodes done.
+    is for an array. ``progress`` is called with the number of nodes done.
     """
-    if path.suffix == ".npy":
-        _write_matrix(scores, path, progress)
+    if is_array(path):
+        shape = (scores.nodes, scores.nodes)
+        write_array(path, _rows(scores, progress), scores.dtype, shape)
         return
     pairs = scores.best(top) if top else scores.pairs(least)
     kind = "FLOAT" if scores.dtype == np.float32 else "DOUBLE"
     types = {"node": "VARCHAR", "other": "VARCHAR", "score": kind}
-    write_columns(path, _named(scores, pairs, progress), types)
+    write_table(path, _named(scores, pairs, progress), types)
 
 
 def _named(scores: Scores, pairs: Iterator[Pairs], progress: Done) -> Iterator[Columns]:
@@ -50,23 +52,8 @@ def _named(scores: Scores, pairs: Iterator[Pairs], progress: Done) -> Iterator[C
             progress(int(batch.nodes[-1]) + 1)
 
 
-def _write_matrix(scores: Scores, path: Path, progress: Done) -> None:
-    """float32 or float64[nodes, nodes]; it appears under its name when it is whole."""
-    beside = path.with_name(path.name + ".new")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    header = {
-        "descr": np.lib.format.dtype_to_descr(scores.dtype),
-        "fortran_order": False,
-        "shape": (scores.nodes, scores.nodes),
-    }
-    try:
-        with beside.open("wb+") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            for node in range(scores.nodes):
-                file.write(scores.row(node).tobytes())
-                progress(node + 1)
-            disk.sync_file(file)
-        disk.rename(beside, path)
-        disk.sync_directory(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)
+def _rows(scores: Scores, progress: Done) -> Iterator[NDArray[Any]]:
+    """float32 or float64[nodes], for each node in order of id."""
+    for node in range(scores.nodes):
+        yield scores.row(node)
+        progress(node + 1)

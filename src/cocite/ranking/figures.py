@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite import plots
-from cocite.graph.export import write_columns
+from cocite.graph.writers import write_table
 from cocite.ranking.convergence import Agreement, Histogram, Iteration, Study
 from cocite.store import check_folder, new_folder
 
@@ -65,7 +65,7 @@ def write_study(
     path = check_study_output(output, overwrite, with_plots)
     with new_folder(path, CONTENTS, study_facts(found)) as folder:
         for name, (pieces, types) in _tables(found).items():
-            write_columns(folder / name, pieces, types)
+            write_table(folder / name, pieces, types)
         if with_plots:
             _draw(found, folder)
 

@@ -3,10 +3,19 @@
 This room knows nothing of graphs or indexes. The format is specified in ``FORMAT.md``.
 """
 
-from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
+from cocite.store.arrays import (
+    Access,
+    ArrayWriter,
+    Entry,
+    advise,
+    checksum,
+    forget,
+    map_array,
+)
 from cocite.store.building import Building
 from cocite.store.draft import Draft
 from cocite.store.facts import Facts
+from cocite.store.files import DeclaredFiles
 from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
@@ -15,8 +24,10 @@ from cocite.store.spool import Reader, ScratchFile, Spool
 
 __all__ = [
     "FORMAT_VERSION",
+    "Access",
     "ArrayWriter",
     "Building",
+    "DeclaredFiles",
     "Draft",
     "Entry",
     "Facts",
@@ -27,6 +38,7 @@ __all__ = [
     "ScratchFile",
     "Spool",
     "Store",
+    "advise",
     "check_folder",
     "checksum",
     "forget",

@@ -1,0 +1,118 @@
+"""Writers: results as files that other programs read, a kind of file by the ending of its name.
+
+A file is a *table*, whose columns have titles, or an *array*, which is numbers by the ids of nodes
+and has no names. A new kind is a file in this folder with its writer, and a line of ``WRITERS``.
+A file appears under its name when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import OutputExists, UsageError
+from cocite.graph.names import Names
+from cocite.graph.writers.numpy import NPY
+from cocite.graph.writers.tables import CSV, PARQUET, TSV
+from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
+from cocite.store import disk
+
+__all__ = [
+    "ARRAYS",
+    "TABLES",
+    "WRITERS",
+    "ArrayFile",
+    "Columns",
+    "TableFile",
+    "Types",
+    "check_output",
+    "is_array",
+    "write_array",
+    "write_numbers",
+    "write_table",
+]
+
+WRITERS: dict[str, TableFile | ArrayFile] = {
+    ".parquet": PARQUET,
+    ".csv": CSV,
+    ".tsv": TSV,
+    ".npy": NPY,
+}
+"""What a name may end in -> what writes such files."""
+
+TABLES = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, TableFile))
+ARRAYS = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, ArrayFile))
+
+_PIECE = 1 << 17
+
+
+def check_output(
+    output: str | os.PathLike[str], overwrite: bool, endings: Iterable[str] = WRITERS
+) -> Path:
+    """The path, if its ending is among ``endings`` and it may be written; before any work is done.
+
+    Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+    """
+    path = Path(output)
+    if path.suffix not in endings:
+        raise UsageError(f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(endings)}")
+    if path.is_dir():
+        raise OutputExists(f"{path} is a directory. Name a file in it, or choose another output")
+    if path.exists() and not overwrite:
+        raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
+    return path
+
+
+def is_array(path: Path) -> bool:
+    """Whether a file of that name holds numbers by id, and no names."""
+    return isinstance(WRITERS[path.suffix], ArrayFile)
+
+
+def write_table(path: Path, pieces: Iterable[Columns], types: Types) -> None:
+    """Write pieces of equally long columns; ``types`` names them and their SQL types."""
+    writer = WRITERS[path.suffix]
+    assert isinstance(writer, TableFile)
+    _written(path, lambda beside: writer.write(beside, pieces, types))
+
+
+def write_array(
+    path: Path, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> None:
+    """Write an array of that type and shape; the pieces are its elements in their order."""
+    writer = WRITERS[path.suffix]
+    assert isinstance(writer, ArrayFile)
+    _written(path, lambda beside: writer.write(beside, pieces, dtype, shape))
+
+
+def write_numbers(path: Path, names: Names, title: str, values: NDArray[np.float64]) -> None:
+    """Write a number a node: a table of ``node`` and ``title``, or an array by id."""
+    if is_array(path):
+        write_array(path, [values], values.dtype, values.shape)
+    else:
+        types = {"node": "VARCHAR", title: "DOUBLE"}
+        write_table(path, _named(names, title, values), types)
+
+
+def _named(names: Names, title: str, values: NDArray[np.float64]) -> Iterator[Columns]:
+    for low in range(0, len(names), _PIECE):
+        ids = np.arange(low, min(low + _PIECE, len(names)))
+        yield {"node": np.array(names.names(ids), dtype=object), title: values[ids]}
+
+
+def _written(path: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a file beside ``path``, which takes its name when its bytes are on the disk."""
+    beside = path.with_name(path.name + ".new")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        fill(beside)
+        with beside.open("rb+") as file:
+            disk.sync_file(file)
+        disk.rename(beside, path)
+        disk.sync_directory(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""``.parquet``, ``.csv`` and ``.tsv``: rows go through DuckDB a piece at a time, out of core.
+
+So a file may be larger than memory. Disk: its rows once more beside it while it is made.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from cocite.errors import ResourceError
+from cocite.graph.writers.writer import Columns, TableFile, Types
+from cocite.memory import format_size
+
+__all__ = ["CSV", "PARQUET", "TSV"]
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": "64MB",
+    "threads": 1,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+"""Rows stream through: this is enough for any number of them."""
+
+
+def _write(how: str, target: Path, pieces: Iterable[Columns], types: Types) -> None:
+    """Through DuckDB, whose errors here are those of the disk; ``how`` is the end of its COPY."""
+    import duckdb
+
+    try:
+        _through_duckdb(target, how, pieces, types)
+    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.FatalException) as error:
+        free = shutil.disk_usage(target.parent).free
+        raise ResourceError(
+            f"could not write {target}, with its temporary files beside it: {error} "
+            f"({format_size(free)} free there). Free some room or choose another output, and run "
+            "the same command again"
+        ) from error
+    except RuntimeError as error:
+        if "interrupt" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _through_duckdb(target: Path, how: str, pieces: Iterable[Columns], types: Types) -> None:
+    import duckdb
+
+    with (
+        tempfile.TemporaryDirectory(prefix=target.name, dir=target.parent) as folder,
+        duckdb.connect(str(Path(folder, "rows.duckdb")), config=_CONFIG) as connection,
+    ):
+        columns = ", ".join(f'"{title}" {kind}' for title, kind in types.items())
+        connection.execute(f"CREATE TABLE rows({columns})")
+        for piece in pieces:
+            connection.register("piece", dict(piece))
+            connection.execute("INSERT INTO rows SELECT * FROM piece")
+            connection.unregister("piece")
+        name = str(target).replace("'", "''")
+        connection.execute(f"COPY rows TO '{name}' ({how})")
+
+
+PARQUET = TableFile("Parquet", partial(_write, "FORMAT parquet, COMPRESSION zstd"))
+CSV = TableFile("CSV", partial(_write, "FORMAT csv, HEADER"))
+TSV = TableFile("TSV", partial(_write, "FORMAT csv, HEADER, DELIMITER '\t'"))
