@@ -413,14 +413,14 @@ def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:
         {"method": "sor"},
         {"method": "psum"},
         {"method": "svd", "rank": 30},
-        {"method": "svd", "rank": 400},
+        {"method": "svd", "rank": 250},
         {"products": "dense", "method": "plain"},
         {"measure": "psimrank"},
     ],
 )
 def test_no_more_memory_is_taken_than_is_said(make_graph: MakeGraph, way: dict[str, Any]) -> None:
     rng = np.random.default_rng(6)
-    big = make_graph({(int(a), int(b)) for a, b in rng.integers(0, 400, (3000, 2))}, range(400))
+    big = make_graph({(int(a), int(b)) for a, b in rng.integers(0, 250, (2000, 2))}, range(250))
     plan = runs.AllPairs(big, Options.checked(**way), threads=2)
     plan.run()  # compiles
     tracemalloc.start()
