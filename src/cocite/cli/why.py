@@ -16,8 +16,9 @@ from cocite.cli.text import table_text
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
-    from cocite.query import Index, Reason
+    from cocite.query import Index
     from cocite.query.documents import WhyDocument
+    from cocite.query.why import Reason
 
 __all__ = ["why"]
 

@@ -25,12 +25,12 @@ are this project's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.engine.certificate import LIMITS, Diagonal, Table
 from cocite.engine.rooms import make_room
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
@@ -41,10 +41,8 @@ from cocite.runner import in_order
 if TYPE_CHECKING:
     from cocite.kernels.linear import Room
 
-__all__ = ["LIMITS", "Diagonal", "diagonal_room", "make_diagonal"]
+__all__ = ["diagonal_room", "make_diagonal"]
 
-LIMITS = 5
-"""Levels with limits of their own; the last one's hold beyond."""
 _FLOOR = 1e-3
 _PIECE = 1024
 _FIRST = 1e-3
@@ -53,21 +51,8 @@ _MOST_LINKS = 4e6
 _NODE = 160
 
 Report = Callable[[int, int, int], None]
-Table = NDArray[np.float32]
 _SWEEPS = (16, 4, 1)
 """Each to so many times the target."""
-
-
-@dataclass(frozen=True)
-class Diagonal:
-    """``table`` float32[nodes, 1 + LIMITS], the diagonal and the limits as the kernels take them;
-    every residual is between ``low`` and ``high``.
-    """
-
-    decay: float
-    table: Table
-    low: float
-    high: float
 
 
 def make_diagonal(

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.errors import UsageError
-from cocite.layouts.scores import GRAINS
 from cocite.measures import Value
 from cocite.query import Index
 from cocite.query.filters import Filter

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal
+from cocite.engine.certificate import LIMITS, Diagonal
 from cocite.graph.rows import Links
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
@@ -57,6 +57,8 @@ def write_diagonal(
 
     Returns its entry and its facts, each under the name of the file.
     """
+    from cocite.engine.diagonal import diagonal_room, make_diagonal
+
     threads, decay = diagonal_room(rows, columns, means), decay_of(plan)
     name = plan.prefix + DIAGONAL
     with Journal(directory / (name + ".stages")) as journal:

@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import ONE
 from cocite.layouts.reasons import Graphs, Reasons
 from cocite.layouts.scratch import Scratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 
 __all__ = ["Estimate", "Reader", "SampledReader", "SummingReader", "weights_of"]
-
-ONE = 1 << 48
 
 
 class Estimate(NamedTuple):

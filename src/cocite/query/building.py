@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
-from cocite.index.plan import BuildOptions
-from cocite.index.unbuilt import UnbuiltIndex
 from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.index import Index
@@ -59,6 +57,9 @@ def open_graph(
     ------
     UsageError, NotAStore, WrongFormat, Damaged
     """
+    from cocite.index.plan import BuildOptions
+    from cocite.index.unbuilt import UnbuiltIndex
+
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     graph.check()
@@ -136,6 +137,7 @@ def build(
     UsageError, OutputExists, Busy, ResourceError
     """
     from cocite.index.build import IndexBuild
+    from cocite.index.plan import BuildOptions
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document, Rows
 from cocite.measures import Value
-from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Index
+from cocite.query.index import Index
+from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
 from cocite.query.scores import Hit, Score
 from cocite.query.why import Reason
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.graph.names import Names
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.scratch import Scratch
 
 __all__ = ["Filter"]

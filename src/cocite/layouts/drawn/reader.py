@@ -23,7 +23,8 @@ from cocite.layouts.reader import weights_of
 from cocite.layouts.scratch import Scratch
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.meetings import Times
-from cocite.layouts.walks.replay import ReplayedReader, part_mover
+from cocite.layouts.walks.replay import part_mover
+from cocite.layouts.walks.replayed import ReplayedReader
 from cocite.measures import DECAY, LENGTH, PartSettings
 
 __all__ = ["DrawnReader"]

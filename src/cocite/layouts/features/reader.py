@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.scratch import Scratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings

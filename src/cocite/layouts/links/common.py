@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from cocite.codes import GRAINS
 from cocite.graph.links import opposite
 from cocite.layouts.links.format import NORMS
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Reasons, apportioned
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.scratch import Scratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings

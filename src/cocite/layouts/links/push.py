@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.graph.links import opposite
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.scratch import Scratch, borrowed
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings

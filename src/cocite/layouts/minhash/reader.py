@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.layouts.reader import ONE, Estimate, SummingReader
+from cocite.codes import ONE
+from cocite.layouts.reader import Estimate, SummingReader
 from cocite.layouts.reasons import NOTHING, Graphs, Reasons
 from cocite.layouts.rings.matches import Masks, MatchReader
 from cocite.layouts.scratch import Scratch

@@ -17,8 +17,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import ONE
 from cocite.errors import UsageError
-from cocite.layouts.reader import ONE, Estimate
+from cocite.layouts.reader import Estimate
 from cocite.layouts.reasons import Graphs, Reasons
 from cocite.layouts.rings.matches import Masks, MatchReader
 from cocite.layouts.scratch import Scratch

@@ -20,13 +20,10 @@ from cocite.layouts.reader import weights_of
 from cocite.layouts.scratch import borrowed
 from cocite.layouts.stored import Shard
 from cocite.layouts.walks.meetings import ShardReader, Times
-from cocite.layouts.walks.replay import ReplayedReader
+from cocite.layouts.walks.replayed import ReplayedReader
 from cocite.measures import DECAY, PartSettings
 
-__all__ = ["NEVER", "TreeReader"]
-
-NEVER = 255
-"""The meeting time of walks that do not meet."""
+__all__ = ["TreeReader"]
 
 
 class TreeReader(ReplayedReader, ShardReader):

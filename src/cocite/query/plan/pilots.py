@@ -46,7 +46,8 @@ from cocite.means import Means
 from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time
-from cocite.query.index import DEFAULT_K, Index
+from cocite.query.index import Index
+from cocite.query.opened import DEFAULT_K
 
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
 

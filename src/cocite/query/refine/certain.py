@@ -18,9 +18,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.engine.diagonal import diagonal_room, make_diagonal
 from cocite.index import StoredIndex
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.scratch import Scratch, borrowed
 from cocite.means import Means
 from cocite.measures import DECAY, WholeSettings

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cocite.engine.diagonal import Diagonal
+from cocite.engine.certificate import Diagonal
 from cocite.engine.rooms import make_room
 from cocite.graph.rows import Links
 from cocite.layouts.scratch import Scratch
