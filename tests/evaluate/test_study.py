@@ -18,7 +18,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.evaluate import Study, built_in_suites, embed, load_suite, run_suite
-from cocite.evaluate.data import open_graph, read_truth
+from cocite.evaluate.data import graph_of, read_truth
 from cocite.evaluate.plans import DataPlan, JudgePlan
 from cocite.evaluate.report import LONG_TITLES, long_rows, write_report
 from cocite.measures import MEASURES
@@ -382,7 +382,7 @@ def test_suites_read_their_data_as_it_is_published(name: str, tmp_path: Path) ->
         (tmp_path / file).write_bytes(packed)
     suite = load_suite(name)
     plan = replace(suite.data, texts="")
-    graph, _ = open_graph(plan, tmp_path, tmp_path / "w", lambda *told: None)
+    graph, _ = graph_of(plan, tmp_path, tmp_path / "w", lambda *told: None)
     me = graph.names.id("a")
     counts = graph.in_offsets[me + 1] - graph.in_offsets[me]
     assert counts == graph.edges == 2

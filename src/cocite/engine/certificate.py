@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LIMITS", "Diagonal", "Table"]
+__all__ = ["LIMITS", "Diagonal", "SweepReport", "Table"]
 
 LIMITS = 5
 """Levels with limits of their own; the last one's hold beyond."""
 Table = NDArray[np.float32]
+SweepReport = Callable[[int, int, int], None]
+"""Told (sweep, nodes done, nodes in it) while a diagonal is made."""
 
 
 @dataclass(frozen=True)

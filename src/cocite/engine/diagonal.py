@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine.certificate import LIMITS, Diagonal, Table
+from cocite.engine.certificate import LIMITS, Diagonal, SweepReport, Table
 from cocite.engine.rooms import make_room
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
@@ -50,7 +50,6 @@ _ROUNDS, _EASE = 12, 0.85
 _MOST_LINKS = 4e6
 _NODE = 160
 
-Report = Callable[[int, int, int], None]
 _SWEEPS = (16, 4, 1)
 """Each to so many times the target."""
 
@@ -62,7 +61,7 @@ def make_diagonal(
     *,
     threads: int = 1,
     target: float = 0.01,
-    progress: Report = lambda sweep, done, total: None,
+    progress: SweepReport = lambda sweep, done, total: None,
     reached: tuple[int, Table] | None = None,
     keep: Callable[[Table], None] = lambda table: None,
 ) -> Diagonal:
@@ -111,7 +110,7 @@ class _Making:
         decay: float,
         threads: int,
         target: float,
-        progress: Report,
+        progress: SweepReport,
     ) -> None:
         from cocite.kernels.linear import Rows
 

@@ -35,7 +35,7 @@ from cocite.engine.step import Step
 from cocite.engine.walk import Move, Mover
 from cocite.engine.weights import StepWeights
 from cocite.graph.rows import Links
-from cocite.store import Reader, Spool, forget
+from cocite.store import Spool, SpoolReader, forget
 
 __all__ = ["BLOCK_NODE", "ROW_ROOM", "Dealer", "ExternalWalker", "Meetings"]
 
@@ -182,7 +182,7 @@ class ExternalWalker:
             live = self._merge(runs, first, step)
         return live
 
-    def _merge(self, runs: Sequence[Reader], first: np.uint32, step: int) -> int:
+    def _merge(self, runs: Sequence[SpoolReader], first: np.uint32, step: int) -> int:
         """Read all runs side by side, in ascending order of head."""
         from cocite.kernels import external
 

@@ -19,7 +19,7 @@ from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
 
 if TYPE_CHECKING:
-    from cocite.query.batch.run import Report
+    from cocite.query.batch.run import BatchReport
     from cocite.query.refine.refiner import Level
     from cocite.query.why import Why
 
@@ -126,26 +126,26 @@ class Index(Opened):
         k
             How many hits at most, 1 or more.
         offset
-            Hits to skip before the first: pages of one list, which is the same for every page; but
-            not with ``refine`` by samples, which settles the first ``k + offset`` anew.
+            How many hits to skip first. Pages of one list fit together; but not with ``refine`` by
+            samples, which refines the first ``k + offset`` for each page anew.
         min_score
-            The least score of a hit, itself included; nodes whose score is 0 are never hits.
+            Leave out hits with a lower score. Nodes whose score is 0 are never hits.
         min_confidence
             Leave out hits unless their score is above 0 with this probability, such as 0.95.
         prefix, exclude_prefix
-            Only nodes whose name begins so, or none of them.
+            Only nodes whose name begins like this, or none of them.
         among
             Only these nodes, by name.
         other_sites
             No pages of the node's own site, the host in its URL.
         refine
-            Settle the order beyond what the index's samples can (``query/refine/refiner.py``):
-            scores of SimRank are computed, and their intervals hold for certain; those of other
-            measures of walks get more samples, and their intervals hold together.
+            Give better scores than the samples alone (``query/refine/refiner.py``). With simrank,
+            scores are computed, and their intervals always hold. With other measures that have
+            samples, the best hits get more of them, and their intervals hold all at once.
         target_error
-            Refine until scores are off by this much at most, by default 0.001, or until more would
-            cost too much or, by samples, change nothing of which hits there are; an interval says
-            what came of it. Implies ``refine``.
+            How far off a refined score may be, by default 0.001. If that would cost too much, or if
+            more samples would not change the list, it stops before; the interval of a score says
+            how far off it may be. Turns on ``refine``.
         confidence
             The probability with which each interval holds the true score, in (0, 1).
         bound
@@ -245,7 +245,7 @@ class Index(Opened):
 
     def related_all(
         self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
-    ) -> Report:
+    ) -> BatchReport:
         """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
         from cocite.query.batch.run import related_all
 

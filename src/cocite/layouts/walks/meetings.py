@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cocite.codes import NEVER, NOWHERE, ONE
 from cocite.layouts.reader import Estimate, SummingReader, weights_of
 from cocite.layouts.reasons import NOTHING, Graphs, Paths, Reasons
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard
 from cocite.measures import DECAY, LENGTH, PartSettings
 
@@ -124,7 +124,7 @@ class ShardReader(MeetingReader):
                 raise self.part.damaged(shard.first)
         return times
 
-    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all walks that meet the node's."""
         gather, weights, count = self._gather(), weights_of(settings[DECAY]), 0
         for shard in self.part.shards:

@@ -46,7 +46,7 @@ from cocite.query.scores import scores_of
 from cocite.runner import in_order
 from cocite.store import Access, Building, Journal, disk
 
-__all__ = ["Batch", "Report", "related_all"]
+__all__ = ["Batch", "BatchReport", "related_all"]
 
 _FORMAT = 1
 """Of the journal: with another one an unfinished batch is not gone on with."""
@@ -63,7 +63,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Report:
+class BatchReport:
     """What a batch took: the nodes that it asked for itself, if it resumed, and all rows."""
 
     nodes: int
@@ -77,7 +77,7 @@ def related_all(
     *,
     progress: Progress = lambda stage, done, total: None,
     **options: Any,
-) -> Report:
+) -> BatchReport:
     """Write the ``k`` nodes most related to every node of ``index`` to the file ``output``.
 
     Parameters
@@ -259,7 +259,7 @@ class Batch:
 
     # -- the work ----------------------------------------------------------------------
 
-    def run(self, progress: Progress = lambda stage, done, total: None) -> Report:
+    def run(self, progress: Progress = lambda stage, done, total: None) -> BatchReport:
         """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
         before = self.done
         self._index.stored.store.advise(self._access)
@@ -275,7 +275,7 @@ class Batch:
             pieces.close()  # type: ignore[attr-defined]
             self._stopped.clear()
         rows = self._write(progress)
-        return Report(self.nodes - before, rows)
+        return BatchReport(self.nodes - before, rows)
 
     @property
     def _access(self) -> Access:
