@@ -100,8 +100,9 @@ def test_min_confidence_is_the_same_everywhere() -> None:
 
 
 def test_what_is_replaced_is_called_what_it_is() -> None:
-    assert "graph" in options("ingest")["overwrite"]
-    assert "index" in options("index")["overwrite"]
+    for verb, kind in (("ingest", "graph"), ("index", "index")):
+        said = f"Replace the {kind} that is there. It stays until the new one is complete."
+        assert options(verb)["overwrite"] == said
     assert options("evaluate")["overwrite"] == "Replace the report and the files beside it."
 
 

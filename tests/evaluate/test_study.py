@@ -482,8 +482,8 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_names_the_suites_that_come_along(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    (named,) = re.findall(r"one that comes along \(([^)]*)\)", text)
-    assert sorted(named.replace("- ", "-").split(", ")) == built_in_suites()
+    (named,) = re.findall(r"a TOML file, or one of ([^.]*)\.", text)
+    assert sorted(re.split(", | and ", named.replace("- ", "-"))) == built_in_suites()
 
 
 def test_a_suite_by_its_file(
@@ -495,6 +495,8 @@ def test_a_suite_by_its_file(
     assert main(["evaluate", "--suite", str(short)]) == 0
     between = "\nat its best setting, the largest precision@10:"
     first, second = capsys.readouterr().out.split(between)
+    second, left_out = second.split("\nleft out, for want of width: ")
+    assert "; --format csv has them" in left_out
     for table in (first, second):
         assert table.rstrip().endswith("blend")
 
@@ -560,7 +562,7 @@ def test_a_graph_is_evaluated_by_every_measure(
     [
         ([], 2, "name indexes, or a graph, or a --suite"),
         (["none"], 2, "none is neither an index nor a graph"),
-        (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, and not"),
+        (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, but not"),
         (["i", "--texts", "blank.tsv"], 1, "the 2 texts have no word of two or more letters"),
         (["i"], 2, "nothing to judge by: give labels or texts"),
         (["i", "--labels", "g"], 1, "is not a file"),

@@ -40,7 +40,7 @@ def generate() -> None:
     show_default=True,
     help="Name pages by URLs, or by numbers, which take no space on disk.",
 )
-@overwrite_option
+@overwrite_option("graph")
 @format_option
 def web(
     nodes: int,

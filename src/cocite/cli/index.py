@@ -59,7 +59,7 @@ __all__ = ["index", "measures"]
     "[default: only if --memory is below 26.5 bytes a node]",
 )
 @means_options
-@overwrite_option
+@overwrite_option("index")
 @click.option(
     "--refine",
     is_flag=True,

@@ -74,7 +74,7 @@ counted.
 )
 @memory_option
 @threads_option
-@overwrite_option
+@overwrite_option("graph")
 @format_option
 def ingest(
     inputs: tuple[str, ...],

@@ -61,12 +61,15 @@ format_option: Decorator = click.option(
 )
 """Gives the verb ``show``, the function that prints its reply."""
 
-overwrite_option: Decorator = click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace the output if it is a graph or an index. The old one stays until the new one is "
-    "complete.",
-)
+
+def overwrite_option(kind: str) -> Decorator:
+    """Add ``--overwrite`` to a verb that makes a store of that kind."""
+    return click.option(
+        "--overwrite",
+        is_flag=True,
+        help=f"Replace the {kind} that is there. It stays until the new one is complete.",
+    )
+
 
 threads_option: Decorator = click.option(
     "--threads", type=click.IntRange(1), help="How many cores to use.  [default: all]"
