@@ -120,6 +120,7 @@ def run_study(
     dangling: str,
     removals: int,
     memory: int | None,
+    blocks: int | None,
     unweighted: bool,
     **run_only: object,
 ) -> Reply:
@@ -150,6 +151,7 @@ def run_study(
             dangling=dangling,
             removals=removals,
             memory=memory,
+            blocks=blocks,
             progress=stages,
         )
         stages("writing", 0, 0)

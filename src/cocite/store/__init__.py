@@ -20,6 +20,7 @@ from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
 from cocite.store.spool import Reader, ScratchFile, Spool
+from cocite.store.stream import Stream
 
 __all__ = [
     "FORMAT_VERSION",
@@ -36,6 +37,7 @@ __all__ = [
     "ScratchFile",
     "Spool",
     "Store",
+    "Stream",
     "advise",
     "check_folder",
     "checksum",
