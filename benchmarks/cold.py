@@ -29,7 +29,7 @@ import numpy as np
 import cocite
 from cocite.memory import format_size
 from cocite.query import Index
-from cocite.query.batch import Batch
+from cocite.query.batch.run import Batch
 from cocite.store import Access
 
 PAGE = mmap.PAGESIZE

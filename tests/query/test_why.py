@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Index, Reason, UnknownNode, Why
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.graph.links import Links, links_of
+from cocite.graph.links import links_of
+from cocite.graph.rows import Links
 from cocite.measures import Measure
 from tests.conftest import MakeGraph
 from tests.measures.test_contract import build, every
@@ -398,7 +399,7 @@ def test_links_are_turned_round_once(
         calls.append(arguments)
         return links_of(*arguments, **options)
 
-    monkeypatch.setattr("cocite.query.replay.links_of", counted)
+    monkeypatch.setattr("cocite.layouts.walks.replay.links_of", counted)
     index = cocite.build(graph, tmp_path / "i", direction="out", samples=20)
     first = index.why("hub", "other", graph=graph)
     assert first.reasons

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.names import NAME_FILES, NAME_KINDS, Names, open_names
-from cocite.store import Access, Facts, Store, forget
+from cocite.graph.names import NAME_FILES, NAME_KINDS, Names, open_names, take_name_files
+from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
 __all__ = [
     "DEGREES",
@@ -35,6 +35,7 @@ _PIECE = 1 << 17
 _LARGEST_SUM = 1e300
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
+_FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
 MAX_NODES = 2**32 - 1
 """Ids are uint32, and the last of those means none."""
 
@@ -213,7 +214,7 @@ def check_graph(store: Store) -> None:
     """See that what a manifest tells of a graph is of its kind, its files of their size; reads no
     file. Raises :class:`Damaged`.
     """
-    facts, files = Facts(store.facts, f"{store.path}: the manifest"), store.manifest.files
+    facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes, edges = facts.whole("nodes", 0, MAX_NODES), facts.whole("edges")
     facts.text("names", NAME_KINDS)
     facts.whole("rows")
@@ -223,11 +224,11 @@ def check_graph(store: Store) -> None:
     dropped = facts.group("dropped")
     for name in ("duplicates", "self_loops", "bad_rows"):
         dropped.whole(name)
-    shapes = {OFFSETS: nodes + 1, SOURCES: edges, DEGREES: nodes}
-    if WEIGHTS in files:
-        shapes[WEIGHTS] = edges
+    if WEIGHTS in store.manifest.files:
         weights = facts.group("weights")
         for name in ("sum", *(("smallest", "largest") if edges else ())):
             weights.number(name, 0, _LARGEST_SUM)
-    if any(name not in files or files[name].shape != (size,) for name, size in shapes.items()):
-        raise Damaged(f"{store.path}: its manifest and its arrays disagree; build it again")
+    files = DeclaredFiles(store.path, store.manifest.files)
+    files.take(_FILES, {"n": nodes, "m": edges}, optional=(WEIGHTS,))
+    take_name_files(files, facts.text("names"), nodes)
+    files.no_more()

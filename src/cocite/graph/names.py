@@ -25,7 +25,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.store import ArrayWriter, Entry, Facts, Store, forget
+from cocite.store import ArrayWriter, DeclaredFiles, Entry, Facts, Store, forget
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -36,6 +36,7 @@ __all__ = [
     "Names",
     "TextPiece",
     "open_names",
+    "take_name_files",
     "write_names",
     "write_text_names",
 ]
@@ -52,6 +53,19 @@ TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
 _DATA, _BLOCKS = "names.data", "names.blocks"
 _HASHES, _BY_HASH, _BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
 _VALUES = "names.values"
+_FILES: dict[str, dict[str, str]] = {
+    "dense": {},
+    "integers": {_VALUES: "<u8[n]"},
+    "text": {
+        _DATA: "|u1[bytes]",
+        _BLOCKS: "<u8[b]",
+        _HASHES: "<u4[n]",
+        _BY_HASH: "<u4[n]",
+        _BY_NAME: "<u4[n]",
+    },
+}
+_BLOCK = 16
+"""Names of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
 _INTEGER = re.compile("[0-9]{1,20}")
 _SCAN_LIMIT = 3_000_000
 """Names among which a misspelt one is searched by edit distance: about a second."""
@@ -214,7 +228,7 @@ class TextNames(Names):
         out = np.empty(64 * wanted.size + 1024, np.uint8)
         needed = decode(self._data, self._blocks, wanted, out, ends)
         if needed < 0:
-            raise Damaged(f"{self._path}: its names are damaged; see: cocite verify {self._path}")
+            raise self._damaged()
         if needed > out.size:
             out = np.empty(needed, np.uint8)
             decode(self._data, self._blocks, wanted, out, ends)
@@ -222,19 +236,39 @@ class TextNames(Names):
         begin = 0
         found: list[str] = []
         for end in ends.tolist():
-            found.append(data[begin:end].decode())
+            found.append(self._text(data[begin:end]))
             begin = end
         return found
 
+    def _text(self, name: bytes) -> str:
+        try:
+            return name.decode()
+        except UnicodeDecodeError:
+            raise self._damaged() from None
+
+    def _damaged(self) -> Damaged:
+        return Damaged(
+            f"{self._path}: its names are damaged; see: cocite verify {self._path}. Copy it again "
+            "from where it was whole, or build it again"
+        )
+
+    def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Ids out of a file: each is looked at before it is one."""
+        if ids.size and int(ids.max()) >= self._count:
+            raise self._damaged()
+        return ids
+
     def by_hash(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """The hashes of all names, ascending, and the id of each."""
-        return self._hashes, self._by_hash
+        if bool((self._hashes[1:] < self._hashes[:-1]).any()):
+            raise self._damaged()
+        return self._hashes, self._nodes(self._by_hash)
 
     def find(self, name: str) -> int | None:
         wanted = np.uint32(_hash(name.encode("utf-8", "surrogatepass")))
         low = int(np.searchsorted(self._hashes, wanted))
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
-        for node in self._by_hash[low:high].tolist():
+        for node in self._nodes(self._by_hash[low:high]).tolist():
             if self.name(node) == name:
                 return int(node)
         return None
@@ -245,11 +279,12 @@ class TextNames(Names):
         # Names that begin so stand together: behind them come only larger ones.
         end = self._first(lambda name: name[: len(wanted)] > wanted)
         end = min(end, begin + limit)
-        return np.arange(begin, end) if self._by_name is None else self._by_name[begin:end]
+        ranks = np.arange(begin, end)
+        return ranks if self._by_name is None else self._nodes(self._by_name[ranks])
 
     def _ranked(self, rank: int) -> int:
         """The id of the name that has ``rank`` names before it."""
-        return rank if self._by_name is None else int(self._by_name[rank])
+        return rank if self._by_name is None else int(self._nodes(self._by_name[[rank]])[0])
 
     def _first(self, reached: Callable[[bytes], bool]) -> int:
         """The lowest rank whose name satisfies a condition that then stays true."""
@@ -291,6 +326,11 @@ def _alike(first: str, second: str) -> int:
 
 def _hash(name: bytes) -> int:
     return xxhash.xxh3_64_intdigest(name) >> 32
+
+
+def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
+    """See that the files of ``count`` names of a kind are as declared; raises :class:`Damaged`."""
+    files.take(_FILES[kind], {"n": count, "b": -(-count // _BLOCK)}, optional=(_BY_NAME,))
 
 
 def open_names(store: Store) -> Names:

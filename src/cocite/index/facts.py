@@ -19,9 +19,10 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.links import DIRECTIONS
 from cocite.graph.names import NAME_KINDS
-from cocite.index.freshness import Generation, generations_of
-from cocite.index.plan import PartPlan, component_parts
-from cocite.index.refined import DIAGONAL, can_refine
+from cocite.index.plan import component_parts
+from cocite.index.refined import DIAGONAL
+from cocite.layouts.freshness import Generation, generations_of
+from cocite.layouts.plan import PartPlan
 from cocite.measures import SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.store import Facts
 
@@ -33,12 +34,13 @@ _LARGEST_RESIDUAL = 1e9
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """The facts of an index: ``nodes``, ``measure``, ``direction``, ``settings``; what is told of
-    its ``graph``; its ``parts``, their ``generations``; and what is ``refined``, by the name of the
-    file.
+    """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
+    ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; and what is
+    ``refined``, by the name of the file.
     """
 
     nodes: int
+    names: str
     measure: Measure
     direction: str
     settings: WholeSettings
@@ -63,7 +65,6 @@ def _read(facts: Facts) -> IndexFacts:
     measure = find_measure(facts.text("measure"))
     if measure.name != facts.text("measure"):
         raise facts.refused("measure", f"written {measure.name}")
-    facts.text("names", NAME_KINDS)
     settings = measure.build_settings(facts.group("settings").values)
     facts.group("settings").same_as(settings.to_json())
     graph = _graph(facts.group("graph"))
@@ -74,6 +75,7 @@ def _read(facts: Facts) -> IndexFacts:
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
     return IndexFacts(
         facts.whole("nodes", 1, MAX_NODES),
+        facts.text("names", NAME_KINDS),
         measure,
         facts.text("direction", (direction,)),
         settings,
@@ -149,7 +151,7 @@ def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, flo
     told = facts.group("refined") if "refined" in facts else Facts({}, "")
     if told.values and set(told.values) != {plan.prefix + DIAGONAL for plan in parts}:
         raise facts.refused("refined", "of all parts")
-    if told.values and not all(map(can_refine, parts)):
+    if told.values and not all(part.linearised for part in parts):
         raise facts.refused("refined", "nothing for this measure")
     found = {}
     for name in told.values:

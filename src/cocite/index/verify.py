@@ -16,6 +16,7 @@ from cocite.documents import Document
 from cocite.errors import Damaged
 from cocite.graph.graph import check_graph
 from cocite.index.facts import IndexFacts
+from cocite.index.files import check_files
 from cocite.store import Manifest, Store, kind_of
 
 __all__ = ["VerifyDocument"]
@@ -56,10 +57,11 @@ class VerifyDocument(Document):
 
 
 def _told(store: Store) -> list[str]:
-    """What is wrong with the facts of a store, if anything is."""
+    """What is wrong with the manifest of a store, if anything is."""
     try:
         if store.manifest.kind == "index":
-            IndexFacts.read(store.path, store.facts)
+            facts = IndexFacts.read(store.path, store.facts)
+            check_files(store.path, store.manifest, facts)
         else:
             check_graph(store)
     except Damaged as error:

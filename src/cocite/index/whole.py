@@ -7,54 +7,20 @@ the note and keeps it.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 from cocite.errors import Damaged
 from cocite.graph import Graph
-from cocite.graph.links import Links
-from cocite.index.part import Estimate, PartBuild, Progress
-from cocite.index.plan import PartPlan
+from cocite.graph.rows import Links
+from cocite.layouts.part import PartBuild, PartEstimate, Progress
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import whole_builder
+from cocite.layouts.whole import WholeBuilder
+from cocite.means import Means
 from cocite.store import Entry, checksum, disk
 
-__all__ = ["WholeLayout", "WholePart"]
-
-
-class WholeLayout(ABC):
-    """Computes and writes the arrays of a part."""
-
-    def __init__(
-        self, graph: Graph, links: Links, plan: PartPlan, memory: int, threads: int
-    ) -> None:
-        """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
-        self.graph, self.links, self.plan = graph, links, plan
-        self.memory, self.threads = memory, threads
-
-    @abstractmethod
-    def estimate(self) -> Estimate:
-        """Size, memory and time, from a pilot on this graph."""
-
-    @abstractmethod
-    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write the arrays into ``directory``, their names behind the plan's prefix; returns their
-        entries. ``progress`` gets nodes (done, total).
-        """
-
-
-_LAYOUTS: dict[str, tuple[str, str]] = {
-    "features": ("cocite.index.features", "FeaturesLayout"),
-    "links": ("cocite.index.links", "LinksLayout"),
-    "nearest": ("cocite.index.nearest", "NearestLayout"),
-}
-
-
-def whole_layout(name: str) -> type[WholeLayout]:
-    """The class of the layout of that name."""
-    module, found = _LAYOUTS[name]
-    layout: type[WholeLayout] = getattr(import_module(module), found)
-    return layout
+__all__ = ["WholePart"]
 
 
 class WholePart(PartBuild):
@@ -66,23 +32,22 @@ class WholePart(PartBuild):
         graph: Graph,
         links: Callable[[], Links],
         directory: Path,
-        memory: int,
-        threads: int,
+        means: Means,
     ) -> None:
         self.plan, self.units = plan, graph.nodes
         self._graph, self._links, self._directory = graph, links, directory
-        self._memory, self._threads = memory, threads
+        self._means = means
         self._files: dict[str, Entry] = {}
-        self._made: WholeLayout | None = None
+        self._made: WholeBuilder | None = None
 
     @property
     def _note(self) -> Path:
         return self._directory / (self.plan.prefix + "whole.json")
 
-    def _layout(self) -> WholeLayout:
+    def _layout(self) -> WholeBuilder:
         if self._made is None:
-            kind = whole_layout(self.plan.layout)
-            self._made = kind(self._graph, self._links(), self.plan, self._memory, self._threads)
+            kind = whole_builder(self.plan.layout)
+            self._made = kind(self._graph, self._links(), self.plan, self._means)
         return self._made
 
     def resume(self) -> None:
@@ -100,11 +65,11 @@ class WholePart(PartBuild):
         """All or nothing."""
         return self.units if self._files else 0
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """As the layout says."""
         if self._files:
             size = sum(entry.nbytes for entry in self._files.values())
-            return Estimate(size, None, 0.0)
+            return PartEstimate(size, None, 0.0)
         return self._layout().estimate()
 
     def run(self, progress: Progress) -> None:

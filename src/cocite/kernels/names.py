@@ -64,10 +64,10 @@ def encode(text: Any, ends: Any, out: Any, blocks: Any) -> Any:
 
 
 @helper
-def _varint(data: Any, at: Any) -> Any:
-    """(value, end) of the varint at ``at``; a value beyond any name if it has no end."""
+def _varint(data: Any, at: Any, stop: Any) -> Any:
+    """(value, end) of the varint at ``at``; a value beyond any name if it does not end there."""
     value, shift = 0, 0
-    while at < data.size and shift < 28:
+    while at < stop and shift < 28:
         byte = np.int64(data[at])
         at += 1
         value |= (byte & 127) << shift
@@ -78,14 +78,26 @@ def _varint(data: Any, at: Any) -> Any:
 
 
 @helper
-def _next_name(data: Any, at: Any, name: Any) -> Any:
-    """Decode the entry at ``at`` over the name before it: (end of entry, name's length).
+def _block(data: Any, blocks: Any, number: Any) -> Any:
+    """Where a block begins and ends; it is empty if it is damaged."""
+    begin = blocks[number]
+    end = blocks[number + 1] if number + 1 < blocks.size else np.uint64(data.size)
+    if begin > end or end > np.uint64(data.size):
+        return 0, 0
+    return np.int64(begin), np.int64(end)
 
-    The length is negative if the entry reaches outside of the data: it is damaged.
+
+@helper
+def _next_name(data: Any, at: Any, stop: Any, name: Any, before: Any) -> Any:
+    """Decode the entry at ``at`` over the name before it, of length ``before``: (end of the entry,
+    the name's length).
+
+    The length is negative if the entry reaches beyond ``stop``, the end of its block, or shares
+    more than there is: it is damaged.
     """
-    shared, at = _varint(data, at)
-    rest, at = _varint(data, at)
-    if shared + rest >= _ROOM or at + rest > data.size:
+    shared, at = _varint(data, at, stop)
+    rest, at = _varint(data, at, stop)
+    if shared > before or shared + rest >= _ROOM or at + rest > stop:
         return at, -1
     for j in range(rest):
         name[shared + j] = data[at + j]
@@ -102,10 +114,10 @@ def decode(data: Any, blocks: Any, ids: Any, out: Any, ends: Any) -> Any:
     name = np.empty(_ROOM, np.uint8)
     at = 0
     for i in range(ids.size):
-        place = np.int64(blocks[np.int64(ids[i]) // BLOCK])
+        place, stop = _block(data, blocks, np.int64(ids[i]) // BLOCK)
         size = 0
         for _ in range(np.int64(ids[i]) % BLOCK + 1):
-            place, size = _next_name(data, place, name)
+            place, size = _next_name(data, place, stop, name, size)
             if size < 0:
                 return -1
         if at + size <= out.size:
@@ -134,11 +146,12 @@ def distances(data: Any, blocks: Any, count: Any, wanted: Any, out: Any) -> None
     for i in range(size):
         masks[_lower(wanted[i])] |= _ONE << np.uint64(i)
     top = _ONE << np.uint64(size - 1)
-    place = 0
+    place, stop, length = 0, 0, 0
     for node in range(count):
         if node % BLOCK == 0:
-            place = np.int64(blocks[node // BLOCK])
-        place, length = _next_name(data, place, name)
+            place, stop = _block(data, blocks, node // BLOCK)
+            length = 0
+        place, length = _next_name(data, place, stop, name, length)
         if length < 0:
             out[node:count] = _FAR
             return

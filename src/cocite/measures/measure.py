@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cocite.engine import Step
+from cocite.engine.step import Step
 from cocite.errors import UsageError
 from cocite.graph.links import opposite
 from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
@@ -62,6 +62,12 @@ class Measure:
     joint: bool = False
     noisy: tuple[str, ...] = ()
     chooses: Choice | None = None
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether a graph alone, without an index, cannot answer by it."""
+        walks = self.step is not None and "trees" in self.layouts
+        return not walks and self.layouts[0] != "links"
 
     @property
     def components(self) -> tuple[Component, ...]:

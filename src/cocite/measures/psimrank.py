@@ -36,7 +36,7 @@ distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity searc
 
 from __future__ import annotations
 
-from cocite.engine import Step
+from cocite.engine.step import Step
 from cocite.measures.measure import Measure
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 
@@ -44,7 +44,7 @@ __all__ = ["PSIMRANK"]
 
 PSIMRANK = Measure(
     name="psimrank",
-    summary="SimRank whose walks meet with the Jaccard coefficient of their in-links",
+    summary="like simrank, but walks meet as likely as in-links overlap (Fogaras, Racz)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
     ask=(DECAY,),

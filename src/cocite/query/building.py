@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
-from cocite.index.plan import BuildOptions
-from cocite.index.unbuilt import UnbuiltIndex
+from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.index import Index
 from cocite.query.source import Given
@@ -16,17 +15,25 @@ from cocite.query.source import Given
 __all__ = ["build", "open_graph", "open_index", "refresh"]
 
 
-def open_index(path: str | os.PathLike[str], *, graph: Given = None) -> Index:
+def open_index(
+    path: str | os.PathLike[str],
+    *,
+    graph: Given = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+) -> Index:
     """Open the index in the directory ``path``.
 
     Refined answers, and some reasons, also read the graph it was built from, which is looked for
     where it was then, as seen from the index; ``graph`` says where it is now (of an index that was
-    refreshed there may be several).
+    refreshed there may be several). What they make of it takes ``threads`` at most, and ``memory``:
+    by default all cores, and half of what is available now.
 
-    Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
-    :class:`~cocite.errors.Damaged`.
+    Raises
+    ------
+    UsageError, NotAStore, WrongFormat, Damaged
     """
-    return Index(StoredIndex.open(path), graph)
+    return Index(StoredIndex.open(path), Means.checked(threads, memory), graph)
 
 
 def open_graph(
@@ -35,25 +42,30 @@ def open_graph(
     measure: str = "psimrank",
     direction: str | None = None,
     unweighted: bool = False,
+    threads: int | None = None,
+    memory: str | int | None = None,
     **settings: Value,
 ) -> Index:
     """Ask a stored graph itself, without an index: samples are drawn when a question needs them.
 
     Answers are those of an index built with the same ``measure``, ``direction``, ``unweighted`` and
     ``settings`` (as for :func:`build`); a question takes longer. It needs the links both ways:
-    turning them round takes 4 bytes a link once.
+    turning them round takes 4 bytes a link once. ``threads`` and ``memory`` are those of
+    :func:`open_index`.
 
     Raises
     ------
     UsageError, NotAStore, WrongFormat, Damaged
     """
+    from cocite.index.plan import BuildOptions
+    from cocite.index.unbuilt import UnbuiltIndex
+
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     graph.check()
-    options = BuildOptions.checked(measure, direction, None, settings)
-    if graph.in_weights is not None and not unweighted:
-        options = options.heeding_weights()
-    return Index(UnbuiltIndex(graph, options))
+    options = BuildOptions.checked(measure, direction, None, settings, unweighted=unweighted)
+    means = Means.checked(threads, memory)
+    return Index(UnbuiltIndex(graph, options.for_graph(graph), means), means)
 
 
 def build(
@@ -87,35 +99,36 @@ def build(
         Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
         Or a weighted mean of several: ``"blend:0.6*psimrank+0.4*cocitation(idf=true)"``.
     direction
-        Which links the measure looks at: ``in`` (two pages are similar if similar pages link to
-        them), ``out`` (the same on the graph turned round: if they link to similar pages), or
-        ``both``, the mean of the two scores. By default ``in``, for ``ppr`` ``out``.
+        Which links count: ``in`` (two pages are similar if similar pages link to them), ``out``
+        (if they link to similar pages), or ``both`` together. By default ``in``; ``out`` for
+        ``ppr``, ``both`` for ``shared-nearest``.
     layout
-        How the index is laid out on disk, for measures that have a choice.
+        How the index is stored, for a measure that has a choice.
     settings
         What the measure takes: ``samples``, ``length``, ``seed``, ... (``cocite measures``).
         Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
     threads, memory
-        By default all cores, and half of the memory that is available.
+        By default all cores, and half of the memory that is available. The index is opened with
+        the same.
     shard
-        Samples written between two points at which a build can resume; by default 16, fewer for
-        large graphs.
+        Save after so many samples; a build that was interrupted goes on from there. By default 16,
+        fewer for large graphs.
     blocks
-        Cut the graph into so many blocks, one of which is in memory at a time; by default as many
-        as the memory needs, mostly one.
+        Cut the graph into so many blocks and keep one of them in memory at a time; by default as
+        many as the memory requires, mostly one.
     external
-        Keep everything but one block in files, as is done by itself where the memory needs it: a
-        graph of any size in constant memory.
+        Keep everything but one block in files, so that memory does not grow with the graph. By
+        default only if the memory does not suffice otherwise.
     overwrite
-        Replace ``output`` if it is an index; the old one answers until the new one is whole.
+        Replace ``output`` if it is an index; the old one answers until the new one is complete.
     restart
-        Throw away an unfinished build with other settings.
+        Throw away an unfinished build that had other settings, and begin again.
     unweighted
-        Leave the weights of links aside. By default measures go by them, if there are any, and one
-        that cannot is refused.
+        Ignore the weights of links. By default they are used, if there are any; a measure that
+        cannot use them is refused.
     refine
-        Make an index of simrank ready for refined answers (``related(..., refine=True)``), which
-        else takes place when the first is asked for; 24 bytes a node.
+        Prepare refined answers of simrank (``related(..., refine=True)``), in 24 bytes a node.
+        Otherwise that is done when the first one is asked for.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -124,26 +137,17 @@ def build(
     UsageError, OutputExists, Busy, ResourceError
     """
     from cocite.index.build import IndexBuild
+    from cocite.index.plan import BuildOptions
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
-    options = BuildOptions.checked(measure, direction, layout, settings)
-    with IndexBuild(
-        graph,
-        output,
-        options,
-        threads=threads,
-        memory=memory,
-        shard=shard,
-        blocks=blocks,
-        external=external,
-        overwrite=overwrite,
-        restart=restart,
-        unweighted=unweighted,
-        refine=refine,
-    ) as work:
+    options = BuildOptions.checked(
+        measure, direction, layout, settings, unweighted=unweighted, refine=refine
+    )
+    means = Means.checked(threads, memory, shard, blocks, external)
+    with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:
         work.run(progress)
-    return open_index(output)
+    return Index(StoredIndex.open(output), means)
 
 
 def refresh(
@@ -178,7 +182,7 @@ def refresh(
     threads, memory
         As for :func:`build`.
     restart
-        Throw away an unfinished refresh with another graph, share or date.
+        Throw away an unfinished refresh that had another graph, share or date, and begin again.
     progress
         Called with (done, total), as for :func:`build`.
 
@@ -190,8 +194,7 @@ def refresh(
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
-    with RefreshBuild(
-        index, graph, share, date=date, threads=threads, memory=memory, restart=restart
-    ) as work:
+    means = Means.checked(threads, memory)
+    with RefreshBuild(index, graph, share, means, date=date, restart=restart) as work:
         work.run(progress)
-    return open_index(index)
+    return Index(StoredIndex.open(index), means)

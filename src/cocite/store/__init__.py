@@ -15,11 +15,12 @@ from cocite.store.arrays import (
 from cocite.store.building import Building
 from cocite.store.draft import Draft
 from cocite.store.facts import Facts
+from cocite.store.files import DeclaredFiles
 from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
-from cocite.store.spool import Reader, ScratchFile, Spool
+from cocite.store.spool import ScratchFile, Spool, SpoolReader
 from cocite.store.stream import Stream
 
 __all__ = [
@@ -27,15 +28,16 @@ __all__ = [
     "Access",
     "ArrayWriter",
     "Building",
+    "DeclaredFiles",
     "Draft",
     "Entry",
     "Facts",
     "Journal",
     "Manifest",
-    "Reader",
     "Scratch",
     "ScratchFile",
     "Spool",
+    "SpoolReader",
     "Store",
     "Stream",
     "advise",

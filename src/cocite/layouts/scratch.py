@@ -1,0 +1,74 @@
+"""Where a query adds up: arrays over all nodes, of which only the pages that it touches ever exist.
+
+Related nodes have neighbouring ids, so an array beats a hash table by ten times. The scratch
+belongs to a thread, is all zero between two queries, is used again, and is given back to the system
+when queries have touched much of it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["QueryScratch", "borrowed"]
+
+_MOST_MEMORY = 1 << 28
+"""Bytes of scratch that a thread may keep between two queries."""
+_PAGE = 4096
+_NODE = 44
+
+
+class QueryScratch:
+    """Sums of one thread. ``nodes`` is the most nodes of an index that it serves.
+
+    ``totals`` float64[nodes, 2] (grains, variance) with the nodes that have one in
+    ``touched[:have]``; ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's
+    own samples, zero again when the part is done.
+    """
+
+    def __init__(self, nodes: int) -> None:
+        self.nodes = nodes
+        self.have = 0
+        self.wear = 0
+        self.totals = _mapped(16 * nodes).view(np.float64).reshape(-1, 2)
+        self.touched = _mapped(4 * (nodes + 1)).view(np.uint32)
+        self.sums = _mapped(16 * nodes).view(np.uint64).reshape(-1, 2)
+        self.marks = _mapped(4 * nodes).view(np.uint32)
+        self.used = _mapped(4 * (nodes + 1)).view(np.uint32)
+
+    @property
+    def worn(self) -> bool:
+        """Whether its pages may have become too many to keep."""
+        return min(_NODE * self.nodes, 2 * _PAGE * self.wear) > _MOST_MEMORY
+
+
+def _mapped(size: int) -> NDArray[np.uint8]:
+    """Zeros that exist page by page when touched: no huge pages for a few scattered cells.
+
+    Private to this process: a forked child has its own.
+    """
+    area = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        area.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(area, np.uint8)
+
+
+_local = threading.local()
+
+
+@contextmanager
+def borrowed(nodes: int) -> Iterator[QueryScratch]:
+    """The scratch of this thread, all zero; put back only if the query ends well."""
+    found: QueryScratch | None = getattr(_local, "scratch", None)
+    if found is None or found.nodes < nodes or found.worn:
+        found = QueryScratch(nodes)
+    _local.scratch = None
+    yield found
+    found.wear += found.have
+    found.have = 0
+    _local.scratch = found
