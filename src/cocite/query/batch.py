@@ -292,6 +292,7 @@ class Batch:
                 better = self._index.refiner.top(*asked, self._level)
                 return better.ids.size, better.ids, np.column_stack((better.scores, better.errors))
             ids, best = self._index.top(*asked)
+            self._index.check(best[:, 0])
             return ids.size, ids, np.column_stack(scores_of(best))
         out = np.empty((nodes.size, self._k), np.uint32), np.empty((nodes.size, self._k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
