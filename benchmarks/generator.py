@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.engine import Step, Walker
+from cocite.engine.step import Step
+from cocite.engine.walk import Walker
 from cocite.graph.links import in_links
 
 ROOT = Path(__file__).parents[1]

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph, Index
-from cocite.engine import make_diagonal
+from cocite.engine.diagonal import make_diagonal
 from cocite.graph.links import in_links, out_links
 from cocite.memory import format_size
-from cocite.query.resample import MOST_SAMPLES, SampleRefiner
+from cocite.query.refine.samples import MOST_SAMPLES, SampleRefiner
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
@@ -188,7 +188,9 @@ def ways(name: str, folder: Path) -> list[str]:
     options: dict[str, Any] = {"measure": "simrank", "samples": 100}
     index = cocite.build(graph, folder / "index", refine=True, threads=2, **options)
     more = cocite.open(folder / "index")
-    more.__dict__["_refiner"] = SampleRefiner(more.stored, graph, more.readers, more.top)
+    more.__dict__["_refiner"] = SampleRefiner(
+        more.stored, graph, more.means, more.readers, more.top
+    )
     found = {
         "computed, index made ready": index,
         "computed, no index": cocite.open_graph(graph, **options),

@@ -14,8 +14,9 @@ import time
 import numpy as np
 
 from cocite import Graph
-from cocite.engine import Rings
+from cocite.engine.rings import Rings, plan_ring_scan
 from cocite.graph.links import in_links
+from cocite.means import Means
 from cocite.memory import cores
 
 LANES = 16
@@ -34,7 +35,9 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for path in chosen.graphs:
         graph = Graph.open(path)
-        make = Rings(in_links(graph), length, 0, threads=chosen.threads)
+        links = in_links(graph)
+        plan = plan_ring_scan(links, Means.checked(chosen.threads))
+        make = Rings(links, plan, length, 0)
         out = np.empty((LANES, graph.nodes), np.uint32)
         for ring in make(samples[:LANES]):  # compiles
             ring.winners(out[: len(samples[:LANES])])

@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
 from cocite import Graph
-from cocite.engine import Fold, Scan, Way
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import Way, plan_scan
 from cocite.graph.links import in_links
+from cocite.means import Means
 from cocite.memory import cores, format_size, parse_size
 
 LANES = (1, 4, 16)
@@ -36,13 +39,19 @@ def nanoseconds(scan: Scan, graph: Graph) -> float:
     return 1e9 * min(times[1:]) / graph.edges
 
 
+def scan_of(graph: Graph, lanes: int, **means: Any) -> Scan:
+    """A scan of all links, with these means."""
+    links = in_links(graph)
+    return Scan(links, plan_scan(links, Means.checked(**means), lanes=lanes, dtype=np.uint32))
+
+
 def in_blocks(graph: Graph, lanes: int, memory: int) -> Scan:
     """A scan in blocks within ``memory``, also where x and y would fit beside pieces of links."""
-    scan = Scan(in_links(graph), lanes=lanes, dtype=np.uint32, memory=memory)
+    scan = scan_of(graph, lanes, memory=memory)
     if scan.plan.way is Way.BLOCKS:
         return scan
     blocks = max(2, -(-8 * lanes * graph.nodes // memory))
-    return Scan(in_links(graph), lanes=lanes, dtype=np.uint32, memory=memory, blocks=blocks)
+    return scan_of(graph, lanes, memory=memory, blocks=blocks)
 
 
 def main() -> None:
@@ -59,8 +68,8 @@ def main() -> None:
         for lanes in LANES:
             whole = 8 * lanes * graph.nodes + 8 * graph.nodes + 4 * graph.edges
             memory = chosen.memory or whole // 4
-            one = nanoseconds(Scan(in_links(graph), lanes=lanes, dtype=np.uint32, threads=1), graph)
-            many = nanoseconds(Scan(in_links(graph), lanes=lanes, dtype=np.uint32), graph)
+            one = nanoseconds(scan_of(graph, lanes, threads=1), graph)
+            many = nanoseconds(scan_of(graph, lanes), graph)
             scan = in_blocks(graph, lanes, memory)
             disk = nanoseconds(scan, graph)
             cells = (f"{ns / lanes:.2f} ({ns:.1f})" for ns in (one, many, disk))

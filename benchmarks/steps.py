@@ -18,11 +18,12 @@ import numpy as np
 
 import cocite
 from cocite import Graph
-from cocite.engine import Walker
+from cocite.engine.walk import Walker
 from cocite.graph.ingest import ingest as ingest_links
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.means import Means
 from cocite.measures import find_measure
 
 WALKED = 20
@@ -44,7 +45,7 @@ def build(path: str, output: str, measure: str, *numbers: str) -> dict[str, Any]
     graph = Graph.open(path)
     settings = {"samples": samples, "length": length, "seed": seed}
     options = BuildOptions.checked(measure, settings=settings)
-    with IndexBuild(graph, output, options, threads=threads) as work:
+    with IndexBuild(graph, output, options, Means.checked(threads)) as work:
         estimate = work.estimate()  # compiles
         report = work.run()
     return {

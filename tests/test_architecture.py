@@ -18,6 +18,8 @@ BESIDE = {
     ("store", "memory"): "a full disk is reported in readable sizes",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
+    ("means", "memory"): "what is not given is read of the machine there",
+    ("means", "errors"): "everything reports through one tree",
 }
 """The pairs on one level that may import, first from second, and why."""
 

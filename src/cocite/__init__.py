@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from cocite.query import open_graph as open_graph
     from cocite.query import open_index as open
     from cocite.query import refresh as refresh
-    from cocite.query.planning import Plan as Plan
-    from cocite.query.planning import plan_index as plan_index
+    from cocite.query.plan.plan import Plan as Plan
+    from cocite.query.plan.plan import plan_index as plan_index
     from cocite.ranking import pagerank as pagerank
 
 __version__ = "0.1.0"
@@ -41,7 +41,7 @@ _HOMES = {
     "Graph": ("cocite.graph", "Graph"),
     "Hit": ("cocite.query", "Hit"),
     "Index": ("cocite.query", "Index"),
-    "Plan": ("cocite.query.planning", "Plan"),
+    "Plan": ("cocite.query.plan.plan", "Plan"),
     "Reason": ("cocite.query", "Reason"),
     "Score": ("cocite.query", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
@@ -54,7 +54,7 @@ _HOMES = {
     "open": ("cocite.query", "open_index"),
     "open_graph": ("cocite.query", "open_graph"),
     "pagerank": ("cocite.ranking", "pagerank"),
-    "plan_index": ("cocite.query.planning", "plan_index"),
+    "plan_index": ("cocite.query.plan.plan", "plan_index"),
     "refresh": ("cocite.query", "refresh"),
 }
 

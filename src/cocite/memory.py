@@ -22,6 +22,7 @@ __all__ = [
     "format_size",
     "format_time",
     "parse_size",
+    "short_of",
 ]
 
 OWN_MEMORY = 150 << 20
@@ -90,6 +91,14 @@ def checked_threads(threads: int | None) -> int:
 def budget(memory: str | int | None) -> int:
     """The bytes a run may take: as given, or half of what is available."""
     return available() // 2 if memory is None else parse_size(memory)
+
+
+def short_of(memory: int) -> str:
+    """The end of a message that ``memory`` bytes, which may be used, do not suffice."""
+    return (
+        f"{format_size(memory)} may be used and {format_size(available())} are free. Give more "
+        "with --memory"
+    )
 
 
 def _machine_available() -> int:

@@ -10,7 +10,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.query import batch
+from cocite.query.batch import run as batch
 from cocite.store import Journal
 
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.engine import LIMITS, diagonal_room, make_diagonal
+from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
 from cocite.errors import ResourceError
 from cocite.graph.links import in_links, out_links
+from cocite.means import Means
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles.graphs import Edges, graphs
@@ -112,9 +113,9 @@ def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
 
 def test_too_little_memory_is_said(graph: Graph) -> None:
     ends = in_links(graph), out_links(graph)
-    assert diagonal_room(*ends, 4, 10**9) == 4
+    assert diagonal_room(*ends, Means(4, 10**9)) == 4
     with pytest.raises(ResourceError, match=r"ready for refined answers takes .* of memory"):
-        diagonal_room(*ends, 1, 10_000)
+        diagonal_room(*ends, Means(1, 10_000))
 
 
 def test_a_run_goes_on_from_any_stage(make_graph: MakeGraph) -> None:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.engine import Rings, Way
+from cocite.engine.rings import Rings, plan_ring_scan
+from cocite.engine.scan_plan import Way
 from cocite.errors import UsageError
 from cocite.graph.links import in_links
+from cocite.means import Means
 from tests.conftest import MakeGraph
 from tests.oracles import xjaccard as exact
 from tests.oracles.bounds import bernstein, chi_square, chi_square_limit
@@ -24,9 +26,14 @@ LENGTH = 3
 SAMPLES = 16_000
 
 
+def rings_of(graph: Graph, length: int, seed: int, **means: Any) -> Rings:
+    links = in_links(graph)
+    return Rings(links, plan_ring_scan(links, Means.checked(**means)), length, seed)
+
+
 def fingerprints(graph: Graph, samples: int, seed: int = 5, **options: Any) -> NDArray[np.uint32]:
     """uint32[ring, sample, node]"""
-    make = Rings(in_links(graph), LENGTH, seed, **options)
+    make = rings_of(graph, LENGTH, seed, **options)
     found = np.empty((LENGTH, samples, graph.nodes), np.uint32)
     for low in range(0, samples, 16):
         batch = range(low, min(low + 16, samples))
@@ -43,7 +50,7 @@ def test_winners_are_the_first_of_the_sets_themselves(
     make_graph: MakeGraph, graph: tuple[int, Edges], seed: int, sample: int, blocks: int | None
 ) -> None:
     n, edges = graph
-    make = Rings(in_links(make_graph(edges, range(n))), 4, seed, blocks=blocks)
+    make = rings_of(make_graph(edges, range(n)), 4, seed, blocks=blocks)
     sets = exact.rings(in_neighbours(n, edges), 4)
     steps = []
     for ring in make([sample, sample + 17]):
@@ -68,7 +75,7 @@ def graph(make_graph: MakeGraph, edges: Edges) -> Graph:
 
 def test_samples_do_not_depend_on_who_is_made_with_them(graph: Graph) -> None:
     together = fingerprints(graph, 40)
-    make = Rings(in_links(graph), LENGTH, 5, threads=2)
+    make = rings_of(graph, LENGTH, 5, threads=2)
     for samples in ([7], [39, 0, 7], range(24, 40)):
         for ring in make(samples):
             assert (ring.winners() == together[ring.step - 1, list(samples)]).all()
@@ -78,14 +85,15 @@ def test_samples_do_not_depend_on_who_is_made_with_them(graph: Graph) -> None:
 
 
 def test_blocks_are_used_where_they_are_asked_for(graph: Graph) -> None:
-    assert Rings(in_links(graph), 1, 0).plan.way is Way.MEMORY
-    assert Rings(in_links(graph), 1, 0, blocks=3).plan.way is Way.BLOCKS
+    links = in_links(graph)
+    assert plan_ring_scan(links, Means.checked()).way is Way.MEMORY
+    assert plan_ring_scan(links, Means.checked(blocks=3)).way is Way.BLOCKS
 
 
 def test_places_of_a_sample_never_grow_from_ring_to_ring(graph: Graph) -> None:
     """One order for all rings, and each contains the one before."""
     before = None
-    for ring in Rings(in_links(graph), 6, 1)([3]):
+    for ring in rings_of(graph, 6, 1)([3]):
         assert before is None or (ring.places <= before).all()
         before = ring.places.copy()
 
@@ -142,7 +150,7 @@ def test_the_weighted_meetings_estimate_xjaccard(drawn: NDArray[np.uint32], edge
 
 
 def test_a_batch_is_16_samples_at_most(graph: Graph) -> None:
-    make = Rings(in_links(graph), 1, 0)
+    make = rings_of(graph, 1, 0)
     (ring,) = make(range(16))
     assert ring.winners().shape == (16, N)
     for samples in (range(17), range(0)):

@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.engine import Fold, Scan, Way, scan_plan
+from cocite.engine import scan_plan
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import Way, plan_scan
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import in_links
+from cocite.graph.rows import Links
+from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from tests.conftest import MakeGraph
 from tests.oracles import scan as exact
@@ -39,6 +43,17 @@ def values(shape: tuple[int, ...], dtype: str, seed: int) -> NDArray[Any]:
 
 def same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def scan_of(
+    links: Links,
+    lanes: int = 1,
+    dtype: Any = np.float64,
+    progress: Any = lambda done, total: None,
+    **means: Any,
+) -> Scan:
+    plan = plan_scan(links, Means.checked(**means), lanes=lanes, dtype=dtype)
+    return Scan(links, plan, progress=progress)
 
 
 def neighbours_of(graph: Graph) -> list[list[int]]:
@@ -69,7 +84,7 @@ def test_a_scan_is_what_its_definition_says(
 ) -> None:
     n, edges = graph
     lanes = min(lanes, MOST[dtype])
-    scan = Scan(
+    scan = scan_of(
         in_links(make_graph(edges, range(n))),
         lanes=lanes,
         dtype=dtype,
@@ -120,13 +135,13 @@ def test_blocks_threads_and_budgets_do_not_change_a_bit(
 ) -> None:
     monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
     for lanes in (1, MOST[dtype]):
-        whole = Scan(in_links(web), lanes=lanes, dtype=dtype, threads=1)
+        whole = scan_of(in_links(web), lanes=lanes, dtype=dtype, threads=1)
         x, start = (values(whole.shape, dtype, seed) for seed in (3, 4))
         truth = exact.scan(neighbours_of(web), x, fold.value, start)
         assert same(whole(x, fold, start=start), truth)
         ways = set()
         for threads, memory, blocks in RUNS:
-            scan = Scan(
+            scan = scan_of(
                 in_links(web),
                 lanes=lanes,
                 dtype=dtype,
@@ -144,7 +159,7 @@ def test_strips_and_windows_are_many_in_the_test_above(
 ) -> None:
     """Guards it: or the merging of strips would not be tested."""
     monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
-    plan = Scan(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=25_000).plan
+    plan = scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=25_000).plan
     assert (plan.way, plan.threads) == (Way.BLOCKS, 2)
     assert plan.blocks > 30
     assert plan.strip * plan.blocks < web.edges / 2
@@ -156,7 +171,7 @@ def test_more_memory_is_fewer_blocks_and_it_is_said(
 ) -> None:
     monkeypatch.setattr(scan_plan, "_LEAST_SHARE", 2000)
     plans = {
-        memory: Scan(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=memory).plan
+        memory: scan_of(in_links(web), lanes=16, dtype=np.uint32, threads=2, memory=memory).plan
         for memory in (3000, 25_000, 60_000, 450_000, 700_000)
     }
     assert plans[3000].threads == 1
@@ -180,7 +195,7 @@ def test_more_memory_is_fewer_blocks_and_it_is_said(
 
 
 def test_what_a_scan_reads_is_what_it_says(web: Graph) -> None:
-    scan = Scan(in_links(web), lanes=4, dtype=np.uint32, blocks=5, threads=1)
+    scan = scan_of(in_links(web), lanes=4, dtype=np.uint32, blocks=5, threads=1)
     heads = sum(
         np.unique(web.in_sources[int(a) : int(b)]).size
         for a, b in zip(web.in_offsets[:-1:600], web.in_offsets[600::600], strict=True)
@@ -191,7 +206,7 @@ def test_what_a_scan_reads_is_what_it_says(web: Graph) -> None:
 
 @pytest.mark.parametrize("blocks", [None, 3])
 def test_out_may_be_start_and_is_returned(web: Graph, blocks: int | None) -> None:
-    scan = Scan(in_links(web), lanes=4, dtype=np.uint32, blocks=blocks)
+    scan = scan_of(in_links(web), lanes=4, dtype=np.uint32, blocks=blocks)
     x = values(scan.shape, "uint32", 1)
     own = x.copy()
     found = scan(x, Fold.MIN, start=own, out=own)
@@ -201,7 +216,7 @@ def test_out_may_be_start_and_is_returned(web: Graph, blocks: int | None) -> Non
 
 @pytest.mark.parametrize("blocks", [None, 3])
 def test_what_is_not_a_number_is_passed_over(make_graph: MakeGraph, blocks: int | None) -> None:
-    scan = Scan(in_links(make_graph([(0, 2), (1, 2), (0, 1)])), dtype=np.float64, blocks=blocks)
+    scan = scan_of(in_links(make_graph([(0, 2), (1, 2), (0, 1)])), dtype=np.float64, blocks=blocks)
     x = np.array([np.nan, 3.0, 5.0])
     assert scan(x, Fold.MIN).tolist() == [np.inf, np.inf, 3.0]
     assert scan(x, Fold.MAX).tolist() == [-np.inf, -np.inf, 3.0]
@@ -223,9 +238,9 @@ def test_identities(dtype: str, identities: tuple[float, ...]) -> None:
 
 
 def test_rows_in_memory_are_cache_lines_and_those_on_disk_have_no_name(web: Graph) -> None:
-    assert Scan(in_links(web), lanes=16, dtype=np.float32).vector().ctypes.data % 64 == 0
+    assert scan_of(in_links(web), lanes=16, dtype=np.float32).vector().ctypes.data % 64 == 0
     files = sorted(web.path.iterdir())
-    scan = Scan(in_links(web), lanes=16, dtype=np.float32, blocks=2)
+    scan = scan_of(in_links(web), lanes=16, dtype=np.float32, blocks=2)
     vector = scan.vector()
     assert vector.flags.writeable
     assert not vector.any()
@@ -235,7 +250,7 @@ def test_rows_in_memory_are_cache_lines_and_those_on_disk_have_no_name(web: Grap
 @pytest.mark.parametrize("blocks", [None, 4])
 def test_progress_counts_to_the_end_and_may_stop_it(web: Graph, blocks: int | None) -> None:
     arranged: list[tuple[int, int]] = []
-    scan = Scan(
+    scan = scan_of(
         in_links(web),
         dtype=np.float64,
         blocks=blocks,
@@ -269,11 +284,11 @@ def test_progress_counts_to_the_end_and_may_stop_it(web: Graph, blocks: int | No
 )
 def test_wrong_use_is_refused(web: Graph, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Scan(in_links(web), **options)
+        scan_of(in_links(web), **options)
 
 
 def test_wrong_arrays_are_refused(web: Graph) -> None:
-    scan = Scan(in_links(web), lanes=2, dtype=np.float32)
+    scan = scan_of(in_links(web), lanes=2, dtype=np.float32)
     x = scan.vector()
     for wrong in (
         np.zeros((NODES, 3), np.float32),
@@ -294,7 +309,7 @@ def test_wrong_arrays_are_refused(web: Graph) -> None:
 
 def test_too_little_memory_is_an_error_that_says_how_much(web: Graph) -> None:
     with pytest.raises(ResourceError, match=r"needs 4\.19 MB of memory, however .* 200 kB may"):
-        Scan(in_links(web), memory="200kB", lanes=8)
+        scan_of(in_links(web), memory="200kB", lanes=8)
 
 
 CHILD = """
@@ -302,13 +317,15 @@ import json, re, sys
 from pathlib import Path
 import numpy as np
 from cocite import Graph
-from cocite.engine import Fold, Scan
+from cocite.engine import Fold, Scan, plan_scan
 from cocite.graph.links import in_links
+from cocite.means import Means
 from cocite.store import forget
 
 path, memory = sys.argv[1], int(sys.argv[2])
 graph = Graph.open(path)
-scan = Scan(in_links(graph), lanes=16, dtype=np.uint32, memory=memory, threads=2)
+links = in_links(graph)
+scan = Scan(links, plan_scan(links, Means(2, memory), lanes=16, dtype=np.uint32))
 x, y = scan.vector(), scan.vector()
 lanes = np.arange(16, dtype=np.uint32)
 for low in range(0, graph.nodes, 1 << 16):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.engine import Step, Walker, walker_bytes
+from cocite.engine.step import Step
+from cocite.engine.walk import Walker, walker_bytes
 from cocite.graph.links import in_links, out_links
 from tests.conftest import MakeGraph
 from tests.oracles import walks

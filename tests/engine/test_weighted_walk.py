@@ -11,17 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.engine import (
-    FingerprintGraph,
-    Step,
-    Walker,
-    inverse_degrees,
-    step_weights,
-    telling_weights,
-)
 from cocite.engine import weights as room
+from cocite.engine.step import Step
+from cocite.engine.walk import FingerprintGraph, Walker
+from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import in_links, out_links
+from cocite.graph.rows import Links
 from cocite.store import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact

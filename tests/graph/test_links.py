@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from cocite.errors import Damaged, ResourceError
 from cocite.graph import links as rooms
-from cocite.graph.links import Links, in_links, out_links, transpose
+from cocite.graph.links import in_links, out_links, transpose
+from cocite.graph.rows import Links
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs, in_neighbours
 

@@ -16,7 +16,8 @@ from cocite.errors import Busy, NotAStore, OutputExists, ResourceError, UsageErr
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.trees import blob_words
+from cocite.layouts.trees.format import blob_words
+from cocite.means import Means
 from cocite.store import disk
 from tests.conftest import MakeGraph
 
@@ -145,7 +146,7 @@ def test_a_resumed_build_makes_only_what_is_missing(
 
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop)
-    with IndexBuild(graph, tmp_path / "x", OPTIONS, shard=4) as work:
+    with IndexBuild(graph, tmp_path / "x", OPTIONS, Means.checked(shard=4)) as work:
         assert work.estimate().done == 12
         assert "goes on after 12 samples" in str(work.estimate())
         assert work.run().units == 8
@@ -186,7 +187,10 @@ def test_a_finished_shard_that_was_cut_is_made_again(graph: Graph, tmp_path: Pat
 
 
 def test_a_second_builder_is_turned_away(graph: Graph, tmp_path: Path) -> None:
-    with IndexBuild(graph, tmp_path / "x", OPTIONS), pytest.raises(Busy, match="another process"):
+    with (
+        IndexBuild(graph, tmp_path / "x", OPTIONS, Means.checked()),
+        pytest.raises(Busy, match="another process"),
+    ):
         build(graph, tmp_path / "x")
 
 
@@ -203,7 +207,7 @@ def test_an_existing_output_is_kept_unless_told(graph: Graph, tmp_path: Path) ->
 
 
 def test_the_size_is_known_and_small(graph: Graph, tmp_path: Path) -> None:
-    with IndexBuild(graph, tmp_path / "x", OPTIONS) as work:
+    with IndexBuild(graph, tmp_path / "x", OPTIONS, Means.checked()) as work:
         estimate = work.estimate()
         report = work.run()
     assert abs(estimate.bytes / report.bytes - 1) < 0.05

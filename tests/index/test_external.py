@@ -16,16 +16,19 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.engine import BLOCK_NODE, ROW_ROOM, ExternalWalker, Step, Walker
+from cocite.engine.external import BLOCK_NODE, ROW_ROOM, ExternalWalker
+from cocite.engine.step import Step
+from cocite.engine.walk import Walker
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
-from cocite.index import room
-from cocite.index.blobs import Blob
 from cocite.index.build import IndexBuild
-from cocite.index.external_trees import ExternalTreeMaker
 from cocite.index.plan import BuildOptions
-from cocite.index.trees import TreeMaker, maker_bytes
+from cocite.layouts import memory_plan as room
+from cocite.layouts.blobs import Blob
+from cocite.layouts.trees.build import TreeMaker, maker_bytes
+from cocite.layouts.trees.external import ExternalTreeMaker
+from cocite.means import Means
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
 
@@ -123,8 +126,9 @@ def planned(
     graph: cocite.Graph, memory: int, blocks: int | None = None, external: bool = False
 ) -> room.Room:
     """What the trees layout makes of a budget, with one thread."""
-    means = room.Means(1, memory, "trees", graph.path, blocks, external, True)
-    return room.plan_memory(in_links(graph), means, maker_bytes)
+    means = Means(1, memory, None, blocks, external)
+    demand = room.Demand("trees", maker_bytes, has_external=True)
+    return room.plan_memory(in_links(graph), means, demand)
 
 
 # -- which form is chosen -----------------------------------------------------------------
@@ -142,7 +146,7 @@ def test_the_budget_decides_the_form(
     for memory in (10**8, tokens + 8192, tokens - 1, 20_000):
         options = BuildOptions.checked("psimrank", settings={"samples": 4})
         output = tmp_path / f"m{memory}"
-        with IndexBuild(graph, output, options, memory=memory, threads=2) as work:
+        with IndexBuild(graph, output, options, Means(2, memory)) as work:
             texts[memory] = str(work.estimate())
             work.run()
         assert files(output) == files(tmp_path / "whole")
@@ -218,8 +222,7 @@ def test_a_build_goes_on_in_another_form(make_graph: MakeGraph, tmp_path: Path) 
             graph,
             output,
             BuildOptions.checked("psimrank", settings={"samples": 9, "seed": 3}),
-            shard=2,
-            external=then,
+            Means.checked(shard=2, external=then),
         ) as work:
             assert work.run().units == 5
         assert files(output) == files(tmp_path / "whole")

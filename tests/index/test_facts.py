@@ -14,7 +14,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
-from cocite.index.plan import PartPlan
+from cocite.layouts.plan import PartPlan
 from cocite.measures import PartSettings, find_measure
 from tests.conftest import MakeGraph
 from tests.store.enemy import change_facts, rewrite

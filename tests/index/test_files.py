@@ -17,11 +17,9 @@ from cocite.cli.main import main
 from cocite.errors import Damaged
 from cocite.graph import graph as graph_module
 from cocite.graph import names as names_module
-from cocite.index.blobs import _LAYOUTS as SAMPLED
-from cocite.index.blobs import sampled_layout, shard_number
-from cocite.index.freshness import SINCE
-from cocite.index.whole import _LAYOUTS as WHOLE
-from cocite.index.whole import whole_layout
+from cocite.layouts.format import shard_number
+from cocite.layouts.freshness import SINCE
+from cocite.layouts.table import LAYOUTS, format_of, is_sampled, sampled_format
 from cocite.store import manifest
 from tests.store.enemy import change_file, rewrite
 
@@ -59,7 +57,7 @@ def built(request: pytest.FixtureRequest, graph: Graph, tmp_path_factory: Any) -
 
 
 def test_there_is_a_case_for_every_layout() -> None:
-    assert set(CASES) == {*SAMPLED, *WHOLE}
+    assert set(CASES) == set(LAYOUTS)
 
 
 def refused(path: Path, match: str) -> None:
@@ -180,7 +178,7 @@ DECLARED: dict[str, Declared] = {
     "Index": lambda: {SINCE: "<u4[n]"},
     "Made ready for refined answers": lambda: {"in.diagonal": "<f4[n, 6]"},
     **{
-        heading: lambda layout=layout: whole_layout(layout).files  # type: ignore[misc]
+        heading: lambda layout=layout: format_of(layout).files  # type: ignore[misc]
         for heading, layout in (
             ("Layout `links`", "links"),
             ("Layout `features` (`pagesim`)", "features"),
@@ -195,9 +193,9 @@ def test_what_is_declared_is_what_the_document_says(heading: str) -> None:
     assert tables()[heading] == DECLARED[heading]()
 
 
-@pytest.mark.parametrize("layout", SAMPLED)
+@pytest.mark.parametrize("layout", filter(is_sampled, LAYOUTS))
 def test_layouts_of_samples_declare_what_the_document_says(layout: str) -> None:
-    found = sampled_layout(layout)
+    found = sampled_format(layout)
     declared = {f"in.{name}": form for name, form in found.files.items()}
     declared["in.samples-FFFFFF"] = found.shard
     assert tables()["Parts of samples"] == declared

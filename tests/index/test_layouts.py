@@ -12,11 +12,14 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.graph.links import in_links
-from cocite.index import StoredIndex, compact, paths
-from cocite.index.blobs import sampled_layout
+from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.room import Room
+from cocite.layouts.compact import build as compact
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.paths import build as paths
+from cocite.layouts.table import sampled_builder
+from cocite.means import Means
 from tests.conftest import MakeGraph
 
 KINDS = [
@@ -90,7 +93,7 @@ def test_a_stopped_build_goes_on_to_the_same_bytes(
 @kinds
 def test_the_size_is_known(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> None:
     options = BuildOptions.checked(kind[0], "in", kind[1], SETTINGS)
-    with IndexBuild(graph, tmp_path / "x", options) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         estimate = work.estimate()
         report = work.run()
     assert abs(estimate.bytes / report.bytes - 1) < 0.05
@@ -106,9 +109,9 @@ def test_a_maker_takes_the_memory_that_is_planned(
     links = in_links(make_graph([(i, (i + 1) % nodes) for i in range(nodes)]))
     part = BuildOptions.checked(kind[0], "in", kind[1], SETTINGS).parts[0]
     room = Room(0, 2 if keep else 1, ())
-    sampled_layout(kind[1]).makers(links, part, room, Path())[0](0)  # compiles
+    sampled_builder(kind[1]).makers(links, part, room, Path())[0](0)  # compiles
     tracemalloc.start()
-    maker = sampled_layout(kind[1]).makers(links, part, Room(0, 1, ()), Path())[0]
+    maker = sampled_builder(kind[1]).makers(links, part, Room(0, 1, ()), Path())[0]
     if keep:
         maker._keep = True  # type: ignore[attr-defined]
     blob = maker(0)
@@ -130,6 +133,6 @@ def test_points_are_stored_once_for_walks_that_have_met(make_graph: MakeGraph) -
     chain = [(f"c{i}", f"c{i + 1}") for i in range(8)]
     graph = make_graph([*chain, *(("c8", f"leaf{i:03}") for i in range(100))])
     part = BuildOptions.checked("simrank", "in", "paths", {"length": 8}).parts[0]
-    blob = sampled_layout("paths").makers(in_links(graph), part, Room(0, 1, ()), Path())[0](0)
+    blob = sampled_builder("paths").makers(in_links(graph), part, Room(0, 1, ()), Path())[0](0)
     # One of the 100 has its eight points, the others none; of the chain, c1 .. c8 have 1 .. 8.
     assert blob.members == 8 + sum(range(1, 9))

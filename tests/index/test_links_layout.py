@@ -13,9 +13,11 @@ import cocite
 from cocite import Graph
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
-from cocite.index import StoredIndex, links
+from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.layouts.links import build as links
+from cocite.means import Means
 from cocite.store import disk
 from tests.conftest import MakeGraph
 
@@ -87,7 +89,7 @@ def test_the_size_is_known_and_progress_goes_to_the_end(
     monkeypatch.setattr(links, "_PIECE", 512)
     seen: list[tuple[int, int]] = []
     options = BuildOptions.checked(measure, direction)
-    with IndexBuild(graph, tmp_path / "x", options) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         estimate = work.estimate()
         report = work.run(lambda done, total: seen.append((done, total)))
     assert estimate.bytes == report.bytes

@@ -24,6 +24,7 @@ from cocite.errors import Busy, Damaged, NotAStore, ResourceError, UnknownNode, 
 from cocite.graph.matching import GONE, match_names
 from cocite.index import StoredIndex
 from cocite.index.refresh import RefreshBuild
+from cocite.means import Means
 from cocite.store import Draft, disk
 from tests.conftest import MakeGraph
 
@@ -197,7 +198,7 @@ def test_a_measure_without_samples_is_computed_anew(
     graphs: list[Graph], tmp_path: Path, measure: str
 ) -> None:
     cocite.build(graphs[0], tmp_path / "x", measure=measure)
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.1) as work:
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.1, Means.checked()) as work:
         assert (work.kept, len(work.drawn)) == (0, 0)
         work.run()
     cocite.build(graphs[1], tmp_path / "n", measure=measure)
@@ -322,7 +323,7 @@ def test_a_process_killed_at_any_moment_leaves_a_whole_index_and_goes_on(
         assert found in (before, wanted)
     assert stopped >= 3
     if files(tmp_path / "x") == before:
-        with RefreshBuild(tmp_path / "x", second, **day) as work:
+        with RefreshBuild(tmp_path / "x", second, means=Means.checked(), **day) as work:
             assert 0 < work.done < work.units
             work.run()
     assert files(tmp_path / "x") == wanted
@@ -348,7 +349,7 @@ def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
             cocite.refresh(tmp_path / "x", graphs[1], **other)
     with pytest.raises(UsageError, match="unfinished build with another"):
         build(graphs[0], tmp_path / "x", 80, overwrite=True)
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.5) as work:
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked()) as work:
         assert work.date == DAY
         assert work.done == 56  # three shards of old samples, one of new ones
         assert work.run().units == 24
@@ -363,7 +364,7 @@ def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
     graphs: list[Graph], tmp_path: Path
 ) -> None:
     build(graphs[0], tmp_path / "x")
-    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5)
+    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked())
     cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
     with pytest.raises(Busy, match="replaced meanwhile"), late:
         pass
@@ -539,12 +540,12 @@ def test_names_with_equal_hashes_are_told_apart(
 
 def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
-    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, date=DAY) as work:
+    with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked(), date=DAY) as work:
         plan = json.loads((tmp_path / "x.building" / "plan.json").read_bytes())
         assert plan["index"] == work._old.store.manifest.digest()
         assert (plan["share"], plan["date"]) == (6, DAY)
         text = str(work.estimate())
     assert "on disk" in text
     assert "earlier run" not in text
-    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, restart=True) as work:
+    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, Means.checked(), restart=True) as work:
         assert "earlier run" not in str(work.estimate())

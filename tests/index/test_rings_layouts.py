@@ -12,15 +12,15 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.engine import Way
+from cocite.engine.scan_plan import Way
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import in_links
 from cocite.index import StoredIndex
-from cocite.index.blobs import sampled_layout
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.rings import RingMaker, RingRoom
-from cocite.index.room import Means
+from cocite.layouts.rings.build import RingMaker, RingRoom
+from cocite.layouts.table import sampled_builder
+from cocite.means import Means
 from cocite.measures import PartSettings
 from cocite.measures.xjaccard import BITS
 from tests.conftest import MakeGraph
@@ -51,8 +51,8 @@ def room_of(
     graph: Graph, layout: str, memory: int, blocks: int | None = None, threads: int = 2
 ) -> RingRoom:
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
-    found = sampled_layout(layout).plan_room(
-        in_links(graph), part, Means(threads, memory, layout, graph.path, blocks)
+    found = sampled_builder(layout).plan_room(
+        in_links(graph), part, Means(threads, memory, blocks=blocks)
     )
     assert isinstance(found, RingRoom)
     return found
@@ -61,7 +61,7 @@ def room_of(
 @layouts
 def test_memory_does_not_change_a_byte(graph: Graph, tmp_path: Path, layout: str) -> None:
     """All in memory; the winners on disk; the scan too."""
-    words = sampled_layout(layout).most_words(graph.nodes, PartSettings({"length": 4, "bits": 8}))
+    words = sampled_builder(layout).most_words(graph.nodes, PartSettings({"length": 4, "bits": 8}))
     blobs = 2 * 4 * (words + graph.nodes)
     links = in_links(graph).nbytes + 2 * 64 * graph.nodes
     made = []
@@ -95,9 +95,9 @@ def test_a_maker_takes_the_memory_that_is_planned(graph: Graph, layout: str) -> 
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
     found = room_of(graph, layout, 1 << 30, threads=1)
     links = in_links(graph)
-    sampled_layout(layout).makers(links, part, found, graph.path)[0](0)  # compiles
+    sampled_builder(layout).makers(links, part, found, graph.path)[0](0)  # compiles
     tracemalloc.start()
-    maker = sampled_layout(layout).makers(links, part, found, graph.path)[0]
+    maker = sampled_builder(layout).makers(links, part, found, graph.path)[0]
     blob = maker(0)
     blob = maker(1)
     peak = tracemalloc.get_traced_memory()[1]
@@ -121,7 +121,7 @@ def test_a_pilot_makes_as_many_samples_as_come_at_once(
 
     monkeypatch.setattr(RingMaker, "_make", counted)
     options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 40})
-    with IndexBuild(graph, tmp_path / "x", options) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         estimate = work.estimate()
         assert passes == [16, 0]
         report = work.run()
@@ -131,7 +131,7 @@ def test_a_pilot_makes_as_many_samples_as_come_at_once(
 
 def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:
     part = BuildOptions.checked("xjaccard", "in", None, {"samples": 40}).parts[0]
-    layout, links = sampled_layout("minhash"), in_links(graph)
+    layout, links = sampled_builder("minhash"), in_links(graph)
     (maker,) = layout.makers(links, part, room_of(graph, "minhash", 1 << 30), graph.path)
     inorder = [maker(sample).digest for sample in range(34)]
     for sample in (33, 5, 6, 3, 31, 16, 17, 0):

@@ -15,9 +15,10 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.layouts.trees.reader import TreeReader
+from cocite.means import Means
 from cocite.measures import PartSettings, find_measure
 from cocite.query.confidence import leading_certain
-from cocite.query.trees import TreeReader
 from tests.conftest import MakeGraph
 from tests.oracles import neighbours as exact
 from tests.oracles import simrank as recursions
@@ -253,7 +254,7 @@ def test_doubt_is_taken_off_every_step() -> None:
 def test_progress_counts_parts_of_both_kinds_alike(graph: Graph, tmp_path: Path) -> None:
     options = BuildOptions.checked("blend:psimrank+cocitation", settings={"samples": 8})
     calls: list[tuple[int, int]] = []
-    with IndexBuild(graph, tmp_path / "x", options) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         assert (work.unit, work.units) == ("steps", 16)
         work.run(lambda done, total: calls.append((done, total)))
     assert calls[0] == (0, 16)

@@ -15,11 +15,13 @@ from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.graph.links import in_links
-from cocite.index import room
+from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.index.room import Means, StepBytes, plan_memory
-from cocite.index.trees import maker_bytes
+from cocite.layouts import memory_plan as room
+from cocite.layouts.memory_plan import Demand, Room, StepBytes, plan_memory
+from cocite.layouts.trees.build import maker_bytes
+from cocite.means import Means
 from cocite.measures import MEASURES
 from tests.conftest import MakeGraph
 from tests.oracles import neighbours as exact
@@ -232,8 +234,9 @@ def test_the_command_line_tells_of_weights(
 # -- memory --------------------------------------------------------------------------------
 
 
-def means(folder: Path, memory: int, step: StepBytes, **more: Any) -> Means:
-    return Means(1, memory, "trees", folder, has_external=True, step=step, **more)
+def planned(links: Links, memory: int, step: StepBytes, external: bool = False) -> Room:
+    demand = Demand("trees", maker_bytes, step, has_external=True)
+    return plan_memory(links, Means(1, memory, external=external), demand)
 
 
 def test_shares_and_node_weights_count_as_memory(
@@ -246,16 +249,16 @@ def test_shares_and_node_weights_count_as_memory(
     n, m = graph.nodes, graph.edges
     plain = links.nbytes + maker_bytes(n, False)
     step = StepBytes(4, 4, 8)
-    assert plan_memory(links, means(tmp_path, plain, StepBytes()), maker_bytes).cuts == ()
-    assert plan_memory(links, means(tmp_path, plain, step), maker_bytes).cuts
-    whole = plan_memory(links, means(tmp_path, plain + 4 * m + 4 * n, step), maker_bytes)
+    assert planned(links, plain, StepBytes()).cuts == ()
+    assert planned(links, plain, step).cuts
+    whole = planned(links, plain + 4 * m + 4 * n, step)
     assert whole.cuts == ()
     assert whole.memory == plain + 4 * m + 4 * n
-    outside = plan_memory(links, means(tmp_path, 12_000, step), maker_bytes)
+    outside = planned(links, 12_000, step)
     assert outside.external
     assert outside.memory == 12_000
-    without = means(tmp_path, 12_000, StepBytes(), external=True)
-    assert len(outside.cuts) > len(plan_memory(links, without, maker_bytes).cuts)
+    without = planned(links, 12_000, StepBytes(), external=True)
+    assert len(outside.cuts) > len(without.cuts)
 
 
 def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -263,8 +266,8 @@ def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:
     n, m = graph.nodes, graph.edges
 
     def memory(measure: str, hubs: str, unweighted: bool) -> int:
-        options = BuildOptions.checked(measure, settings={"hubs": hubs})
-        work = IndexBuild(graph, tmp_path / "x", options, threads=1, unweighted=unweighted)
+        options = BuildOptions.checked(measure, settings={"hubs": hubs}, unweighted=unweighted)
+        work = IndexBuild(graph, tmp_path / "x", options, Means.checked(1))
         found: Callable[..., Any] = work.parts[0]._room  # type: ignore[attr-defined]
         return int(found(work.parts[0]._links()).memory)  # type: ignore[attr-defined]
 

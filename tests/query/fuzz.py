@@ -22,9 +22,9 @@ import numpy as np
 import cocite
 from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.index.blobs import is_sampled, sampled_layout
+from cocite.layouts.table import is_sampled, sampled_builder
+from cocite.layouts.trees.reader import TreeReader
 from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
-from cocite.query.trees import TreeReader
 from cocite.store import kind_of
 
 Change = tuple[str, int, bytes]
@@ -110,8 +110,8 @@ def carried(index: Index, a: str, b: str) -> None:
     ids = np.full(nodes, 2**32 - 1, np.uint32)
     ids[::2] = np.arange(-(-nodes // 2))
     for part in index.stored.parts:
-        if is_sampled(part.layout) and sampled_layout(part.layout).carries:
-            carry = sampled_layout(part.layout).carrier(ids, -(-nodes // 2), part.settings)
+        if is_sampled(part.layout) and sampled_builder(part.layout).carries:
+            carry = sampled_builder(part.layout).carrier(ids, -(-nodes // 2), part.settings)
             for shard in part.shards:
                 for blob in shard.blobs:
                     try:

@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Index, UnknownNode
 from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
+from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import PartSettings
-from cocite.query import batch as batches
 from cocite.query import related_all
-from cocite.query.batch import Batch
-from cocite.query.trees import TreeReader
+from cocite.query.batch import run as batches
+from cocite.query.batch.run import Batch
 from cocite.store import disk
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
@@ -500,7 +500,7 @@ def test_refined_rows_are_what_refined_questions_say(
     measure: str,
 ) -> None:
     """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
-    monkeypatch.setattr("cocite.query.resample.MOST_SAMPLES", 64)
+    monkeypatch.setattr("cocite.query.refine.samples.MOST_SAMPLES", 64)
     monkeypatch.setattr(batches, "_MOST_REFINED", 50)
     graph = index.stored.store.path.with_name("g")
     found = cocite.build(graph, tmp_path / "i", measure=measure, samples=8, length=4)

@@ -19,7 +19,7 @@ from cocite import Graph
 from cocite.errors import Damaged
 from cocite.graph.matching import match_names
 from cocite.index import StoredIndex
-from cocite.kernels.lookup import DAMAGED, gather
+from cocite.kernels.trees_lookup import DAMAGED, gather
 from cocite.query.source import find_graph
 from tests.conftest import MakeGraph
 from tests.store.enemy import change_facts, change_file

@@ -65,7 +65,7 @@ def test_a_graph_answers_as_its_index(
             "psimrank",
             "simrank",
             "blend:2*psimrank(hubs=idf)+1*simrank(direction=both)",
-            "blend:psimrank+cocitation(idf=true)",
+            "blend:psimrank(length=3,decay=0.3)+cocitation(idf=true,form=jaccard)",
         ]
     ),
     st.booleans(),

@@ -10,7 +10,7 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.query.trees import TreeReader
+from cocite.layouts.trees.reader import TreeReader
 from tests.conftest import MakeGraph
 from tests.oracles import compact as compacted
 from tests.oracles import simrank as exact

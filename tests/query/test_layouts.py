@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Hit, Index
 from cocite.errors import Damaged
-from cocite.query.meetings import WalkReader
+from cocite.layouts.walks.meetings import WalkReader
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives

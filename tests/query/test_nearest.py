@@ -16,10 +16,11 @@ import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
-from cocite.index import nearest
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.query.nearest import NearestReader
+from cocite.layouts.nearest import build as nearest
+from cocite.layouts.nearest.reader import NearestReader
+from cocite.means import Means
 from cocite.store import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import nearest as exact
@@ -235,7 +236,9 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
 
 def test_the_size_is_foreseen_and_progress_goes_to_the_end(graph: Graph, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    with IndexBuild(graph, tmp_path / "x", BuildOptions.checked("shared-nearest")) as work:
+    with IndexBuild(
+        graph, tmp_path / "x", BuildOptions.checked("shared-nearest"), Means.checked()
+    ) as work:
         estimate = work.estimate()
         report = work.run(lambda done, total: seen.append((done, total)))
     assert estimate.bytes == report.bytes  # fewer nodes than the pilot looks at: all of them

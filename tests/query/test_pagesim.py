@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 import cocite
 from cocite import Graph, Hit, Index
 from cocite.errors import Damaged, ResourceError, UsageError
-from cocite.graph.links import Links, in_links, transpose
+from cocite.graph.links import in_links, transpose
+from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
-from cocite.index.features import FeaturesLayout
 from cocite.index.plan import BuildOptions
 from cocite.kernels import features as kernels
-from cocite.query.features import FeatureReader
+from cocite.layouts.features.build import FeaturesBuilder
+from cocite.layouts.features.reader import FeatureReader
+from cocite.means import Means
 from cocite.ranking.power import power_scores
 from cocite.ranking.stopping import Residual
 from tests.conftest import MakeGraph
@@ -370,8 +372,8 @@ def test_threads_and_memory_never_change_a_byte(
     assert len(expected[f"{direction}.features.nodes"]) > 3.9e6
     build(graph, tmp_path / "b", threads=3, **options)
     assert content(tmp_path / "b") == expected
-    monkeypatch.setattr("cocite.index.features._LEAST_LINKS", 1 << 16)
-    monkeypatch.setattr("cocite.index.features._SPARE", 0)
+    monkeypatch.setattr("cocite.layouts.features.build._LEAST_LINKS", 1 << 16)
+    monkeypatch.setattr("cocite.layouts.features.build._SPARE", 0)
     monkeypatch.setattr("cocite.graph.links._LEAST_BLOCK", 1 << 14)
     monkeypatch.setattr("cocite.graph.links._PIECE", 1 << 14)
     ways: list[tuple[bool, bool]] = []
@@ -381,7 +383,7 @@ def test_threads_and_memory_never_change_a_byte(
         ways.append((memory < 8 * links.edges, isinstance(turned.neighbours.base, np.ndarray)))
         return turned
 
-    monkeypatch.setattr("cocite.index.features.transpose", seen)
+    monkeypatch.setattr("cocite.layouts.features.build.transpose", seen)
     build(graph, tmp_path / "c", threads=3, memory="180kB", **options)
     assert content(tmp_path / "c") == expected
     assert ways == [(True, True)]
@@ -394,9 +396,9 @@ def test_with_little_memory_links_are_streamed(make_graph: MakeGraph) -> None:
     links = Links(np.zeros(nodes + 1, np.uint64), np.zeros(edges, np.uint32))
     plan = BuildOptions.checked("pagesim").parts[0]
 
-    class Large(FeaturesLayout):
+    class Large(FeaturesBuilder):
         def __init__(self, memory: int) -> None:
-            super().__init__(graph, links, plan, memory, 4)
+            super().__init__(graph, links, plan, Means(4, memory))
             self.nodes = nodes
 
     both = 2 * links.nbytes + 40 * nodes
@@ -434,7 +436,7 @@ def test_progress_counts_nodes_up_to_all(graph: Graph, tmp_path: Path) -> None:
 def test_the_size_is_known_beforehand(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(np.random.default_rng(9).integers(0, 3000, (12_000, 2)).tolist())
     options = BuildOptions.checked("pagesim")
-    with IndexBuild(graph, tmp_path / "i", options, threads=2) as work:
+    with IndexBuild(graph, tmp_path / "i", options, Means.checked(2)) as work:
         estimate = work.estimate()
         report = work.run()
     assert abs(estimate.bytes / report.bytes - 1) < 0.1
@@ -512,5 +514,5 @@ def test_arrays_of_another_size_are_an_error(graph: Graph, tmp_path: Path) -> No
         kept = arrays[name]
         arrays[name] = kept[:-1]
         with pytest.raises(Damaged, match="verify"):
-            cocite.Index(index.stored).related("n1")
+            cocite.Index(index.stored, index.means).related("n1")
         arrays[name] = kept

@@ -15,10 +15,11 @@ from cocite import Graph
 from cocite.errors import ResourceError, UsageError
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.means import Means
 from cocite.query.confidence import half_width
-from cocite.query.pilots import Costs
-from cocite.query.planning import parse_time
-from cocite.query.precision import (
+from cocite.query.plan.pilots import Costs
+from cocite.query.plan.plan import parse_time
+from cocite.query.plan.precision import (
     PROMISES,
     expected_error,
     samples_for,
@@ -111,7 +112,7 @@ def test_sizes_and_memory_are_those_of_the_build(
     kind: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
     plan = cocite.plan_index(graph, **kind, samples=90, seed=3, pilot=PILOT)
     options = BuildOptions.checked(measure, direction, layout, {"samples": 90, "seed": 3})
-    with IndexBuild(graph, tmp_path / "x", options) as work:
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         estimate = work.estimate()
         report = work.run()
     assert plan.settings == options.settings.to_json()

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite.errors import UsageError
+from cocite.layouts.links import push
+from cocite.layouts.links.push import PushReader
 from cocite.measures import PartSettings
-from cocite.query import push
-from cocite.query.push import PushReader
 from tests.conftest import MakeGraph
 from tests.oracles import neighbours as exact
 from tests.oracles.graphs import Edges, graphs

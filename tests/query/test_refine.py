@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, Index
-from cocite.engine import follow
+from cocite.engine.probe import follow
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.query.resample import SampleRefiner
-from cocite.query.trees import TreeReader
+from cocite.layouts.trees.reader import TreeReader
+from cocite.query.refine.samples import SampleRefiner
 from cocite.store import Journal
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
@@ -242,7 +242,7 @@ def test_more_samples_are_those_of_a_larger_index(
     graph: Graph, sampled: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """To the bit: what is replayed to 512 samples scores as an index that holds as many."""
-    monkeypatch.setattr("cocite.query.resample.MOST_SAMPLES", 512)
+    monkeypatch.setattr("cocite.query.refine.samples.MOST_SAMPLES", 512)
     larger = cocite.build(graph, tmp_path / "i", samples=512, length=6)
     for node in list(graph.names)[::40]:
         hits = sampled.related(node, 20, target_error=1e-6)
@@ -322,7 +322,7 @@ def test_hits_are_above_zero_with_the_confidence_asked_for(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """And not with that of the intervals shown."""
-    monkeypatch.setattr("cocite.query.neighbourhoods.MOST_LINKS", 0)
+    monkeypatch.setattr("cocite.query.refine.rings.MOST_LINKS", 0)
     asked = cocite.build(graph, tmp_path / "x", measure=by, samples=300)
     counts = []
     for level in (0.1, 0.95, 1 - 1e-12):
@@ -340,7 +340,7 @@ def test_more_samples_of_a_blend_are_those_of_a_larger_one(
     graph: Graph, mixed: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Parts with samples get more of them, the others add what they always do; to the bit."""
-    monkeypatch.setattr("cocite.query.resample.MOST_SAMPLES", 256)
+    monkeypatch.setattr("cocite.query.refine.samples.MOST_SAMPLES", 256)
     larger = cocite.build(graph, tmp_path / "i", measure=mixed.measure, samples=256, length=6)
     for node in list(graph.names)[::80]:
         hits = mixed.related(node, 20, target_error=1e-6)
@@ -398,7 +398,7 @@ def test_where_links_run_out_samples_are_believed(
 ) -> None:
     index = cocite.build(graph, tmp_path / "i", measure="xjaccard", samples=20, length=2)
     exactly = {hit.node: hit for hit in index.related("45", 400, refine=True)}
-    monkeypatch.setattr("cocite.query.neighbourhoods.MOST_LINKS", 2_000)
+    monkeypatch.setattr("cocite.query.refine.rings.MOST_LINKS", 2_000)
     mixed = index.related("45", 400, refine=True)
     settled = [hit for hit in mixed if hit.high - hit.low < 1e-10]
     assert 0 < len(settled) < len(mixed)
@@ -408,7 +408,7 @@ def test_where_links_run_out_samples_are_believed(
         else:
             assert hit[1:3] == index.similarity("45", hit.node)[:2]
             assert hit.low <= exactly[hit.node].score <= hit.high
-    monkeypatch.setattr("cocite.query.neighbourhoods.MOST_LINKS", 1)
+    monkeypatch.setattr("cocite.query.refine.rings.MOST_LINKS", 1)
     nothing = index.related("45", 20, refine=True)
     assert [hit[:3] for hit in nothing] == [hit[:3] for hit in index.related("45", 20)]
 

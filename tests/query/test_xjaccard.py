@@ -16,10 +16,10 @@ import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.links import in_links, out_links
+from cocite.layouts.minhash.reader import MinhashReader
+from cocite.layouts.rings.matches import MatchReader
 from cocite.measures import PartSettings
 from cocite.measures.xjaccard import exact_xjaccard
-from cocite.query.matches import MatchReader
-from cocite.query.minhash import MinhashReader
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles import xjaccard as exact

@@ -49,6 +49,16 @@ def test_a_slice_gives_back_its_own_pages() -> None:
     assert resident(array) == 0
 
 
+def test_pages_that_came_along_are_given_back_too() -> None:
+    """A fault maps up to 2 MB around what is touched, where the system holds it in one piece."""
+    if not Path("/proc/self/smaps").exists():
+        pytest.skip("needs /proc")
+    array = Scratch.beside("/nowhere").zeros(1 << 20, np.uint64)
+    array[:] = 1
+    forget(array[300_000:300_100])
+    assert resident(array) == array.nbytes - (2 << 20)
+
+
 def test_scratch_lies_beside_a_store_and_has_no_name(tmp_path: Path) -> None:
     scratch = Scratch.beside(tmp_path)
     assert scratch.on_disk

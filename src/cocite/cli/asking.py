@@ -101,13 +101,15 @@ def opened(
     path: str, options: dict[str, Any], swapped: str | None = None
 ) -> tuple[Index, dict[str, Any]]:
     """What is there to be asked, and the settings of the question. ``swapped`` is the argument that
-    may have taken the place of ``path``.
+    may have taken the place of ``path``; ``options`` has ``memory``, and ``threads`` where the verb
+    takes it.
     """
     from cocite.query import open_graph, open_index
 
     if swapped is not None and kind_of(path) is None and kind_of(swapped) is not None:
         raise UsageError(f"{swapped} comes first: the {kind_of(swapped)}, then what is asked of it")
     settings, graphs = given(options), options["graphs"]
+    means = {"threads": options.get("threads"), "memory": options["memory"]}
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
     if kind_of(path) != "graph":
         if chosen:
@@ -115,13 +117,13 @@ def opened(
                 f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored "
                 "graph. Ask the graph itself, or build another index"
             )
-        return open_index(path, graph=graphs), settings
+        return open_index(path, graph=graphs, **means), settings
     if graphs:
         raise UsageError(f"{path} is a graph itself: leave --graph out")
     names = {s.name for s in find_measure(chosen.get("measure", "psimrank")).ask}
     asked = {name: value for name, value in settings.items() if name in names}
     built = {name: value for name, value in settings.items() if name not in names}
-    return open_graph(path, **chosen, **built), asked
+    return open_graph(path, **chosen, **means, **built), asked
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
+from cocite.cli.options import format_option, means_options, overwrite_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import fitting, say, table_text
@@ -104,8 +104,7 @@ def _settings(
     "-o", "--output", metavar="FILE.html", help="Write a report, with .md and .csv beside."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
-@memory_option
-@threads_option
+@means_options
 @overwrite_option
 @format_option
 def evaluate(
@@ -170,7 +169,8 @@ def _study(
 
     kinds = [kind_of(path) for path in paths]
     if suite is None and paths and all(kind == "index" for kind in kinds):
-        return compare_indexes(paths, with_data(load_suite("graph"), data), settings, **options)
+        plan = with_data(load_suite("graph"), data)
+        return compare_indexes(paths, plan, settings, memory=memory, **options)
     if suite is not None or kinds == ["graph"]:
         if len(paths) > 1:
             raise click.UsageError("a suite takes one folder of data, or one graph")

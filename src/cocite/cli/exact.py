@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, memory_option, threads_option
+from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, or_of, say
@@ -110,8 +110,7 @@ __all__ = ["exact"]
     show_default=True,
     help="auto: dense from a quarter of all possible links.",
 )
-@threads_option
-@memory_option
+@means_options
 @click.option("--overwrite", is_flag=True, help="Replace the output file.")
 @format_option
 def exact(

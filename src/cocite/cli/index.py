@@ -9,14 +9,14 @@ import click
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
-    memory_option,
+    means_options,
     overwrite_option,
-    threads_option,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, given, measure_options
 from cocite.cli.text import facts_text, prose_text, say, table_text
+from cocite.means import Means
 from cocite.measures import DECAY, Measure
 from cocite.measures.documents import MeasuresDocument
 from cocite.memory import format_size, format_time
@@ -56,8 +56,7 @@ __all__ = ["index", "measures"]
     help="Keep the walks' tokens on disk, too: constant memory.  [default: if --memory is below "
     "26.5 bytes a node]",
 )
-@memory_option
-@threads_option
+@means_options
 @overwrite_option
 @click.option(
     "--refine",
@@ -95,24 +94,14 @@ def index(
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
     from cocite.index.plan import BuildOptions
-    from cocite.query.precision import expected_error, standard_errors
+    from cocite.query.plan.precision import expected_error, standard_errors
 
-    options = BuildOptions.checked(measure, direction, layout, given(settings))
+    options = BuildOptions.checked(
+        measure, direction, layout, given(settings), unweighted=unweighted, refine=refine
+    )
+    means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
-    with IndexBuild(
-        stored,
-        output,
-        options,
-        threads=threads,
-        memory=memory,
-        shard=shard,
-        blocks=blocks,
-        external=external,
-        overwrite=overwrite,
-        restart=restart,
-        unweighted=unweighted,
-        refine=refine,
-    ) as work:
+    with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
         asked = options.measure.ask_settings({})
         errors = standard_errors(options.parts, asked, options.samples)
         say(f"{output}: {work.estimate()}{expected_error(errors)}")

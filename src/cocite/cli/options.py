@@ -16,6 +16,7 @@ __all__ = [
     "Sectioned",
     "SectionedVerb",
     "format_option",
+    "means_options",
     "memory_option",
     "names_in",
     "overwrite_option",
@@ -85,6 +86,11 @@ memory_option: Decorator = click.option(
     help="Memory for the data, such as 600MB or 4GiB, beside some 150 MB for Python.  "
     "[default: half of what is available]",
 )
+
+
+def means_options(command: Any) -> Any:
+    """Add ``--memory`` and ``--threads``, of which a verb makes its :class:`Means`."""
+    return memory_option(threads_option(command))
 
 
 def names_in(path: Path) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import SectionedVerb, format_option, memory_option, threads_option
+from cocite.cli.options import SectionedVerb, format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import SETTINGS, all_options, given, measure_options
@@ -14,7 +14,7 @@ from cocite.cli.text import facts_text, table_text
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
-    from cocite.query.planning import Figures, Plan
+    from cocite.query.plan.plan import Figures, Plan
 
 __all__ = ["plan"]
 
@@ -51,8 +51,7 @@ __all__ = ["plan"]
     is_flag=True,
     help="Leave the weights of links aside.  [default: go by them, if links have any]",
 )
-@memory_option
-@threads_option
+@means_options
 @click.option(
     "--pilot",
     metavar="TIME",
@@ -92,7 +91,7 @@ def plan(
     build, time of a question. Give --samples, --delta, --disk or --time, one of them; beside it
     stands what twice the samples would take and gain.
     """
-    from cocite.query.planning import plan_index
+    from cocite.query.plan.plan import plan_index
 
     with Stages({"pilot": "samples", "asking": "nodes"}) as stages:
         found = plan_index(
@@ -120,7 +119,7 @@ def _text(plan: Plan) -> str:
     """The plan in a sentence, then its figures beside those of twice the samples."""
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
-    from cocite.query.precision import PROMISES
+    from cocite.query.plan.precision import PROMISES
 
     settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())
     links = links_in_words(find_measure(plan.measure), plan.direction)
@@ -158,7 +157,7 @@ def _pilot(pilot: int | None) -> str:
 
 def _column(figures: Figures, failure: float) -> dict[str, str]:
     """What a row says -> its figure."""
-    from cocite.query.precision import PROMISES
+    from cocite.query.plan.precision import PROMISES
 
     rows = {
         "on disk": format_size(figures.bytes),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.asking import asking_options, opened, preparing, refine_options
-from cocite.cli.options import SectionedVerb, format_option, names_in
+from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import facts_text, table_text
 
@@ -67,6 +67,7 @@ bound_option = click.option(
 @confidence_option
 @bound_option
 @asking_options
+@means_options
 @format_option
 def related(
     index: str,
@@ -89,7 +90,8 @@ def related(
 
     The error is the standard error of the score over the samples, and low to high the interval
     that holds the true score. Below the table it says up to which rank the order is certain; more
-    samples take it further, and so does --refine. Put -- before a NODE that begins with -.
+    samples take it further, and so does --refine, within --threads and --memory. Put -- before a
+    NODE that begins with -.
     """
     from cocite.query.documents import RelatedDocument
 
@@ -162,6 +164,7 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
 @confidence_option
 @bound_option
 @asking_options
+@means_options
 @format_option
 def similarity(
     index: str,

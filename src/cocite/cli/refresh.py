@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import format_option, memory_option, threads_option
+from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, say
+from cocite.means import Means
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ __all__ = ["refresh"]
     metavar="DAY",
     help="The day that GRAPH is of, such as 2026-11-21, for info to tell.  [default: today]",
 )
-@memory_option
-@threads_option
+@means_options
 @click.option("--restart", is_flag=True, help="Throw away an unfinished refresh or build.")
 @format_option
 def refresh(
@@ -59,9 +59,8 @@ def refresh(
     from cocite.index.refresh import RefreshBuild
 
     stored = Graph.open(graph)
-    with RefreshBuild(
-        index, stored, share, date=date, threads=threads, memory=memory, restart=restart
-    ) as work:
+    means = Means.checked(threads, memory)
+    with RefreshBuild(index, stored, share, means, date=date, restart=restart) as work:
         # No pilots: they would take as long as a small share of the samples does.
         if work.drawn:
             say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cocite.cli.asking import refine_options
-from cocite.cli.options import SectionedVerb, format_option, names_in, threads_option
+from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given
@@ -26,7 +26,6 @@ _OPTIONS = (
     "ids",
     "refine",
     "target_error",
-    "threads",
     "overwrite",
     "restart",
 )
@@ -61,7 +60,7 @@ _OPTIONS = (
     "--graph", metavar="DIR", help="Where the graph of INDEX is, if not where it was when indexed."
 )
 @ask_options
-@threads_option
+@means_options
 @click.option("--overwrite", is_flag=True, help="Replace the file when the new one is whole.")
 @click.option("--restart", is_flag=True, help="Throw away an unfinished batch with other options.")
 @format_option
@@ -71,6 +70,8 @@ def related_all(
     k: int,
     nodes: Path | None,
     graph: str | None,
+    threads: int | None,
+    memory: int | None,
     show: Show,
     **options: Any,
 ) -> None:
@@ -80,14 +81,14 @@ def related_all(
     command is given again. The threads change no byte of the file.
     """
     from cocite.query import open_index
-    from cocite.query.batch import Batch
+    from cocite.query.batch.run import Batch
     from cocite.query.documents import BatchDocument
 
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
     if nodes is not None:
         chosen["nodes"] = names_in(nodes)
     begin = time.perf_counter()
-    asked = open_index(index, graph=graph)
+    asked = open_index(index, graph=graph, threads=threads, memory=memory)
     with Batch(asked, output, k, **chosen, **given(options)) as work:
         kept = f"; goes on after {work.done:,} that an earlier run finished" if work.done else ""
         say(f"{output}: up to {k} hits for each of {work.nodes:,} nodes{kept}")

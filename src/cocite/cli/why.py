@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.asking import asking_options, opened
-from cocite.cli.options import SectionedVerb, format_option
+from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import table_text
 
@@ -35,6 +35,7 @@ _LEGIBLE = 36
 @click.argument("b", metavar="B")
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Pages at most.")
 @asking_options
+@memory_option
 @format_option
 def why(index: str, a: str, b: str, k: int, show: Show, **options: Any) -> None:
     """Show which pages make the nodes A and B similar, and by which links.

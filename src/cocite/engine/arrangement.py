@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine.scan_plan import ScanPlan
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
 

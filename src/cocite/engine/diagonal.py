@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 
 from cocite.engine.rooms import make_room
 from cocite.errors import ResourceError
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
+from cocite.means import Means
 from cocite.memory import format_size
 from cocite.runner import in_order
 
@@ -109,9 +110,9 @@ def make_diagonal(
     return _Making(rows, columns, decay, threads, target, progress)(reached, keep)
 
 
-def diagonal_room(rows: Links, columns: Links, threads: int, memory: int) -> int:
-    """How many threads fit ``memory`` bytes; raises :class:`ResourceError` if not even one does."""
-    whole = rows.nbytes + columns.nbytes + _NODE * rows.nodes
+def diagonal_room(rows: Links, columns: Links, means: Means) -> int:
+    """How many threads fit the memory; raises :class:`ResourceError` if not even one does."""
+    memory, whole = means.memory, rows.nbytes + columns.nbytes + _NODE * rows.nodes
     each = 24 * (rows.nodes + 1)
     if memory < whole + each:
         raise ResourceError(
@@ -119,7 +120,7 @@ def diagonal_room(rows: Links, columns: Links, threads: int, memory: int) -> int
             f"{format_size(whole + each)} of memory; {format_size(memory)} may be used. Give more "
             "with --memory, or go without: answers from samples need no such thing"
         )
-    return max(1, min(threads, (memory - whole) // each))
+    return max(1, min(means.threads, (memory - whole) // each))
 
 
 class _Making:

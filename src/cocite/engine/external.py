@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from cocite.engine.step import Step
 from cocite.engine.walk import Move, Mover
 from cocite.engine.weights import StepWeights
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.store import Reader, Spool, forget
 
 __all__ = ["BLOCK_NODE", "ROW_ROOM", "Dealer", "ExternalWalker", "Meetings"]

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine.walk import Mover
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 
 __all__ = ["follow", "probe"]
 

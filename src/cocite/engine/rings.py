@@ -22,19 +22,25 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.engine.scan import ROW_BYTES, Fold, Scan
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, plan_scan
 from cocite.errors import UsageError
-from cocite.graph.links import Links
-from cocite.memory import checked_threads
+from cocite.graph.rows import Links
+from cocite.means import Means
 from cocite.runner import in_order
 from cocite.store import forget
 
-__all__ = ["LANES", "Ring", "Rings"]
+__all__ = ["LANES", "Ring", "Rings", "plan_ring_scan"]
 
 LANES = ROW_BYTES // 4
 """Samples that are made at once."""
 _PIECE = 1 << 16
 """Nodes that a thread turns into places, or into winners, at a time."""
+
+
+def plan_ring_scan(links: Links, means: Means) -> ScanPlan:
+    """How the scans of :class:`Rings` fit; raises as ``plan_scan``."""
+    return plan_scan(links, means, lanes=LANES, dtype=np.uint32)
 
 
 class Ring:
@@ -48,13 +54,13 @@ class Ring:
 
     def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """uint32[samples, nodes]: the node that is first in each node's neighbourhood."""
-        from cocite.kernels import minhash
+        from cocite.kernels import ring_rows
 
         nodes = self.places.shape[0]
         found = np.empty((len(self._orders), nodes), np.uint32) if out is None else out
 
         def work(part: slice) -> None:
-            minhash.winners(self._orders, self.places[part], np.uint64(part.start), found)
+            ring_rows.winners(self._orders, self.places[part], np.uint64(part.start), found)
             forget(self.places[part])
 
         for _ in in_order([work] * self._threads, _pieces(nodes)):
@@ -63,51 +69,39 @@ class Ring:
 
 
 class Rings:
-    """Makes the rings of up to 16 samples at once, over one set of links.
-
-    ``plan`` says how the scan fits the memory.
-    """
+    """Makes the rings of up to 16 samples at once, over one set of links."""
 
     def __init__(
         self,
         links: Links,
+        plan: ScanPlan,
         length: int,
         seed: int,
         *,
-        threads: int | None = None,
-        memory: str | int | None = None,
-        blocks: int | None = None,
         turn: int = 0,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """``turn`` is added to the number of a step for its draws; the rest as for the scan."""
+        """``plan`` is that of :func:`plan_ring_scan` for these links; ``turn`` is added to the
+        number of a step for its draws; scratch files lie in ``folder``, as for the scan.
+        """
         self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
-        self._threads = checked_threads(threads)
-        self._scan = Scan(
-            links,
-            lanes=LANES,
-            dtype=np.uint32,
-            threads=threads,
-            memory=memory,
-            blocks=blocks,
-            folder=folder,
-        )
+        self._threads = plan.asked
+        self._scan = Scan(links, plan, folder=folder)
         self._now, self._next = self._scan.vector(), self._scan.vector()
-        self.plan = self._scan.plan
 
     def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
         """The rings 1, 2, ..., length of 1 to 16 samples, one after another.
 
         Lanes beyond the samples repeat the last of them.
         """
-        from cocite.kernels import minhash
+        from cocite.kernels import ring_rows
 
         if not 1 <= len(samples) <= LANES:
             raise UsageError(f"{len(samples)} samples; rings are made of 1 to {LANES} at once")
         orders = self._orders(samples)
 
         def begin(part: slice) -> None:
-            minhash.places(orders, np.uint32(part.start), self._now[part])
+            ring_rows.places(orders, np.uint32(part.start), self._now[part])
             forget(self._now[part])
 
         for _ in in_order([begin] * self._threads, _pieces(self._nodes)):

@@ -36,18 +36,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.engine.arrangement import Arrangement, Block
-from cocite.engine.scan_plan import ScanPlan, Way, plan_scan
+from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, Way
 from cocite.errors import UsageError
-from cocite.graph.links import Links
-from cocite.memory import budget, checked_threads
+from cocite.graph.rows import Links
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
 
-__all__ = ["ROW_BYTES", "Fold", "Scan"]
-
-ROW_BYTES = 64
-"""Of the widest row: a cache line."""
-_DTYPES = (np.uint32, np.float32, np.float64)
+__all__ = ["Fold", "Scan"]
 
 Values = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -75,38 +70,23 @@ class Scan:
     """Scans one set of links, as often as needed, for rows of one dtype and number of lanes.
 
     They must be those of a checked graph (:meth:`Graph.check`), in-links or out-links. ``plan``
-    says what was chosen.
+    says how it goes, and when the links are arranged also what is read.
     """
 
     def __init__(
         self,
         links: Links,
+        plan: ScanPlan,
         *,
-        lanes: int = 1,
-        dtype: DTypeLike = np.float64,
-        threads: int | None = None,
-        memory: str | int | None = None,
-        blocks: int | None = None,
         progress: Progress = lambda done, total: None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Choose a way; out of core, arrange the links.
+        """Make ready; out of core, arrange the links.
 
         Parameters
         ----------
-        links
-            Whose neighbours are added up: ``in_links`` of a graph, or its ``out_links``.
-        lanes
-            Values of a node: a row takes at most 64 bytes.
-        dtype
-            Theirs: uint32, float32 or float64.
-        threads
-            At most so many; by default all cores.
-        memory
-            For the links, x, y and what is needed in between, beside some 150 MB for Python;
-            by default half of what is available.
-        blocks
-            Scan in so many blocks from disk, whatever the memory.
+        links, plan
+            What :func:`plan_scan` made of these very links.
         progress
             Called with (links arranged, links) while they are arranged.
         folder
@@ -114,25 +94,16 @@ class Scan:
 
         Raises
         ------
-        UsageError, ResourceError
+        ResourceError
+            If the disk has no room for what is arranged.
         """
-        kind = np.dtype(dtype)
-        if kind.type not in _DTYPES:
-            raise UsageError(f"dtype is {kind.name}; it is uint32, float32 or float64")
-        most = ROW_BYTES // kind.itemsize
-        if type(lanes) is not int or not 1 <= lanes <= most:
-            raise UsageError(
-                f"lanes is {lanes!r}; it is a whole number from 1 to {most} for {kind.name}"
-            )
-        self._links, self._lanes, self._dtype = links, lanes, kind
-        row, total = lanes * kind.itemsize, lanes * (8 if kind.kind == "f" else kind.itemsize)
-        wanted = checked_threads(threads)
-        self.plan: ScanPlan = plan_scan(links, row, total, wanted, budget(memory), blocks)
+        self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
+        self.plan = plan
         self._scratch, self._arranged = Scratch(None), Arrangement(np.empty(0, np.uint32), ())
         if self.plan.way is Way.BLOCKS:
             self._scratch = Scratch.beside(folder or tempfile.gettempdir())
             self._arranged = Arrangement.of(links, self.plan, self._scratch, progress)
-            again = self.plan.blocks * row * links.nodes
+            again = self.plan.blocks * plan.lanes * self._dtype.itemsize * links.nodes
             self.plan = replace(self.plan, reads=again + self._arranged.nbytes)
 
     @property

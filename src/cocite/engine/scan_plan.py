@@ -13,18 +13,23 @@ and how often x is read, goes as the size of y over the budget. The rest holds w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
+from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 
-__all__ = ["ScanPlan", "Way", "plan_scan"]
+__all__ = ["ROW_BYTES", "ScanPlan", "Way", "plan_scan"]
 
+ROW_BYTES = 64
+"""Of the widest row: a cache line."""
+_DTYPES = (np.uint32, np.float32, np.float64)
 _LEAST_SHARE = 4 << 20
 """Memory of a thread: below this it would be all boundaries."""
 _LARGEST_PIECE = 64 << 20
@@ -47,7 +52,7 @@ class Way(Enum):
 @dataclass(frozen=True)
 class ScanPlan:
     """What a scan does in ``memory``: ``cuts`` is the first node of every range or block but the
-    first.
+    first; ``lanes`` values of ``dtype`` are a row.
 
     ``strip`` (links) and ``window`` (rows of x) are what a thread holds of them at a time,
     for BLOCKS; ``reads`` the bytes that one scan reads from disk, about, and ``scratch`` those that
@@ -63,6 +68,8 @@ class ScanPlan:
     window: int = 0
     reads: int = 0
     scratch: int = 0
+    lanes: int = 1
+    dtype: str = "float64"
 
     @property
     def blocks(self) -> int:
@@ -88,18 +95,45 @@ class ScanPlan:
 
 
 def plan_scan(
-    links: Links, row: int, total: int, threads: int, memory: int, blocks: int | None = None
+    links: Links, means: Means, *, lanes: int = 1, dtype: DTypeLike = np.float64
 ) -> ScanPlan:
-    """The fastest way that fits ``memory``; ``blocks`` forces that many blocks from disk.
+    """The fastest way that fits the memory; ``blocks`` of the means are so many from disk.
 
-    ``row`` and ``total`` are the bytes of a row of x and of its accumulators. Raises
-    :class:`ResourceError` if not even one thread with small blocks fits.
+    Parameters
+    ----------
+    links
+        Whose neighbours are added up: ``in_links`` of a graph, or its ``out_links``.
+    means
+        The memory is for the links, x, y and what is needed in between.
+    lanes
+        Values of a node: a row takes at most 64 bytes.
+    dtype
+        Theirs: uint32, float32 or float64.
+
+    Raises
+    ------
+    UsageError
+    ResourceError
+        If not even one thread with small blocks fits.
     """
+    kind = np.dtype(dtype)
+    if kind.type not in _DTYPES:
+        raise UsageError(f"dtype is {kind.name}; it is uint32, float32 or float64")
+    most = ROW_BYTES // kind.itemsize
+    if type(lanes) is not int or not 1 <= lanes <= most:
+        raise UsageError(
+            f"lanes is {lanes!r}; it is a whole number from 1 to {most} for {kind.name}"
+        )
+    row, total = lanes * kind.itemsize, lanes * (8 if kind.kind == "f" else kind.itemsize)
+    return replace(_chosen(links, row, total, means), lanes=lanes, dtype=kind.name)
+
+
+def _chosen(links: Links, row: int, total: int, means: Means) -> ScanPlan:
+    """``row`` and ``total`` are the bytes of a row of x and of its accumulators."""
+    threads, memory, blocks = means.threads, means.memory, means.blocks
     vectors = 2 * row * links.nodes
     size = links.offsets.nbytes + links.neighbours.nbytes
     if blocks is not None:
-        if type(blocks) is not int or blocks < 1:
-            raise UsageError(f"blocks is {blocks!r}; it is a whole number, 1 or more")
         share = max(memory // threads, _LEAST_SHARE)
         rows = max(1, -(-links.nodes // blocks))
         return _in_blocks(links, row, total, rows, share, (1, threads))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["Step"]
+__all__ = ["MAX_LENGTH", "Step"]
+
+MAX_LENGTH = 15
+"""Steps of the longest walk: a meeting time takes four bits on disk."""
 
 
 class Step(Enum):

@@ -31,15 +31,12 @@ from numpy.typing import NDArray
 from cocite.engine.step import Step
 from cocite.engine.weights import StepWeights, step_weights
 from cocite.errors import UsageError
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.store import forget
 
-__all__ = ["MAX_LENGTH", "FingerprintGraph", "Move", "Mover", "Walker", "walker_bytes"]
+__all__ = ["FingerprintGraph", "Move", "Mover", "Walker", "walker_bytes"]
 
 Move = Callable[[NDArray[np.uint32], NDArray[np.uint32], np.uint32, np.uint32], None]
-
-MAX_LENGTH = 15
-"""Steps of the longest walk: a meeting time takes four bits on disk."""
 
 
 @dataclass(frozen=True)

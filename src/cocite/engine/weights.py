@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cocite.engine.step import Step
 from cocite.errors import UsageError
 from cocite.graph.blocks import cut_blocks
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.store import Scratch, forget
 
 __all__ = ["StepWeights", "idf_weights", "inverse_degrees", "step_weights", "telling_weights"]

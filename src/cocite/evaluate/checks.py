@@ -14,7 +14,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from cocite.evaluate.study import Precise, Trees
 from cocite.evaluate.suite import chosen_measures, point
 from cocite.graph import Graph
 from cocite.graph.links import links_of
+from cocite.means import Means
 from cocite.measures import find_measure
 from cocite.measures.xjaccard import XJACCARD, exact_xjaccard
 from cocite.query import Index
@@ -55,14 +55,12 @@ def _exact(
     plan: AccuracyPlan,
     queries: NDArray[np.uint32],
     progress: Callable[[int, int], None],
-    means: dict[str, Any],
+    means: Means,
 ) -> Rows:
     """The exact scores of the queries."""
     if measure == XJACCARD.name:
         progress(0, 0)
-        rows = exact_xjaccard(
-            links_of(graph, "in"), queries, decay=plan.decay, memory=means.get("memory")
-        )
+        rows = exact_xjaccard(links_of(graph, "in"), queries, decay=plan.decay, memory=means.memory)
         places = {query: place for place, query in enumerate(queries.tolist())}
         return lambda node: rows[places[node]]
     scores = exact_simrank(
@@ -71,7 +69,8 @@ def _exact(
         decay=plan.decay,
         epsilon=plan.epsilon,
         progress=partial(_told, progress),
-        **means,
+        threads=means.threads,
+        memory=means.memory,
     )
     return scores.row
 
@@ -82,9 +81,9 @@ def accuracies(
     seed: int,
     build: Build,
     progress: Progress,
-    means: dict[str, Any],
+    means: Means,
 ) -> Iterator[Precise]:
-    """Estimates against exact scores; ``means`` are ``threads`` and ``memory``."""
+    """Estimates against exact scores; ``means`` are those of the exact solvers."""
     everyone = np.arange(graph.nodes, dtype=np.uint32)
     queries = drawn(everyone, plan.queries, seed)
     for measure in plan.measures:

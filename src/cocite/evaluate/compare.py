@@ -12,6 +12,7 @@ from cocite.evaluate.data import read_truth
 from cocite.evaluate.rankings import IndexRanker
 from cocite.evaluate.study import Result, Study, facts_of
 from cocite.evaluate.suite import Point, Suite
+from cocite.means import Means
 from cocite.measures import Value
 from cocite.query import open_index
 
@@ -25,6 +26,7 @@ def compare_indexes(
     *,
     seed: int = 0,
     threads: int | None = None,
+    memory: str | int | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> Study:
     """Judge indexes of one graph by the data and the judge of a suite.
@@ -37,7 +39,7 @@ def compare_indexes(
         Whose ``data`` names labels and texts.
     settings
         For asking all of them.
-    seed, threads, progress
+    seed, threads, memory, progress
         As for :func:`~cocite.evaluate.study.run_suite`.
 
     Raises
@@ -46,7 +48,8 @@ def compare_indexes(
         If they are not of one graph, or one does not take a setting.
     InputError, StoreError
     """
-    indexes = [open_index(path) for path in paths]
+    means = Means.checked(threads, memory)
+    indexes = [open_index(path, threads=means.threads, memory=means.memory) for path in paths]
     graphs = {index.stored.graph["digest"] for index in indexes}
     if len(graphs) > 1:
         raise UsageError("the indexes are of different graphs; compare those of one")
@@ -60,7 +63,9 @@ def compare_indexes(
     study = Study(suite, facts_of(first.stored.nodes, edges, truth, seed))
     for path, index in zip(paths, indexes, strict=True):
         ranker = IndexRanker(index, truth.candidates, **settings)
-        judgement = judge(ranker, threads=threads, progress=partial(progress, f"judging {path}"))
+        judgement = judge(
+            ranker, threads=means.threads, progress=partial(progress, f"judging {path}")
+        )
         asked = index.stored.measure.ask_settings(settings).to_json()
         built, asking = tuple(sorted(index.settings.items())), tuple(sorted(asked.items()))
         study.methods.append(

@@ -10,7 +10,7 @@
 | trees | mean and largest tree, live tokens, against the length | 001 fig. 5 |
 | accuracy | errors and precision against the number of samples | |
 
-matplotlib is an extra (``plots.py``).
+matplotlib is an extra (``cocite/plots.py``).
 """
 
 from __future__ import annotations

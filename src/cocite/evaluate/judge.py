@@ -30,7 +30,6 @@ from cocite.evaluate.gamma import count_pairs
 from cocite.evaluate.labels import SAME, Hierarchy
 from cocite.evaluate.rankings import Ranker
 from cocite.evaluate.relevance import relevance_at
-from cocite.memory import checked_threads
 from cocite.runner import in_order
 
 __all__ = ["CUTOFFS", "TOP", "Figures", "Judge", "Judgement", "headline"]
@@ -145,7 +144,7 @@ class Judge:
         self,
         ranker: Ranker,
         *,
-        threads: int | None = None,
+        threads: int = 1,
         progress: Progress = lambda done, total: None,
     ) -> Judgement:
         """Ask the ranker every query; ``progress`` gets queries (done, total)."""
@@ -156,7 +155,7 @@ class Judge:
         def work(batch: range) -> tuple[range, list[NDArray[np.float64]]]:
             return batch, [self._row(ranker, row) for row in batch]
 
-        for batch, rows in in_order([work] * checked_threads(threads), batches):
+        for batch, rows in in_order([work] * threads, batches):
             for at, row in zip(batch, rows, strict=True):
                 parts[at], wholes[at] = row
             progress(batch.stop, total)

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
+from cocite.layouts.scores import GRAINS
 from cocite.measures import Value
 from cocite.query import Index
 from cocite.query.filters import Filter
-from cocite.query.scores import GRAINS
 
 __all__ = [
     "Blend",

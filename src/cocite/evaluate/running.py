@@ -34,7 +34,8 @@ from cocite.evaluate.rankings import Blend, IndexRanker, Ranker, Scale, VectorRa
 from cocite.evaluate.study import Best, Result, Series, Study, facts_of
 from cocite.evaluate.suite import Point, Suite, called, sweep_points
 from cocite.graph import Graph
-from cocite.index import is_shard
+from cocite.layouts.format import is_shard
+from cocite.means import Means
 from cocite.measures import SAMPLES, Value
 from cocite.query import Index, build
 
@@ -76,7 +77,7 @@ def run_suite(
     """
     graph, data = open_graph(suite.data, folder, work, progress)
     truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
-    means = {"threads": threads, "memory": memory}
+    means = Means.checked(threads, memory)
     return _Run(suite, graph, truth, work, seed, means, progress).study()
 
 
@@ -110,7 +111,7 @@ class _Run:
         truth: Truth,
         work: Path,
         seed: int,
-        means: dict[str, Any],
+        means: Means,
         progress: Progress,
     ) -> None:
         self._suite, self._graph, self._truth, self._work = suite, graph, truth, work
@@ -208,7 +209,7 @@ class _Run:
 
     def _ask(self, court: _Court, ranker: Ranker, stage: str) -> Judgement:
         return court.judge(
-            ranker, threads=self._means["threads"], progress=partial(self._progress, stage)
+            ranker, threads=self._means.threads, progress=partial(self._progress, stage)
         )
 
     def _result(self, found: Point, whole: bool, name: str) -> Result:
@@ -234,7 +235,8 @@ class _Run:
             direction=direction,
             layout=layout,
             progress=partial(self._progress, stage),
-            **self._means,
+            threads=self._means.threads,
+            memory=self._means.memory,
             **settings,
         )
 

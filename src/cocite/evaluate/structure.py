@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
-from cocite.index.blobs import sampled_layout
-from cocite.index.room import Room
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.table import sampled_builder
 from cocite.measures import LENGTH
 from cocite.query import Index
 
@@ -121,9 +121,9 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
     found = np.zeros(_length(index))
     samples = min(samples, index.samples or 0)
     for part in index.stored.parts:
-        links = links_of(graph, part.direction, weighted=part.weighted)
+        links = links_of(graph, part.direction, index.means.memory, weighted=part.weighted)
         room = Room(memory=0, threads=1, cuts=())  # all in memory
-        (make,) = sampled_layout(part.layout).makers(links, part.plan, room, Path())
+        (make,) = sampled_builder(part.layout).makers(links, part.plan, room, Path())
         for sample in range(samples):
             live = make(sample).live
             found[: len(live)] += live

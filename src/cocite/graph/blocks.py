@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cocite.store import forget
 
 if TYPE_CHECKING:
-    from cocite.graph.links import Links
+    from cocite.graph.rows import Links
 
 __all__ = ["cut_blocks", "cut_evenly"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import NAME_FILES, NAME_KINDS, Names, open_names, take_name_files
-from cocite.store import DeclaredFiles, Facts, Store, forget
+from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
 __all__ = [
     "DEGREES",
@@ -30,7 +30,8 @@ __all__ = [
     "check_graph",
 ]
 
-_PIECE = 1 << 23
+_PIECE = 1 << 17
+"""Nodes or links that are looked at, and in memory, at a time."""
 _LARGEST_SUM = 1e300
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
@@ -140,11 +141,13 @@ class Graph:
     def check(self) -> None:
         """See that offsets ascend, links name nodes and weights are positive, as all rely on.
 
-        Reads the links once. Raises :class:`~cocite.errors.Damaged`, and
+        Reads the links once, and has the system read ahead from then on: who looks at all of them
+        will read them again. Raises :class:`~cocite.errors.Damaged`, and
         :class:`~cocite.errors.UsageError` for a graph without nodes: there is nothing to walk.
         """
         if self.nodes == 0:
             raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
+        self.store.advise(Access.AROUND)
         offsets, sources = self.in_offsets, self.in_sources
         fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
         for low in range(0, self.nodes, _PIECE):

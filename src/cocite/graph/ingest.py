@@ -30,7 +30,8 @@ from cocite.graph.names import write_names
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.weights import write_weights
-from cocite.memory import OWN_MEMORY, budget, checked_threads, format_size
+from cocite.means import Means
+from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import ArrayWriter, Draft, Entry, Manifest
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ def ingest(
     if weight_column is not None and not weight:
         raise UsageError("weight_column is empty; it is a title or a number from 1")
     options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows, weight)
-    memory_limit, cores = budget(memory), checked_threads(threads)
+    means = Means.checked(threads, memory)
+    memory_limit, cores = means.memory, means.threads
     if memory_limit < 2 * OWN_MEMORY:
         raise ResourceError(
             f"ingest needs at least {format_size(2 * OWN_MEMORY)}; found "

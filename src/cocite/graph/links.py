@@ -17,7 +17,6 @@ result does not depend on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,12 +26,12 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.graph import Graph
+from cocite.graph.rows import Links
 from cocite.memory import budget, format_size
-from cocite.store import Scratch, forget
+from cocite.store import Scratch
 
 __all__ = [
     "DIRECTIONS",
-    "Links",
     "checked_direction",
     "in_links",
     "links_of",
@@ -52,43 +51,6 @@ Progress = Callable[[int, int], None]
 
 def _silent(done: int, total: int) -> None:
     """Tells nobody."""
-
-
-@dataclass(frozen=True)
-class Links:
-    """``offsets`` uint64[nodes + 1], ``neighbours`` uint32[edges], ascending within a node, and
-    ``weights`` float32[edges] beside them, or None if all links count the same.
-    """
-
-    offsets: NDArray[np.uint64]
-    neighbours: NDArray[np.uint32]
-    weights: NDArray[np.float32] | None = None
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return self.offsets.size - 1
-
-    @property
-    def edges(self) -> int:
-        """Number of links."""
-        return self.neighbours.size
-
-    @property
-    def link_bytes(self) -> int:
-        """What one link takes."""
-        return 4 if self.weights is None else 8
-
-    @property
-    def nbytes(self) -> int:
-        """What all of it takes."""
-        return self.offsets.nbytes + self.link_bytes * self.edges
-
-    def forget(self) -> None:
-        """Give back the memory of what lies in files."""
-        forget(self.offsets, self.neighbours)
-        if self.weights is not None:
-            forget(self.weights)
 
 
 def opposite(direction: str) -> str:

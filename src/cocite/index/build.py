@@ -18,19 +18,21 @@ from typing import Any
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, links_of, opposite
+from cocite.graph.links import links_of, opposite
 from cocite.graph.names import NAME_FILES
-from cocite.index.blobs import is_sampled, sampled_layout
-from cocite.index.part import PartBuild, Progress
-from cocite.index.plan import BuildOptions, PartPlan
-from cocite.index.refined import Report, checked_refine, diagonal_bytes, write_diagonal
-from cocite.index.room import Means, Room
+from cocite.graph.rows import Links
+from cocite.index.plan import BuildOptions
+from cocite.index.refined import Report, diagonal_bytes, write_diagonal
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
-from cocite.index.steps import step_bytes
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.part import PartBuild, Progress
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import is_sampled, sampled_builder
+from cocite.means import Means
 from cocite.measures import SAMPLES
-from cocite.memory import budget, checked_threads, format_size, format_time
+from cocite.memory import format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
 __all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array"]
@@ -75,58 +77,37 @@ class IndexBuild:
         graph: Graph,
         output: str | os.PathLike[str],
         options: BuildOptions,
+        means: Means,
         *,
-        threads: int | None = None,
-        memory: str | int | None = None,
-        shard: int | None = None,
-        blocks: int | None = None,
-        external: bool = False,
         overwrite: bool = False,
         restart: bool = False,
-        unweighted: bool = False,
-        refine: bool = False,
     ) -> None:
-        """``unweighted`` leaves the weights of links aside; else every measure goes by them.
-        ``refine`` makes refined answers ready (``index/refined.py``).
+        """``overwrite`` replaces ``output`` if it is an index; ``restart`` throws away what an
+        unfinished build with other settings has left.
         """
         graph.check()
-        if graph.in_weights is not None and not unweighted:
-            options = options.heeding_weights()
-        self._graph, self._options, self._restart = graph, options, restart
-        self._refine = checked_refine(options, refine)
+        self._options = options = options.for_graph(graph)
+        self._graph, self._means, self._restart = graph, means, restart
         self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
-        self._threads, self._memory = checked_threads(threads), budget(memory)
-        self._blocks, self._external = blocks, external
         self._turned: weakref.WeakValueDictionary[bool, Links] = weakref.WeakValueDictionary()
         self._shards: list[int] = []
-        if (shard is not None or blocks is not None or external) and not self._sampled:
+        if means.cut and not self._sampled:
             raise UsageError(
                 f"{options.measure.name} is built in one go: it takes no shard, no blocks, and is "
                 "not external"
             )
-        self.parts = [self._part(plan, shard) for plan in options.parts]
+        self.parts = [self._part(plan) for plan in options.parts]
 
-    def _part(self, plan: PartPlan, shard: int | None) -> PartBuild:
+    def _part(self, plan: PartPlan) -> PartBuild:
         links, directory = partial(self._links, plan), self._draft.path
         if not is_sampled(plan.layout):
-            return WholePart(plan, self._graph, links, directory, self._memory, self._threads)
-        samples = shard_samples(plan, self._graph.nodes, shard)
+            return WholePart(plan, self._graph, links, directory, self._means)
+        samples = shard_samples(plan, self._graph.nodes, self._means.shard)
         self._shards.append(samples)
-
-        layout = sampled_layout(plan.layout)
-        means = Means(
-            min(self._threads, plan.settings[SAMPLES]),
-            self._memory,
-            plan.layout,
-            directory,
-            self._blocks,
-            self._external,
-            layout.has_external,
-            step_bytes(plan),
-        )
+        means = self._means.up_to(plan.settings[SAMPLES])
 
         def room(links: Links) -> Room:
-            return layout.plan_room(links, plan, means)
+            return sampled_builder(plan.layout).plan_room(links, plan, means)
 
         # What does not fit is said now; both directions take the same.
         room(links_of(self._graph, "in", weighted=plan.weighted))
@@ -145,7 +126,7 @@ class IndexBuild:
             return links_of(self._graph, "in", weighted=plan.weighted)
         links = self._turned.get(plan.weighted)
         if links is None:
-            links = links_of(self._graph, "out", self._memory, weighted=plan.weighted)
+            links = links_of(self._graph, "out", self._means.memory, weighted=plan.weighted)
             self._turned[plan.weighted] = links
         return links
 
@@ -179,11 +160,6 @@ class IndexBuild:
     def options(self) -> BuildOptions:
         """What is built."""
         return self._options
-
-    @property
-    def refines(self) -> bool:
-        """Whether it makes refined answers ready."""
-        return self._refine
 
     @property
     def weighted(self) -> bool:
@@ -229,7 +205,7 @@ class IndexBuild:
             "settings": self._options.settings.to_json(),
             "parts": [plan.to_json() for plan in self._options.parts],
             "shard": self._shards,
-            "refine": self._refine,
+            "refine": self._options.refine,
             "graph": self._graph.digest,
         }
 
@@ -248,7 +224,7 @@ class IndexBuild:
                 part.close()  # parts are made one after another, and planned so
         names = self._name_files().values()
         size = sum(each.bytes for each in found)
-        size += self._refine * len(self.parts) * diagonal_bytes(self._graph.nodes)
+        size += self._options.refine * len(self.parts) * diagonal_bytes(self._graph.nodes)
         total = size + sum(entry.nbytes for entry in names)
         free = shutil.disk_usage(self._draft.path).free
         if size * (self.units - self.done) / self.units > free:
@@ -263,7 +239,7 @@ class IndexBuild:
             seconds,
             self.done,
             self.unit,
-            self._refine,
+            self._options.refine,
         )
 
     # -- the work ----------------------------------------------------------------------
@@ -303,12 +279,10 @@ class IndexBuild:
         """What refined answers need of each part: its files, and what is to be said of them."""
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
-        for plan in self._options.parts if self._refine else ():
+        for plan in self._options.parts if self._options.refine else ():
             other = replace(plan, direction=opposite(plan.direction))
             ends = self._links(plan), self._links(other)
-            made = write_diagonal(
-                self._draft.path, plan, *ends, self._memory, self._threads, report
-            )
+            made = write_diagonal(self._draft.path, plan, *ends, self._means, report)
             files |= made[0]
             facts |= made[1]
         return files, facts

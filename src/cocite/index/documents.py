@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
-from cocite.index.freshness import Generation
 from cocite.index.plan import links_in_words
 from cocite.index.stored import StoredIndex
+from cocite.layouts.freshness import Generation
 from cocite.measures import Value
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class BuildDocument(Document):
             report.seconds,
             report.bytes,
             report.live_steps / (nodes * made) if report.live_steps else None,
-            work.refines,
+            work.options.refine,
         )
 
     @property

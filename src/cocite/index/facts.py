@@ -19,9 +19,10 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.links import DIRECTIONS
 from cocite.graph.names import NAME_KINDS
-from cocite.index.freshness import Generation, generations_of
-from cocite.index.plan import PartPlan, component_parts
-from cocite.index.refined import DIAGONAL, can_refine
+from cocite.index.plan import component_parts
+from cocite.index.refined import DIAGONAL
+from cocite.layouts.freshness import Generation, generations_of
+from cocite.layouts.plan import PartPlan
 from cocite.measures import SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.store import Facts
 
@@ -150,7 +151,7 @@ def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, flo
     told = facts.group("refined") if "refined" in facts else Facts({}, "")
     if told.values and set(told.values) != {plan.prefix + DIAGONAL for plan in parts}:
         raise facts.refused("refined", "of all parts")
-    if told.values and not all(map(can_refine, parts)):
+    if told.values and not all(part.linearised for part in parts):
         raise facts.refused("refined", "nothing for this measure")
     found = {}
     for name in told.values:

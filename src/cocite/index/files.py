@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cocite.engine import LIMITS
+from cocite.engine.diagonal import LIMITS
 from cocite.errors import Damaged
 from cocite.graph.names import take_name_files
-from cocite.index.blobs import SHARD, is_sampled, sampled_layout, shard_number
 from cocite.index.facts import IndexFacts
-from cocite.index.freshness import SINCE
-from cocite.index.plan import PartPlan
 from cocite.index.refined import DIAGONAL
-from cocite.index.whole import whole_layout
+from cocite.layouts.format import SHARD, shard_number
+from cocite.layouts.freshness import SINCE
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import format_of, is_sampled, sampled_format
 from cocite.measures import SAMPLES
 from cocite.store import DeclaredFiles, Manifest
 
@@ -38,7 +38,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
         if is_sampled(plan.layout):
             _take_samples(files, path, facts, plan)
         else:
-            files.take(whole_layout(plan.layout).files_of(plan), sizes, plan.prefix)
+            files.take(format_of(plan.layout).files_of(plan), sizes, plan.prefix)
         if facts.refined:
             files.take({DIAGONAL: f"<f4[n, {1 + LIMITS}]"}, sizes, plan.prefix)
     files.no_more()
@@ -48,7 +48,7 @@ def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: Par
     """The files of a part of samples: its shards begin with numbers of samples, the first one with
     the oldest.
     """
-    layout = sampled_layout(plan.layout)
+    layout = sampled_format(plan.layout)
     files.take(layout.files, {"N": plan.settings[SAMPLES]}, plan.prefix)
     names = files.starting(plan.prefix + SHARD)
     files.take_all(names, layout.shard)

@@ -10,15 +10,14 @@ components, their weights multiplied by the component's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from cocite.engine import Step
 from cocite.errors import UsageError
+from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, checked_direction
+from cocite.layouts.plan import PartPlan
 from cocite.measures import (
-    HUBS,
     SAMPLES,
     Component,
     Measure,
@@ -27,23 +26,7 @@ from cocite.measures import (
     find_measure,
 )
 
-__all__ = ["BuildOptions", "PartPlan", "component_parts", "links_in_words", "part_prefix"]
-
-_LABEL = re.compile("[a-z0-9-]*")
-_TURNS = {"in": 0, "out": 16}
-_COMPONENT = 32
-"""What is added to a walk's step for its draws: walks of both directions are independent, and those
-of different components are.
-"""
-
-
-def part_prefix(label: str, direction: str) -> str:
-    """What the names of a part's files begin with. Raises :class:`UsageError` for what could name a
-    file elsewhere.
-    """
-    if direction not in DIRECTIONS or not _LABEL.fullmatch(label):
-        raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
-    return f"{label}-{direction}." if label else f"{direction}."
+__all__ = ["BuildOptions", "component_parts", "links_in_words"]
 
 
 def links_in_words(measure: Measure, direction: str) -> str:
@@ -52,74 +35,18 @@ def links_in_words(measure: Measure, direction: str) -> str:
 
 
 @dataclass(frozen=True)
-class PartPlan:
-    """One part: its measure in one direction (``in`` or ``out``, or ``both`` for a measure that
-    looks at both at once), and its weight in the scores.
-
-    ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
-    of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
-    """
-
-    measure: Measure
-    direction: str
-    layout: str
-    settings: PartSettings
-    weight: float
-    label: str = ""
-    number: int = 0
-    fixed: PartSettings = field(default_factory=PartSettings)
-    weighted: bool = False
-
-    @property
-    def prefix(self) -> str:
-        """What the names of its files begin with."""
-        return part_prefix(self.label, self.direction)
-
-    @property
-    def turn(self) -> int:
-        """What is added to the number of a step for its draws."""
-        return _TURNS[self.direction] + _COMPONENT * self.number
-
-    @property
-    def by_page(self) -> bool:
-        """Whether a link tells the less, the more links its page has."""
-        return self.settings.get(HUBS, "plain") != "plain"
-
-    def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Its own settings of a question, out of those of the whole."""
-        return Component(self.measure, fixed=self.fixed).ask_settings(asked)
-
-    @property
-    def step(self) -> Step:
-        """The step that its walks take."""
-        measure = self.measure
-        step = measure.weighted_step if self.weighted or self.by_page else measure.step
-        assert step is not None
-        return step
-
-    def to_json(self) -> dict[str, object]:
-        """As plans and manifests hold it."""
-        value: dict[str, object] = {
-            "measure": self.measure.name,
-            "direction": self.direction,
-            "layout": self.layout,
-            "settings": self.settings.to_json(),
-            "weight": self.weight,
-            "weighted": self.weighted,
-        }
-        if self.label:
-            value |= {"label": self.label, "number": self.number, "fixed": self.fixed.to_json()}
-        return value
-
-
-@dataclass(frozen=True)
 class BuildOptions:
-    """What an index is made of. ``direction`` is ``mixed`` if components differ in it."""
+    """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
+    ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
+    (``index/refined.py``).
+    """
 
     measure: Measure
     direction: str
     settings: WholeSettings
     parts: tuple[PartPlan, ...]
+    unweighted: bool = False
+    refine: bool = False
 
     @classmethod
     def checked(
@@ -128,6 +55,9 @@ class BuildOptions:
         direction: str | None = None,
         layout: str | None = None,
         settings: Mapping[str, object] | None = None,
+        *,
+        unweighted: bool = False,
+        refine: bool = False,
     ) -> BuildOptions:
         """What is not given is the measure's to choose. Raises :class:`UsageError` for a value that
         is not allowed.
@@ -142,18 +72,32 @@ class BuildOptions:
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts)
-        return cls(found, ways.pop() if len(ways) == 1 else "mixed", filled, tuple(parts))
+        way = ways.pop() if len(ways) == 1 else "mixed"
+        return cls(found, way, filled, tuple(parts), unweighted, refine)
 
     @property
     def samples(self) -> int | None:
         """How many samples its parts have, those that have any; None if none has."""
         return next((p.settings[SAMPLES] for p in self.parts if SAMPLES in p.settings), None)
 
-    def heeding_weights(self) -> BuildOptions:
-        """The same for a graph whose links have weights that are to count.
+    def for_graph(self, graph: Graph) -> BuildOptions:
+        """The same for a graph, whose links may have weights, that count unless left aside.
 
-        Raises :class:`UsageError` if a measure does not follow weights.
+        Raises :class:`UsageError` if a measure does not follow them, or where there is nothing to
+        make ready for refined answers.
         """
+        found = self
+        if graph.in_weights is not None and not self.unweighted:
+            found = self._weighted()
+        if self.refine and not all(plan.linearised for plan in found.parts):
+            raise UsageError(
+                "--refine (refine=True) makes an index of simrank, without weights of links or "
+                f"hubs, ready for refined answers; {self.measure.name} has nothing to make ready. "
+                "Leave it out here, and ask with it"
+            )
+        return found
+
+    def _weighted(self) -> BuildOptions:
         deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
         if deaf:
             raise UsageError(

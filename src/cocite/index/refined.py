@@ -15,18 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from cocite.engine import LIMITS, Diagonal, diagonal_room, make_diagonal
-from cocite.errors import UsageError
-from cocite.graph.links import Links
-from cocite.index.plan import BuildOptions, PartPlan
+from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal
+from cocite.graph.rows import Links
+from cocite.layouts.plan import PartPlan
+from cocite.means import Means
 from cocite.measures import DECAY
 from cocite.store import ArrayWriter, Entry, Journal
 
 __all__ = [
     "DIAGONAL",
     "Report",
-    "can_refine",
-    "checked_refine",
     "diagonal_bytes",
     "read_diagonal",
     "write_diagonal",
@@ -34,22 +32,6 @@ __all__ = [
 
 DIAGONAL = "diagonal"
 Report = Callable[[int, int, int], None]
-
-
-def can_refine(plan: PartPlan) -> bool:
-    """Whether a part has a linearised form: walks that step to each in-neighbour alike."""
-    return plan.measure.name == "simrank" and not plan.step.weighted
-
-
-def checked_refine(options: BuildOptions, refine: bool) -> bool:
-    """Raises :class:`UsageError` where there is nothing to make ready."""
-    if refine and not all(map(can_refine, options.parts)):
-        raise UsageError(
-            "--refine (refine=True) makes an index of simrank, without weights of links or hubs, "
-            f"ready for refined answers; {options.measure.name} has nothing to make ready. Leave "
-            "it out here, and ask with it"
-        )
-    return refine
 
 
 def decay_of(plan: PartPlan) -> float:
@@ -67,8 +49,7 @@ def write_diagonal(
     plan: PartPlan,
     rows: Links,
     columns: Links,
-    memory: int,
-    threads: int,
+    means: Means,
     report: Report,
 ) -> tuple[dict[str, Entry], dict[str, Any]]:
     """Make and write the diagonal of a part, for its decay or the default one; goes on where an
@@ -76,7 +57,7 @@ def write_diagonal(
 
     Returns its entry and its facts, each under the name of the file.
     """
-    threads, decay = diagonal_room(rows, columns, threads, memory), decay_of(plan)
+    threads, decay = diagonal_room(rows, columns, means), decay_of(plan)
     name = plan.prefix + DIAGONAL
     with Journal(directory / (name + ".stages")) as journal:
         reached = None

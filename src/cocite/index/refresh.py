@@ -1,7 +1,7 @@
 """Refreshing an index: some samples are drawn from the graph as it is now, the oldest retire.
 
 Samples that stay are carried over into the ids of the new graph: nodes that are gone are taken out,
-nodes that are new stand nowhere in them (``index/freshness.py`` says who knows whom). Shards of
+nodes that are new stand nowhere in them (``layouts/freshness.py`` says who knows whom). Shards of
 which everything stays, ids too, are linked and not written again. Fresh samples have numbers that
 were never used, so they are independent of all that were ever drawn. Parts without samples are made
 anew, whole; so is what is made ready for refined answers.
@@ -34,22 +34,19 @@ from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
-from cocite.index.blobs import (
-    DIGESTS,
-    MEMBERS,
-    Blob,
-    Maker,
-    is_sampled,
-    sampled_layout,
-    shard_file,
-)
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
-from cocite.index.freshness import MOST_NUMBERS, SINCE, Generation
-from cocite.index.plan import BuildOptions, PartPlan
+from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
-from cocite.index.stored import StoredIndex, StoredPart
-from cocite.memory import budget, format_size
-from cocite.store import ArrayWriter, Entry
+from cocite.index.stored import StoredIndex
+from cocite.layouts.blobs import Blob, Maker
+from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
+from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.stored import StoredPart
+from cocite.layouts.table import is_sampled, sampled_builder, sampled_format
+from cocite.means import Means
+from cocite.memory import format_size
+from cocite.store import Access, ArrayWriter, Entry, advise
 
 __all__ = ["RefreshBuild"]
 
@@ -70,17 +67,15 @@ class RefreshBuild(IndexBuild):
         index: str | os.PathLike[str],
         graph: Graph,
         share: float,
+        means: Means,
         *,
         date: str | None = None,
-        threads: int | None = None,
-        memory: str | int | None = None,
         restart: bool = False,
     ) -> None:
         """``date`` is that of the graph, as 2026-11-21; by default today's."""
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
         self._old = old = StoredIndex.open(index)
-        self._allowed = budget(memory)
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
         self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
@@ -93,19 +88,14 @@ class RefreshBuild(IndexBuild):
         self._check_layouts(graph)
         self._check_names(graph)
         options = BuildOptions(
-            old.measure, old.direction, old.settings, tuple(part.plan for part in old.parts)
-        )
-        super().__init__(
-            graph,
-            index,
-            options,
-            threads=threads,
-            memory=memory,
-            overwrite=True,
-            restart=restart,
+            old.measure,
+            old.direction,
+            old.settings,
+            tuple(part.plan for part in old.parts),
             unweighted=not old.weighted,
             refine=bool(old.refined),
         )
+        super().__init__(graph, index, options, means, overwrite=True, restart=restart)
 
     def _check_layouts(self, graph: Graph) -> None:
         """Raises :class:`UsageError` if graph and index do not go together."""
@@ -118,7 +108,7 @@ class RefreshBuild(IndexBuild):
                 "their scores do not mix. Ingest the graph as that one was, or build a new index"
             )
         for part in old.parts if self.kept else ():
-            if is_sampled(part.layout) and not sampled_layout(part.layout).carries:
+            if is_sampled(part.layout) and not sampled_format(part.layout).carries:
                 raise UsageError(
                     f"{path} has the layout {part.layout}, whose samples cannot be carried over to "
                     "another graph. Draw all of them anew with --share 1 (share=1), or build the "
@@ -176,9 +166,9 @@ class RefreshBuild(IndexBuild):
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
         numbers = range(self._generations[0].first, self.drawn.start)
-        need = 4 * sampled_layout(plan.layout).most_words(self._graph.nodes, plan.settings)
+        need = 4 * sampled_format(plan.layout).most_words(self._graph.nodes, plan.settings)
         each = need + _CARRY_NODE * self._graph.nodes
-        threads = min(self._threads, max(1, self._room_for(each) - 2))
+        threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
         nodes = self._graph.nodes
         return self.drawn, _Carried(part, numbers, ids, self._same, nodes, shard, threads)
@@ -188,13 +178,14 @@ class RefreshBuild(IndexBuild):
         most = max(self._old.nodes, self._graph.nodes)
         beside = 0 if self._same else 4 * self._old.nodes
         need = max(2 * each + beside, 0 if self._same else _MATCH_NODE * most)
-        if need > self._allowed:
+        allowed = self._means.memory
+        if need > allowed:
             raise ResourceError(
                 f"to carry samples over to a graph of {self._graph.nodes:,} nodes takes "
-                f"{format_size(need)} of memory; {format_size(self._allowed)} may be used. Give "
+                f"{format_size(need)} of memory; {format_size(allowed)} may be used. Give "
                 "more with --memory, or draw all of them anew with --share 1 (share=1)"
             )
-        return (self._allowed - beside) // each
+        return (allowed - beside) // each
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -257,6 +248,7 @@ class RefreshBuild(IndexBuild):
         """uint32[old nodes]: the id of each old node now, GONE for none."""
         if self._same:
             return np.arange(self._old.nodes, dtype=np.uint32)
+        self._old.store.advise(Access.AROUND)
         return match_names(self._old.names, self._graph.names)
 
 
@@ -302,14 +294,15 @@ class _Carried(Kept):
         return {"entry": entry.to_json(), **note}
 
     def makers(self) -> list[Maker]:
-        part = self._part
+        part, ids = self._part, self._ids()
         for shard, begin in zip(part.shards, self._begins, strict=True):
             numbers = range(begin, begin + shard.samples)
             if numbers.stop > self.numbers.start and numbers not in self._linked:
+                advise(Access.THROUGH, shard.words)
                 fault = part.store.verify(part.prefix + shard_file(begin))
                 if fault is not None:
                     raise Damaged(f"{fault}. Build the index again")
-        carry = sampled_layout(part.layout).carrier(self._ids(), self._nodes, part.settings)
+        carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
 
         def make(sample: int) -> Blob:
             number = bisect_right(self._begins, sample) - 1

@@ -6,7 +6,7 @@ in. Run again with the same settings on the same graph it takes up what is there
 with the bytes it would have had: samples depend on (graph, measure, length, seed, number) only.
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
-turn (``room.py``).
+turn (``layouts/memory_plan.py``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.links import Links
-from cocite.index.blobs import DIGESTS, MEMBERS, Blob, Maker, sampled_layout, shard_file
-from cocite.index.part import Estimate, PartBuild, Progress
-from cocite.index.plan import PartPlan
-from cocite.index.room import Room
+from cocite.graph.rows import Links
+from cocite.layouts.blobs import Blob, Maker
+from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.part import Estimate, PartBuild, Progress
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import sampled_builder, sampled_format
 from cocite.measures import SAMPLES
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, checksum, disk
@@ -42,9 +44,7 @@ _NOTE = ".json"
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     """Samples in a shard: as asked, or what makes files of a sensible size and number."""
     samples = plan.settings[SAMPLES]
-    if asked is not None and (type(asked) is not int or asked < 1):
-        raise UsageError(f"shard is {asked!r}; it is a number of samples, 1 or more")
-    blob = 4 * sampled_layout(plan.layout).most_words(nodes, plan.settings)
+    blob = 4 * sampled_format(plan.layout).most_words(nodes, plan.settings)
     shard = asked or max(
         1, min(_SHARD_SAMPLES, _SHARD_BYTES // blob), -(-samples // (MOST_SHARDS // 2))
     )
@@ -155,7 +155,7 @@ class ShardedPart(PartBuild):
         if not self._makers:
             links = self._links()
             self.room = self._room(links)
-            self._makers = sampled_layout(self.plan.layout).makers(
+            self._makers = sampled_builder(self.plan.layout).makers(
                 links, self.plan, self.room, self._directory
             )
         return self._makers
@@ -165,7 +165,7 @@ class ShardedPart(PartBuild):
         once, after another one each, which compiles the kernels and brings the graph into memory.
         """
         makers = self._ready_makers()
-        count = len(makers) * sampled_layout(self.plan.layout).together
+        count = len(makers) * sampled_builder(self.plan.layout).together
         first = self._numbers.start
         for _ in in_order(makers, range(first + count, first + count + len(makers))):
             pass

@@ -8,67 +8,32 @@ that layout.
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, links_of, opposite
-from cocite.index.freshness import Freshness, Generation
-from cocite.index.links import NORMS, link_norms
-from cocite.index.plan import BuildOptions, PartPlan
-from cocite.index.stored import StoredIndex, StoredPart
+from cocite.index.plan import BuildOptions
+from cocite.index.stored import StoredIndex
+from cocite.layouts.drawn.part import Ends, UnbuiltPart
+from cocite.layouts.freshness import Freshness, Generation
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.stored import DRAWN
+from cocite.means import Means
 
-__all__ = ["UnbuiltIndex", "UnbuiltPart"]
-
-
-class _Ends:
-    """The links of a graph by both ends, those that are asked for."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._lock = graph, threading.Lock()
-        self._made: dict[tuple[str, bool], Links] = {}
-
-    def __call__(self, way: str, weighted: bool) -> Links:
-        with self._lock:
-            if (way, weighted) not in self._made:
-                self._made[way, weighted] = links_of(self._graph, way, weighted=weighted)
-            return self._made[way, weighted]
-
-
-@dataclass(frozen=True)
-class UnbuiltPart(StoredPart):
-    """One part of it."""
-
-    ends: _Ends = field(kw_only=True)
-
-    def links(self, way: str) -> Links:
-        """The in-links or out-links (``way``) of the graph."""
-        return self.ends(way, self.weighted)
-
-    def array(self, name: str) -> NDArray[Any]:
-        """The only one that is not links: the norms of the layout ``links``."""
-        assert name == NORMS
-        way = self.measure.looks_at(self.direction)
-        pieces = link_norms(self.links(way), self.links(opposite(way)))
-        return np.concatenate([np.empty((0, 2)), *pieces])
+__all__ = ["UnbuiltIndex"]
 
 
 class UnbuiltIndex(StoredIndex):
     """The index of ``options`` that nobody built."""
 
-    def __init__(self, graph: Graph, options: BuildOptions) -> None:
+    def __init__(self, graph: Graph, options: BuildOptions, means: Means) -> None:
         """Raises :class:`UsageError` for a measure whose answers need an index."""
         self.store, self.nodes = graph.store, graph.nodes
         self.measure, self.direction = options.measure, options.direction
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
         self.refined: dict[str, Any] = {}
-        ends, samples = _Ends(graph), options.samples or 0
+        ends, samples = Ends(graph, means), options.samples or 0
         told = graph.path.name, graph.digest, None, "."
         self.freshness = Freshness((Generation(0, 0, samples, *told),))
         self.parts = tuple(
@@ -81,6 +46,7 @@ class UnbuiltIndex(StoredIndex):
                 plan.settings,
                 plan.weight,
                 self.freshness,
+                None,
                 plan.weighted,
                 plan.label,
                 plan.number,
@@ -94,7 +60,7 @@ class UnbuiltIndex(StoredIndex):
 def _layout(graph: Graph, plan: PartPlan) -> str:
     """How a part is read."""
     if plan.measure.step is not None and "trees" in plan.measure.layouts:
-        return "drawn"
+        return DRAWN
     if plan.layout == "links":
         return plan.layout
     name = plan.measure.name

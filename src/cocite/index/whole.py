@@ -7,63 +7,20 @@ the note and keeps it.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
 
 from cocite.errors import Damaged
 from cocite.graph import Graph
-from cocite.graph.links import Links
-from cocite.index.part import Estimate, PartBuild, Progress
-from cocite.index.plan import PartPlan
+from cocite.graph.rows import Links
+from cocite.layouts.part import Estimate, PartBuild, Progress
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import whole_builder
+from cocite.layouts.whole import WholeBuilder
+from cocite.means import Means
 from cocite.store import Entry, checksum, disk
 
-__all__ = ["WholeLayout", "WholePart"]
-
-
-class WholeLayout(ABC):
-    """Computes and writes the arrays of a part."""
-
-    files: ClassVar[dict[str, str]]
-    """Its files behind the part's prefix, of n nodes and m links, as ``FORMAT.md`` has them."""
-
-    def __init__(
-        self, graph: Graph, links: Links, plan: PartPlan, memory: int, threads: int
-    ) -> None:
-        """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
-        self.graph, self.links, self.plan = graph, links, plan
-        self.memory, self.threads = memory, threads
-
-    @classmethod
-    def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Those of its files that a part has."""
-        return cls.files
-
-    @abstractmethod
-    def estimate(self) -> Estimate:
-        """Size, memory and time, from a pilot on this graph."""
-
-    @abstractmethod
-    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write the arrays into ``directory``, their names behind the plan's prefix; returns their
-        entries. ``progress`` gets nodes (done, total).
-        """
-
-
-_LAYOUTS: dict[str, tuple[str, str]] = {
-    "features": ("cocite.index.features", "FeaturesLayout"),
-    "links": ("cocite.index.links", "LinksLayout"),
-    "nearest": ("cocite.index.nearest", "NearestLayout"),
-}
-
-
-def whole_layout(name: str) -> type[WholeLayout]:
-    """The class of the layout of that name."""
-    module, found = _LAYOUTS[name]
-    layout: type[WholeLayout] = getattr(import_module(module), found)
-    return layout
+__all__ = ["WholePart"]
 
 
 class WholePart(PartBuild):
@@ -75,23 +32,22 @@ class WholePart(PartBuild):
         graph: Graph,
         links: Callable[[], Links],
         directory: Path,
-        memory: int,
-        threads: int,
+        means: Means,
     ) -> None:
         self.plan, self.units = plan, graph.nodes
         self._graph, self._links, self._directory = graph, links, directory
-        self._memory, self._threads = memory, threads
+        self._means = means
         self._files: dict[str, Entry] = {}
-        self._made: WholeLayout | None = None
+        self._made: WholeBuilder | None = None
 
     @property
     def _note(self) -> Path:
         return self._directory / (self.plan.prefix + "whole.json")
 
-    def _layout(self) -> WholeLayout:
+    def _layout(self) -> WholeBuilder:
         if self._made is None:
-            kind = whole_layout(self.plan.layout)
-            self._made = kind(self._graph, self._links(), self.plan, self._memory, self._threads)
+            kind = whole_builder(self.plan.layout)
+            self._made = kind(self._graph, self._links(), self.plan, self._means)
         return self._made
 
     def resume(self) -> None:

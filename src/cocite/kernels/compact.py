@@ -117,8 +117,8 @@ def gather(
 ) -> Any:
     """Add up the weights of all relatives of ``node`` over the samples of a shard.
 
-    Arguments and result as for ``lookup.gather``. A sound sample has a node at most once on each
-    level below another, which bounds the work that a damaged one can make.
+    Arguments and result as for ``trees_lookup.gather``. A sound sample has a node at most once on
+    each level below another, which bounds the work that a damaged one can make.
     """
     nodes = np.uint32(sums.shape[0])
     at, end = np.empty(_DEEPEST, np.uint32), np.empty(_DEEPEST, np.uint32)

@@ -8,8 +8,8 @@ is the one whose own point that is. So with a label for each place, as ``kernels
     path_t(v) = own point t of the nearest place at or before v's whose label is above t, or 0
 
 A sample's row of ``blobs`` says where in ``words`` its arrays begin: position, member, labels (as
-in ``kernels/lookup.py``), then in [3] the number of places (all nodes have one), from [4] on how
-many own points each place has, eight to a word, from [5] on where those of every eighth place
+in ``kernels/trees_lookup.py``), then in [3] the number of places (all nodes have one), from [4] on
+how many own points each place has, eight to a word, from [5] on where those of every eighth place
 begin, from [6] on the points; [7] is how many points there are.
 
 Cost: a live step of a walk is a word. A point is found by reading labels to the left.

@@ -99,7 +99,7 @@ def masks(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> None:
 def add(words: Any, blobs: Any, node: Any, others: Any, table: Any, sums: Any) -> None:
     """Add what ``node`` shares with each of ``others`` in the samples of a shard to ``sums``.
 
-    ``others`` uint32[h]; ``sums`` uint64[h, 2]; ``table`` as in ``groups.py``.
+    ``others`` uint32[h]; ``sums`` uint64[h, 2]; ``table`` as in ``minhash_groups.py``.
     """
     _prefetch(words, blobs, node)
     for i in range(others.size):

@@ -76,8 +76,8 @@ def pack_labels(joined: Any, out: Any) -> None:
 def carry_over(words: Any, blob: Any, ids: Any, position: Any, member: Any, joined: Any) -> Any:
     """A sample's layout in other ids, without the nodes that are gone.
 
-    ``words`` and ``blob``, a row, are those of ``kernels/lookup.py``; ``ids`` uint32[old nodes] is
-    where each node has gone, NOWHERE if it is gone. Fills the others as ``lay_out`` does;
+    ``words`` and ``blob``, a row, are those of ``kernels/trees_lookup.py``; ``ids`` uint32[old
+    nodes] is where each node has gone, NOWHERE if it is gone. Fills the others as ``lay_out`` does;
     trees of a single node are left out. Returns the number of members, or DAMAGED if the sample
     points outside of itself.
     """

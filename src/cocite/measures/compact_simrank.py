@@ -23,7 +23,7 @@ web graph*, section 3.
 
 from __future__ import annotations
 
-from cocite.engine import Step
+from cocite.engine.step import Step
 from cocite.measures.measure import Measure
 from cocite.measures.settings import DECAY, LENGTH, SAMPLES, SEED
 

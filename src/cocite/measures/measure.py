@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cocite.engine import Step
+from cocite.engine.step import Step
 from cocite.errors import UsageError
 from cocite.graph.links import opposite
 from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings

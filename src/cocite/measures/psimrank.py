@@ -36,7 +36,7 @@ distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity searc
 
 from __future__ import annotations
 
-from cocite.engine import Step
+from cocite.engine.step import Step
 from cocite.measures.measure import Measure
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Self, TypeVar
 
-from cocite.engine import MAX_LENGTH
+from cocite.engine.step import MAX_LENGTH
 from cocite.errors import UsageError
 
 __all__ = [

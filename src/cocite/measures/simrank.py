@@ -32,7 +32,7 @@ Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 
 
 from __future__ import annotations
 
-from cocite.engine import Step
+from cocite.engine.step import Step
 from cocite.measures.measure import Measure
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 

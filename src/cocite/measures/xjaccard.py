@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import ResourceError, UsageError
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 from cocite.measures.measure import Component, Measure
 from cocite.measures.settings import (
     DECAY,

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
+from cocite.layouts.reader import Reader, SampledReader
+from cocite.layouts.scores import GRAINS
+from cocite.layouts.scratch import borrowed
+from cocite.layouts.table import reader_of
 from cocite.measures import Value, WholeSettings
 from cocite.query.confidence import half_width
 from cocite.query.filters import Filter
-from cocite.query.reader import Reader, SampledReader
-from cocite.query.readers import reader_of
-from cocite.query.scores import GRAINS, scores_of
-from cocite.query.scratch import borrowed
+from cocite.query.scores import scores_of
 
 __all__ = ["Answers"]
 

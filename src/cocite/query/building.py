@@ -9,6 +9,7 @@ from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.index.plan import BuildOptions
 from cocite.index.unbuilt import UnbuiltIndex
+from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.index import Index
 from cocite.query.source import Given
@@ -16,17 +17,25 @@ from cocite.query.source import Given
 __all__ = ["build", "open_graph", "open_index", "refresh"]
 
 
-def open_index(path: str | os.PathLike[str], *, graph: Given = None) -> Index:
+def open_index(
+    path: str | os.PathLike[str],
+    *,
+    graph: Given = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+) -> Index:
     """Open the index in the directory ``path``.
 
     Refined answers, and some reasons, also read the graph it was built from, which is looked for
     where it was then, as seen from the index; ``graph`` says where it is now (of an index that was
-    refreshed there may be several).
+    refreshed there may be several). What they make of it takes ``threads`` at most, and ``memory``:
+    by default all cores, and half of what is available now.
 
-    Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
-    :class:`~cocite.errors.Damaged`.
+    Raises
+    ------
+    UsageError, NotAStore, WrongFormat, Damaged
     """
-    return Index(StoredIndex.open(path), graph)
+    return Index(StoredIndex.open(path), Means.checked(threads, memory), graph)
 
 
 def open_graph(
@@ -35,13 +44,16 @@ def open_graph(
     measure: str = "psimrank",
     direction: str | None = None,
     unweighted: bool = False,
+    threads: int | None = None,
+    memory: str | int | None = None,
     **settings: Value,
 ) -> Index:
     """Ask a stored graph itself, without an index: samples are drawn when a question needs them.
 
     Answers are those of an index built with the same ``measure``, ``direction``, ``unweighted`` and
     ``settings`` (as for :func:`build`); a question takes longer. It needs the links both ways:
-    turning them round takes 4 bytes a link once.
+    turning them round takes 4 bytes a link once. ``threads`` and ``memory`` are those of
+    :func:`open_index`.
 
     Raises
     ------
@@ -50,10 +62,9 @@ def open_graph(
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     graph.check()
-    options = BuildOptions.checked(measure, direction, None, settings)
-    if graph.in_weights is not None and not unweighted:
-        options = options.heeding_weights()
-    return Index(UnbuiltIndex(graph, options))
+    options = BuildOptions.checked(measure, direction, None, settings, unweighted=unweighted)
+    means = Means.checked(threads, memory)
+    return Index(UnbuiltIndex(graph, options.for_graph(graph), means), means)
 
 
 def build(
@@ -96,7 +107,8 @@ def build(
         What the measure takes: ``samples``, ``length``, ``seed``, ... (``cocite measures``).
         Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
     threads, memory
-        By default all cores, and half of the memory that is available.
+        By default all cores, and half of the memory that is available. The index is opened with
+        the same.
     shard
         Samples written between two points at which a build can resume; by default 16, fewer for
         large graphs.
@@ -127,23 +139,13 @@ def build(
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
-    options = BuildOptions.checked(measure, direction, layout, settings)
-    with IndexBuild(
-        graph,
-        output,
-        options,
-        threads=threads,
-        memory=memory,
-        shard=shard,
-        blocks=blocks,
-        external=external,
-        overwrite=overwrite,
-        restart=restart,
-        unweighted=unweighted,
-        refine=refine,
-    ) as work:
+    options = BuildOptions.checked(
+        measure, direction, layout, settings, unweighted=unweighted, refine=refine
+    )
+    means = Means.checked(threads, memory, shard, blocks, external)
+    with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:
         work.run(progress)
-    return open_index(output)
+    return Index(StoredIndex.open(output), means)
 
 
 def refresh(
@@ -190,8 +192,7 @@ def refresh(
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
-    with RefreshBuild(
-        index, graph, share, date=date, threads=threads, memory=memory, restart=restart
-    ) as work:
+    means = Means.checked(threads, memory)
+    with RefreshBuild(index, graph, share, means, date=date, restart=restart) as work:
         work.run(progress)
-    return open_index(index)
+    return Index(StoredIndex.open(index), means)

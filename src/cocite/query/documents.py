@@ -21,7 +21,7 @@ from cocite.query.scores import Hit, Score
 from cocite.query.why import Reason
 
 if TYPE_CHECKING:
-    from cocite.query.batch import Report
+    from cocite.query.batch.run import Report
 
 __all__ = ["BatchDocument", "RelatedDocument", "SimilarityDocument", "WhyDocument"]
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph.names import Names
-from cocite.query.scores import GRAINS
-from cocite.query.scratch import Scratch
+from cocite.layouts.scores import GRAINS
+from cocite.layouts.scratch import Scratch
 
 __all__ = ["Filter"]
 

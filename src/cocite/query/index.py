@@ -14,19 +14,20 @@ import numpy as np
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
+from cocite.layouts.reader import SampledReader
+from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.answers import Answers
 from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
 from cocite.query.filters import Filter
-from cocite.query.reader import SampledReader
-from cocite.query.refine import Level, Refiner
-from cocite.query.refiners import refiner_for
+from cocite.query.refine.choice import refiner_for
+from cocite.query.refine.refiner import Level, Refiner
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
 from cocite.query.why import Why, explained
 
 if TYPE_CHECKING:
-    from cocite.query.batch import Report
+    from cocite.query.batch.run import Report
 
 __all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
 
@@ -44,9 +45,10 @@ def _check_number(name: str, value: object, least: int) -> None:
 class Index(Answers):
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
-    def __init__(self, stored: StoredIndex, graph: Given = None) -> None:
+    def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
+        """``means`` are for what reads the graph again; ``graph`` says where that is."""
         super().__init__(stored)
-        self._graph = graph
+        self.means, self._graph = means, graph
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())
@@ -90,7 +92,7 @@ class Index(Answers):
 
         Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
-        return Index(self._stored.first(samples), self._graph)
+        return Index(self._stored.first(samples), self.means, self._graph)
 
     @cached_property
     def nodes(self) -> Names:
@@ -105,7 +107,9 @@ class Index(Answers):
         """
         with _MAKING:  # one for all threads, as it may hold a diagonal that takes seconds to make
             if "_refiner" not in self.__dict__:
-                self._refiner = refiner_for(self._stored, self._graph, self.readers, self.top)
+                self._refiner = refiner_for(
+                    self._stored, self._graph, self.means, self.readers, self.top
+                )
         return self._refiner
 
     def similarity(
@@ -200,9 +204,9 @@ class Index(Answers):
         other_sites
             No pages of the node's own site, the host in its URL.
         refine
-            Settle the order beyond what the index's samples can (``query/refine.py``): scores of
-            SimRank are computed, and their intervals hold for certain; those of other measures of
-            walks get more samples, and their intervals hold together.
+            Settle the order beyond what the index's samples can (``query/refine/refiner.py``):
+            scores of SimRank are computed, and their intervals hold for certain; those of other
+            measures of walks get more samples, and their intervals hold together.
         target_error
             Refine until scores are off by this much at most, by default 0.001, or until more would
             cost too much or, by samples, change nothing of which hits there are; an interval says
@@ -308,7 +312,7 @@ class Index(Answers):
         self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
     ) -> Report:
         """Write ``related`` of every node to a file: see :func:`cocite.query.related_all`."""
-        from cocite.query.batch import related_all
+        from cocite.query.batch.run import related_all
 
         return related_all(self, output, k, **options)
 
@@ -364,7 +368,7 @@ class Index(Answers):
             score,
             int(k),
             asked,
-            find_graphs(self._stored, self._graph if graph is None else graph),
+            find_graphs(self._stored, self.means, self._graph if graph is None else graph),
         )
 
     def _level(

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GRAINS", "Hit", "Score", "scores_of"]
+from cocite.layouts.scores import GRAINS
 
-GRAINS = 10**12
+__all__ = ["Hit", "Score", "scores_of"]
 
 
 class Score(NamedTuple):

@@ -15,7 +15,8 @@ from pathlib import Path
 from cocite.errors import NotAStore, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.index import StoredIndex
-from cocite.query.reasons import Graphs
+from cocite.layouts.reasons import Graphs
+from cocite.means import Means
 
 __all__ = ["Given", "GraphLike", "find_graph", "find_graphs"]
 
@@ -40,7 +41,7 @@ def find_graph(stored: StoredIndex, given: Given = None) -> Graph:
     return _fitting(stored, graphs.get(str(stored.graph.get("digest"))) or _remembered(stored))
 
 
-def find_graphs(stored: StoredIndex, given: Given = None) -> Graphs:
+def find_graphs(stored: StoredIndex, means: Means, given: Given = None) -> Graphs:
     """The graphs that the samples of ``stored`` were drawn from: those that are given, and of the
     others those that are where they were.
 
@@ -61,7 +62,7 @@ def find_graphs(stored: StoredIndex, given: Given = None) -> Graphs:
             return _fitting(stored, _remembered(stored))  # which says what is wrong
         return None
 
-    return graph_of
+    return Graphs(graph_of, means)
 
 
 def _fitting(stored: StoredIndex, graph: Graph) -> Graph:

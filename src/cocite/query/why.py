@@ -4,7 +4,7 @@
 
 Of walks the pages are those at which the two meet. The index holds when they do; where they went is
 in it (layouts ``paths`` and ``compact``) or comes of making the two walks again (``trees``, which
-needs the graph). For the other measures see ``query/reasons.py``. All of it is exact: the reasons
+needs the graph). For the other measures see ``layouts/reasons.py``. All of it is exact: the reasons
 add up to the estimate that the index gives, not to the score that it estimates.
 
 Cost: a question for the pair, and paths for the reasons shown.
@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cocite.index import StoredIndex
+from cocite.layouts.reader import Reader
+from cocite.layouts.reasons import Graphs
 from cocite.measures import WholeSettings
-from cocite.query.reader import Reader
-from cocite.query.reasons import Graphs
 
 __all__ = ["Reason", "Why", "explained"]
 

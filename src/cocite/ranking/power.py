@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.graph.blocks import cut_blocks
-from cocite.graph.links import Links
+from cocite.graph.rows import Links
 
 __all__ = ["power_scores"]
 

@@ -3,7 +3,15 @@
 This room knows nothing of graphs or indexes. The format is specified in ``FORMAT.md``.
 """
 
-from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
+from cocite.store.arrays import (
+    Access,
+    ArrayWriter,
+    Entry,
+    advise,
+    checksum,
+    forget,
+    map_array,
+)
 from cocite.store.building import Building
 from cocite.store.draft import Draft
 from cocite.store.facts import Facts
@@ -16,6 +24,7 @@ from cocite.store.spool import Reader, ScratchFile, Spool
 
 __all__ = [
     "FORMAT_VERSION",
+    "Access",
     "ArrayWriter",
     "Building",
     "DeclaredFiles",
@@ -29,6 +38,7 @@ __all__ = [
     "ScratchFile",
     "Spool",
     "Store",
+    "advise",
     "check_folder",
     "checksum",
     "forget",

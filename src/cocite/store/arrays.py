@@ -3,6 +3,9 @@
 A file holds the array's bytes and nothing else, in C order; dtype, shape and checksum are in
 the manifest. The checksum is XXH3-128 over the bytes. Mapped arrays are read-only, and the
 files behind them are never written again: a store is replaced, not changed.
+
+What is touched of a mapped file that is not in the system's cache brings its surroundings along,
+up to megabytes. ``advise`` says how an array is going to be read, so that they stay where they are.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,15 +27,25 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from cocite.errors import Damaged
 from cocite.store import disk
 
-__all__ = ["ArrayWriter", "Entry", "checksum", "forget", "map_array", "open_regular"]
+__all__ = [
+    "Access",
+    "ArrayWriter",
+    "Entry",
+    "advise",
+    "checksum",
+    "forget",
+    "map_array",
+    "open_regular",
+]
 
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _DIGEST = re.compile("[0-9a-f]{32}")
 _MAX_BYTES = 2**56
 _CHUNK = 1 << 24
-_AROUND = 1 << 16
-"""Linux maps what it has of so many bytes around a page that is touched."""
+_AROUND = 1 << 21
+"""Linux maps up to so many bytes of a file around a page that is touched: 64 kB, and from 6.18 on
+all of what its cache holds in one piece."""
 
 
 @dataclass(frozen=True)
@@ -171,17 +185,44 @@ def forget(*arrays: NDArray[Any]) -> None:
     Of a slice, those of the slice. An array that is not a view of a mapped file is left alone.
     """
     for array in arrays:
-        base: Any = array
-        while isinstance(base, np.ndarray):
-            base = base.base
-        if isinstance(base, memoryview):
-            base = base.obj
-        if isinstance(base, mmap.mmap) and array.size:
-            start = np.frombuffer(base, np.uint8).ctypes.data
+        view = _view(array)
+        if view is not None and array.size:
+            start = np.frombuffer(view, np.uint8).ctypes.data
             low, high = np.lib.array_utils.byte_bounds(array)
-            low = max(start, low // _AROUND * _AROUND)
-            high = min(start + len(base), -(-high // _AROUND) * _AROUND)
-            base.madvise(mmap.MADV_DONTNEED, low - start, high - low)
+            low = (low - start) // _AROUND * _AROUND
+            high = min(-(-(high - start) // _AROUND) * _AROUND, len(view))
+            view.madvise(mmap.MADV_DONTNEED, low, high - low)
+
+
+class Access(Enum):
+    """How a mapped array is going to be read, by which the system reads ahead."""
+
+    SCATTERED = mmap.MADV_RANDOM
+    """A few words here and there: pages come alone."""
+    AROUND = mmap.MADV_NORMAL
+    """Most of it, in any order: pages bring those around them along."""
+    THROUGH = mmap.MADV_SEQUENTIAL
+    """From its first byte to its last, once."""
+
+
+def advise(access: Access, *arrays: NDArray[Any]) -> None:
+    """Say how mapped arrays are going to be read from now on, whoever has them: whole files, also
+    of a slice. An array that is not a view of a mapped file is left alone.
+    """
+    for array in arrays:
+        view = _view(array)
+        if view is not None:
+            view.madvise(access.value)
+
+
+def _view(array: NDArray[Any]) -> mmap.mmap | None:
+    """The mapped file that an array is a view of, if it is one."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
+    return base if isinstance(base, mmap.mmap) else None
 
 
 def checksum(path: Path, entry: Entry) -> str:

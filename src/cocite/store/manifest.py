@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Busy, Damaged, NotAStore, StoreError, WrongFormat
 from cocite.store import disk
-from cocite.store.arrays import Entry, checksum, map_array, open_regular
+from cocite.store.arrays import Access, Entry, advise, checksum, map_array, open_regular
 
 __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
 
@@ -102,8 +102,9 @@ class Store:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def open(cls, path: str | Path, kind: str) -> Store:
-        """Open the directory ``path``; raises a :class:`~cocite.errors.StoreError`.
+    def open(cls, path: str | Path, kind: str, access: Access = Access.AROUND) -> Store:
+        """Open the directory ``path``, to be read as ``access`` says; raises a
+        :class:`~cocite.errors.StoreError`.
 
         Everything is mapped at once, and again if another directory took the name meanwhile: what
         is open is one generation, and stays so when it is replaced.
@@ -122,6 +123,7 @@ class Store:
                     raise
                 continue
             if _identity(directory) == before:
+                advise(access, *arrays.values())
                 return cls(directory, manifest, arrays)
         raise Busy(f"{directory} is replaced again and again; try later")
 
@@ -134,6 +136,10 @@ class Store:
     def nbytes(self) -> int:
         """The size of all arrays on disk."""
         return sum(entry.nbytes for entry in self.manifest.files.values())
+
+    def advise(self, access: Access) -> None:
+        """Say how all arrays are going to be read from now on."""
+        advise(access, *self.arrays.values())
 
     def array(self, name: str) -> NDArray[Any]:
         """Map the array ``name``."""

@@ -1,0 +1,52 @@
+"""Links as rows of neighbours: by destination or by source, with weights or without.
+
+The neighbours of node v are ``neighbours[offsets[v] : offsets[v + 1]]``, ascending.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.store import forget
+
+__all__ = ["Links"]
+
+
+@dataclass(frozen=True)
+class Links:
+    """``offsets`` uint64[nodes + 1], ``neighbours`` uint32[edges], ascending within a node, and
+    ``weights`` float32[edges] beside them, or None if all links count the same.
+    """
+
+    offsets: NDArray[np.uint64]
+    neighbours: NDArray[np.uint32]
+    weights: NDArray[np.float32] | None = None
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return self.offsets.size - 1
+
+    @property
+    def edges(self) -> int:
+        """Number of links."""
+        return self.neighbours.size
+
+    @property
+    def link_bytes(self) -> int:
+        """What one link takes."""
+        return 4 if self.weights is None else 8
+
+    @property
+    def nbytes(self) -> int:
+        """What all of it takes."""
+        return self.offsets.nbytes + self.link_bytes * self.edges
+
+    def forget(self) -> None:
+        """Give back the memory of what lies in files."""
+        forget(self.offsets, self.neighbours)
+        if self.weights is not None:
+            forget(self.weights)

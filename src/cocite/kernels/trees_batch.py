@@ -1,0 +1,286 @@
+"""The nodes related to many, on fingerprint trees: from one node to the next, only what changes.
+
+Let tau(u, u') = t in a sample. Meeting times are an ultrametric, so whoever meets u after step t
+meets u' at the same step, and whoever meets u at t does not meet u' later. Only the nodes met
+*before* t, by u or by u', change their value, and the two themselves:
+
+    v in the ball of u'  (tau(u', v) < t)    value(v)  w(t) -> w(tau(u', v))
+    v in the ball of u   (tau(u, v) < t)     value(v)  w(tau(u, v)) -> w(t)
+    u, u'                                    none -> w(t), w(t) -> none
+
+with w(never) = 0. Values are whole numbers (``kernels/trees_lookup.py``), so that what is added and
+taken away again leaves no trace: the sums are those of ``trees_lookup.gather``, to the bit. The
+balls of two nodes next to each other in a tree are small where their trees are large.
+
+Where moves usually change more than there is to gather anew, the sums begin anew.
+
+The best of node u' are picked by the code that picks them for a single node, among those whose sum
+reaches what the k best of u before it have now: at least k nodes do.
+
+Samples are rows of ``table``, uint64[samples, 4]: the addresses of a sample's positions, members
+and labels, and how many members it has.
+
+Cost: two balls a sample, at some 2 ns a member; a lookup of one position and the labels between
+the two; and one look at every node that has a sum.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 (fingerprint graphs); the
+difference between two queries is our own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel, word_at
+from cocite.kernels.totals import GRAINS, ONE, estimate, top
+from cocite.kernels.walk import NOWHERE
+
+__all__ = ["NEVER", "SOUND", "related_many"]
+
+NEVER = 16
+"""The meeting time of walks that do not meet: above all labels, and its weight is 0."""
+
+SOUND = _DAMAGED = -1
+_ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
+_TWO32, _THREE32, _NEVER32 = np.uint32(2), np.uint32(3), np.uint32(NEVER)
+_ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
+_SLACK = 2 * ONE / GRAINS
+"""Two grains: means that differ by more have scores that differ."""
+_NEWS = 1 / 16
+"""How much the last move counts in what a move usually takes."""
+_HOPE = 1 / 256
+"""By how much that falls when the sums begin anew, so that moving is tried again now and then."""
+
+
+@helper
+def _label(labels: Any, place: Any) -> Any:
+    word = word_at(labels, np.uint64(place >> _THREE32))
+    return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
+
+
+@helper
+def _meet(sample: Any, first: Any, second: Any) -> Any:
+    """tau(first, second) in a sample, NEVER if none, 255 if the sample is damaged."""
+    low = word_at(sample[0], np.uint64(first))
+    high = word_at(sample[0], np.uint64(second))
+    if low == NOWHERE or high == NOWHERE:
+        return np.uint8(NEVER)
+    if low > high:
+        low, high = high, low
+    if high >= np.uint32(sample[3]):
+        return np.uint8(255)
+    largest = _ZERO32
+    place = np.uint32(low + _ONE32)
+    while place <= high:
+        label = _label(sample[2], place)
+        if label == _ZERO32:
+            return np.uint8(NEVER)
+        largest = max(largest, label)
+        place = np.uint32(place + _ONE32)
+    return np.uint8(largest)
+
+
+@helper
+def _add(node: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -> Any:
+    """Change one node's sums; returns how many are listed. No branch: none could be foreseen."""
+    before = sums[node, 0]
+    used[count] = node
+    sums[node, 0] = before + value
+    sums[node, 1] += square
+    return count + (1 if before == _ZERO64 else 0)
+
+
+@helper
+def _change(
+    sample: Any, node: Any, limit: Any, sign: Any, weights: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """Add ``sign`` * (w(tau) - w(limit)) to all whom ``node`` meets before step ``limit``.
+
+    Returns how many are listed, or _DAMAGED, and how many those were.
+    """
+    place = word_at(sample[0], np.uint64(node))
+    end = np.uint32(sample[3])
+    if limit == _ONE32 or place == NOWHERE:
+        return count, 0
+    nodes = np.uint32(sums.shape[0])
+    if place >= end or end > nodes or count > nodes:
+        return _DAMAGED, 0
+    value, square = weights[limit, 0], weights[limit, 1]
+    largest, at = _ZERO32, place
+    while True:
+        label = _label(sample[2], at)
+        if label == _ZERO32 or label >= limit:
+            break
+        if at == _ZERO32:
+            return _DAMAGED, 0
+        largest = max(largest, label)
+        at = np.uint32(at - _ONE32)
+        member = word_at(sample[1], np.uint64(at))
+        if member >= nodes:
+            return _DAMAGED, 0
+        more, squares = weights[largest, 0] - value, weights[largest, 1] - square
+        count = _add(member, sign * more, sign * squares, sums, used, count)
+    begin = at
+    largest, at = _ZERO32, np.uint32(place + _ONE32)
+    while at < end:
+        label = _label(sample[2], at)
+        if label == _ZERO32 or label >= limit:
+            break
+        largest = max(largest, label)
+        member = word_at(sample[1], np.uint64(at))
+        if member >= nodes:
+            return _DAMAGED, 0
+        more, squares = weights[largest, 0] - value, weights[largest, 1] - square
+        count = _add(member, sign * more, sign * squares, sums, used, count)
+        at = np.uint32(at + _ONE32)
+    return count, np.int64(at) - np.int64(begin) - 1
+
+
+@helper
+def _move(
+    table: Any, old: Any, new: Any, weights: Any, state: Any, sums: Any, used: Any, count: Any
+) -> Any:
+    """Make the sums those of ``new`` where they were those of ``old``, NOWHERE for none.
+
+    All that is added comes before all that is taken away: no sum is 0 in between, so that no node
+    is listed twice. ``state`` int64[samples, 2] receives when the two meet, and how many ``new``
+    meets at all. Returns how many are listed, or -1 - the number of a damaged sample, and how many
+    sums were changed.
+    """
+    value = square = _ZERO64
+    changed = 0
+    for sample in range(table.shape[0]):
+        time = np.uint8(NEVER)
+        if old != NOWHERE:
+            time = _meet(table[sample], old, new)
+            if time > NEVER:
+                return -1 - sample, 0
+        value += weights[time, 0]
+        square += weights[time, 1]
+        limit = np.uint32(time)
+        count, met = _change(table[sample], new, limit, _ONE64, weights, sums, used, count)
+        if count == _DAMAGED:
+            return -1 - sample, 0
+        changed += met
+        state[sample, 0] = time
+        if time == NEVER:
+            state[sample, 1] = met
+    if old == NOWHERE:
+        return count, changed
+    if value != _ZERO64:
+        count = _add(old, value, square, sums, used, count)
+    for sample in range(table.shape[0]):
+        limit = np.uint32(state[sample, 0])
+        listed, met = _change(table[sample], old, limit, _MINUS64, weights, sums, used, count)
+        if listed == _DAMAGED:
+            return -1 - sample, 0
+        changed += met
+    sums[new, 0] -= value
+    sums[new, 1] -= square
+    return count, changed
+
+
+@helper
+def _clear(sums: Any, used: Any, count: Any) -> None:
+    for i in range(count):
+        sums[used[i], 0] = sums[used[i], 1] = _ZERO64
+
+
+@helper
+def _known(since: Any, first: Any, second: Any, samples: Any) -> Any:
+    """How many of so many samples know two nodes."""
+    if since.size == 0:
+        return samples
+    return samples - np.float64(max(since[first], since[second]))
+
+
+@helper
+def _mean(sums: Any, since: Any, node: Any, new: Any, samples: Any) -> Any:
+    return np.float64(sums[node, 0]) / _known(since, node, new, samples)
+
+
+@helper
+def _reached(ids: Any, sums: Any, who: Any, old: Any, new: Any, samples: Any) -> Any:
+    """The least mean that k nodes have now: the best ``ids`` of ``old``, itself for ``new``."""
+    allowed, since = who
+    least = np.inf
+    for i in range(ids.size):
+        node = ids[i]
+        if node == NOWHERE:
+            return 0.0
+        if node == new:
+            node = old
+            if allowed.size and not allowed[node]:
+                return 0.0
+        least = min(least, _mean(sums, since, node, new, samples))
+    return least
+
+
+@kernel
+def related_many(
+    table: Any,
+    weights: Any,
+    nodes: Any,
+    floor: Any,
+    who: Any,
+    scratch: Any,
+    ids: Any,
+    best: Any,
+) -> Any:
+    """The best k of each of ``nodes``, as ``totals.top`` has them for one.
+
+    ``weights`` uint64[17, 2] are those of ``trees_lookup.gather``, and 0 for NEVER; ``nodes`` are
+    different uint32, fastest where neighbours in the list are neighbours in trees; ``floor`` is the
+    least score in grains. ``who`` is two arrays: ``allowed`` bool[nodes of the graph] says who may
+    be a hit, all if it is empty; ``since`` uint32[nodes of the graph] how many samples, the first
+    ones, do not know a node, none if it is empty. ``scratch`` is (sums, used, totals, touched) of
+    ``layouts/scratch.py``, all zero before and after. ``ids`` uint32[len(nodes), k] and ``best``
+    float64[len(nodes), k, 2] (grains, variance) receive the hits; ``ids`` is NOWHERE behind the
+    last. Returns SOUND, or the number of a sample that points outside of itself.
+    """
+    allowed, since = who
+    sums, used, totals, touched = scratch
+    samples = float(table.shape[0])
+    lowest = floor * (ONE / GRAINS)
+    state = np.zeros((table.shape[0], 2), np.int64)
+    count, old, usual = 0, NOWHERE, 0.0
+    for i in range(nodes.size):
+        new = nodes[i]
+        if usual <= state[:, 1].sum():
+            count, changed = _move(table, old, new, weights, state, sums, used, count)
+            usual += _NEWS * (changed - usual) if i > 0 else 0.0
+        else:
+            _clear(sums, used, count)
+            count, changed = _move(table, NOWHERE, new, weights, state, sums, used, 0)
+            usual -= _HOPE * usual
+        if count < 0:
+            return -1 - count
+        least = lowest
+        if i > 0:
+            least = max(least, _reached(ids[i - 1], sums, who, old, new, samples))
+        least -= _SLACK
+        if count > sums.shape[0]:
+            return 0
+        live = have = 0
+        for j in range(count):
+            node = used[j]
+            total = sums[node, 0]
+            if total == _ZERO64:
+                continue
+            used[live] = node
+            live += 1
+            known = _known(since, node, new, samples)
+            if np.float64(total) < least * known or (allowed.size and not allowed[node]):
+                continue
+            grains, variance = estimate(total, sums[node, 1], known)
+            if grains != 0.0:
+                totals[node, 0], totals[node, 1] = grains, variance
+                touched[have] = node
+                have += 1
+        count = live
+        found = top(totals, touched, have, floor, ids[i], best[i])
+        ids[i, found:] = NOWHERE
+        old = new
+    _clear(sums, used, count)
+    return SOUND

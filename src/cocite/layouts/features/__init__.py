@@ -1,0 +1,1 @@
+"""The layout ``features``: what PageSim hands from page to page."""

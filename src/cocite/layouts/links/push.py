@@ -1,0 +1,147 @@
+"""Asking for personalised PageRank: a forward push from the node, for a pair as for all.
+
+The push is a function of the node and the settings alone, so both questions find the same scores to
+the bit. It goes in slices, so that an interruption is heard.
+
+Cost: what is near the node, about 3 ns a link read; see ``kernels/push.py``.
+Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.graph.links import opposite
+from cocite.layouts.reader import Estimate, Reader
+from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
+from cocite.layouts.scores import GRAINS
+from cocite.layouts.scratch import Scratch, borrowed
+from cocite.layouts.stored import StoredPart
+from cocite.measures import PartSettings
+from cocite.measures.ppr import DAMPING, TOLERANCE
+
+__all__ = ["PushReader"]
+
+_SLICE = 20_000_000
+"""Links between two moments at which an interruption is heard: some 60 ms."""
+
+
+class PushReader(Reader):
+    """The layout ``links`` for ``ppr``."""
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
+        self._way = part.measure.looks_at(part.direction)
+        self._links = part.links(self._way)
+        self._before = part.links(opposite(self._way))
+        weights = self._links.weights
+        self._weights = np.empty(0, np.float32) if weights is None else weights
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The share of ``second`` in a walk from ``first``."""
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            count, _ = self._push(first, settings, values, scratch)
+            grains = float(values[second, 0])
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+        return Estimate(grains, 0.0)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The last steps: what each node before ``second`` was found to hand on to it.
+
+        The push leaves some of what came to ``second`` out of its score, without saying whose, so
+        the score is shared out in proportion to what came from each.
+        """
+        begin, end = self._before.offsets[second : second + 2].tolist()
+        before = self._before.neighbours[begin:end]
+        if begin > end or (before.size and int(before.max()) >= self.part.nodes):
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            state = self._pushed(first, settings, values, scratch)
+            worths = values[before, 0] / degrees
+            count, _ = self._finished(values, scratch, state)
+            score = float(values[second, 0]) / GRAINS
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+
+        def path(node: int) -> Paths:
+            return [first] * (node == first), [second, node]
+
+        return apportioned(score, before, worths, path)
+
+    def error(self, node: int, settings: PartSettings) -> float:
+        """How far any score of ``node`` may be below the truth: what the push left over."""
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            count, bound = self._push(node, settings, values, scratch)
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+        return bound
+
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """What was not pushed may be any one node's: at most the tolerance, without pushing."""
+        room = np.zeros((others.size, 2))
+        room[:, 1] = settings[TOLERANCE]
+        return room
+
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+        """Push from ``node``, settle all shares but its own."""
+        from cocite.kernels import totals
+
+        values = scratch.sums.view(np.float64)
+        count, _ = self._push(node, settings, values, scratch)
+        values[node, 0] = 0.0
+        scratch.have = int(
+            totals.settle_exact(
+                values,
+                scratch.used,
+                count,
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    def _push(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: Scratch
+    ) -> tuple[int, float]:
+        """Leave shares in grains in ``values[:, 0]``, of the nodes ``scratch.used[:count]``.
+
+        Returns (count, bound of the error).
+        """
+        return self._finished(values, scratch, self._pushed(node, settings, values, scratch))
+
+    def _pushed(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: Scratch
+    ) -> NDArray[np.float64]:
+        """Push until the error is within the tolerance: estimates in ``values[:, 0]``."""
+        from cocite.kernels import push
+
+        links, used, state = self._links, scratch.used, np.zeros(push.STATE)
+        damping, tolerance = settings[DAMPING], settings[TOLERANCE]
+        push.start(np.int64(node), damping, tolerance, values, used, state)
+        result = push.MORE
+        while result == push.MORE:
+            result = push.push(
+                links.offsets, links.neighbours, self._weights, _SLICE, values, used, state
+            )
+        if result == push.DAMAGED:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+        return state
+
+    @staticmethod
+    def _finished(
+        values: NDArray[np.float64], scratch: Scratch, state: NDArray[np.float64]
+    ) -> tuple[int, float]:
+        """Turn estimates into grains; returns (count, bound of the error)."""
+        from cocite.kernels import push
+
+        bound = float(push.finish(values, scratch.used, state))
+        return int(state[push.REACHED]), bound

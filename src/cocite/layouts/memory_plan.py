@@ -1,0 +1,168 @@
+"""How a build fits its memory budget: how many threads, how many blocks, where tokens lie.
+
+    in memory        graph + threads * maker <= budget         the graph stays in memory
+    semi-external    maker + largest block <= budget           one thread, block after block
+    external         buffers + largest block <= budget         tokens and trees in files, too
+
+A maker takes 26.5 bytes a node. Below that the external form takes over: a block is 21 bytes a node
+and 4 a link of its own there, buffers are a quarter of the budget, 16 MiB at most. Its
+memory does not grow with the graph; only, a graph is cut into some hundred blocks at most, so that
+the budget is no less than a 256th of all blocks (and 4 MiB).
+
+A step by weights takes more (``layouts/walks/steps.py``): 4 bytes a link, mostly, which lie in a
+scratch file where the graph does not stay in memory, and with ``hubs`` 4 a node, in memory always.
+
+The budget is for the data; Python, its libraries and the kernels take some 150 MB beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cocite.engine.external import BLOCK_NODE, ROW_ROOM
+from cocite.errors import ResourceError, UsageError
+from cocite.graph.blocks import cut_blocks, cut_evenly
+from cocite.graph.rows import Links
+from cocite.means import Means
+from cocite.memory import OWN_MEMORY, format_size, short_of
+from cocite.store import Scratch
+
+__all__ = ["Demand", "Room", "StepBytes", "plan_memory"]
+
+_LEAST_BLOCK = 16 << 20
+_LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
+_MOST_ROWS = (16 << 20) // ROW_ROOM
+_MOST_BLOCKS = 1024
+"""A table of four bytes for each pair of blocks is in memory, twice."""
+
+
+@dataclass(frozen=True)
+class StepBytes:
+    """What a step by weights takes beside the links: ``link`` bytes a link and ``node`` bytes a
+    node while it is prepared and used; ``read`` is what it reads a link, if not the links' own.
+    """
+
+    link: int = 0
+    node: int = 0
+    read: int | None = None
+
+    def taken(self, links: Links) -> int:
+        """All of it, of these links."""
+        return self.link * links.edges + self.node * links.nodes
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the build of a part takes: a maker of its ``layout`` ``maker(nodes, keep)`` bytes, whose
+    blobs live on if ``keep``; its ``step`` what goes by weights. ``has_external`` says whether the
+    layout has an external form.
+    """
+
+    layout: str
+    maker: Callable[[int, bool], int]
+    step: StepBytes = StepBytes()
+    has_external: bool = False
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a build may use: ``cuts`` is the first node of every block but the first; ``asked`` how
+    many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
+    the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
+    """
+
+    memory: int
+    threads: int
+    cuts: tuple[int, ...]
+    asked: int = 0
+    rows: int = 0
+    tokens: int = 0
+
+    @property
+    def external(self) -> bool:
+        """Whether tokens and trees lie in files, too."""
+        return self.rows > 0
+
+    def scratch(self, folder: Path) -> Scratch:
+        """Where what is as long as the links lies: in ``folder`` if the graph is not in memory."""
+        return Scratch.beside(folder) if self.cuts or self.external else Scratch(None)
+
+    @property
+    def keep(self) -> bool:
+        """Whether blobs live on while the next ones are made."""
+        return self.threads > 1
+
+    def __str__(self) -> str:
+        text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
+        text += "s" * (self.threads > 1)
+        if self.threads < self.asked:
+            text += f" (of {self.asked}: the memory given holds no more)"
+        blocks = len(self.cuts) + 1
+        if self.external:
+            text += f", {blocks} block{'s' * (blocks > 1)} from disk, tokens too"
+            if self.tokens:
+                text += f": in memory they take {format_size(self.tokens)}"
+        elif self.cuts:
+            text += f", {blocks} blocks of the graph one after another"
+        return text
+
+
+def plan_memory(links: Links, means: Means, demand: Demand) -> Room:
+    """The most threads that fit beside all links; else blocks; else the external form.
+
+    Raises :class:`ResourceError` if not even the external form fits, or the layout has none.
+    """
+    blocks, memory, step = means.blocks, means.memory, demand.step
+    if means.external and not demand.has_external:
+        raise UsageError(f"external: the layout {demand.layout} keeps its tokens in memory")
+    nodes, size = links.nodes, links.nbytes + step.link * links.edges
+    beside = step.node * nodes
+    least = demand.maker(nodes, False) + beside
+    if not means.external and blocks is not None:
+        need = least + -(-size // blocks)
+        if need <= memory or not demand.has_external:
+            return Room(need, 1, cut_evenly(links, blocks))
+    if not means.external and blocks is None:
+        for count in range(means.threads, 0, -1):
+            need = size + beside + count * demand.maker(nodes, count > 1)
+            if need <= memory:
+                return Room(need, count, (), means.threads)
+        if memory >= least + min(_LEAST_BLOCK, size):
+            # Half of what is left: the pages of a block come along with some of their neighbours.
+            cuts = cut_blocks(links, (memory - least) // 2, link=step.read)
+            return Room(memory, 1, cuts, means.threads)
+        if not demand.has_external:
+            raise _too_little(nodes, least + min(_LEAST_BLOCK, size), memory, "with one thread")
+    return _plan_external(links, means, step, 0 if means.external else least)
+
+
+def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> Room:
+    """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
+    nodes, blocks = links.nodes, means.blocks
+    beside = step.node * nodes
+    memory = means.memory - beside
+    whole = links.nbytes + step.link * links.edges + BLOCK_NODE * nodes
+    rows = max(1, min(_MOST_ROWS, memory // 4 // ROW_ROOM))
+    if blocks is not None:
+        if blocks > _MOST_BLOCKS:
+            raise UsageError(
+                f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
+            )
+        need = rows * ROW_ROOM + -(-whole // blocks) + beside
+        return Room(need, 1, cut_evenly(links, blocks), 0, rows, tokens)
+    needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
+    if memory < needed:
+        raise _too_little(nodes, needed + beside, means.memory, "with all tokens on disk")
+    block = (memory - rows * ROW_ROOM) // 2
+    cuts = cut_blocks(links, block, BLOCK_NODE, step.read)
+    need = beside + min(memory, rows * ROW_ROOM + whole)
+    return Room(need, 1, cuts, means.threads, rows, tokens)
+
+
+def _too_little(nodes: int, needed: int, memory: int, how: str) -> ResourceError:
+    return ResourceError(
+        f"a graph of {nodes:,} nodes needs {format_size(needed)} of memory to index, in blocks and "
+        f"{how}; {short_of(memory)}"
+    )

@@ -1,0 +1,1 @@
+"""The layout ``minhash``: nodes grouped by the winner of each ring."""

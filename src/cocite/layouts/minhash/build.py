@@ -1,0 +1,92 @@
+"""Making the minhash layout (``format.py``): groups of nodes that share their winner, by ring.
+
+Memory: that of a sample's groups, and 4 bytes a node (``layouts/rings/build.py`` has the rest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import ResourceError
+from cocite.graph.rows import Links
+from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.minhash.format import MinhashFormat, blob_words
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.rings.build import LANES, Layer, RingMaker, plan_rings
+from cocite.means import Means
+from cocite.measures import LENGTH, PartSettings
+
+__all__ = ["MinhashBuilder"]
+
+_MOST_WORDS = 2**32 - 1
+
+
+class MinhashBuilder(MinhashFormat, SampledBuilder):
+    """Of the layout ``minhash``."""
+
+    together = LANES
+
+    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+        """In memory if all fits, else on disk (``layouts/rings/build.py``)."""
+        blob = 4 * (self.most_words(links.nodes, part.settings) + links.nodes)
+        return plan_rings(links, part, means, blob)
+
+    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+        """One, with threads of its own."""
+        most = self.most_words(links.nodes, part.settings)
+        return [RingMaker(links, part, room, folder, lambda: GroupLayer(most))]
+
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
+        """Nodes that are gone leave their groups, new ones are alone in every ring."""
+        from cocite.kernels import minhash_groups
+
+        length = settings[LENGTH]
+
+        def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
+            made = np.empty(blob_words(nodes, length, int(blob[2])), np.uint32)
+            cells, group = made[: nodes * length].reshape(nodes, length), made[nodes * length :]
+            members = int(minhash_groups.carry_over(words, blob, ids, cells, group))
+            if members == minhash_groups.DAMAGED:
+                raise IndexError
+            end = blob_words(nodes, length, members)
+            made[nodes * length + members : end] = 0
+            return Blob.of((made[:end],), members)
+
+        return carry
+
+
+class GroupLayer(Layer):
+    """Lists the groups of a sample; ``most`` is the words of a blob at most."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._begins = np.empty(0, np.uint32)
+
+    def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
+        """A blob of memory of its own."""
+        from cocite.kernels import minhash_groups
+
+        nodes, length = rings[0].size, len(rings)
+        words = np.empty(self._most, np.uint32)  # pages that are not touched are not there
+        cells = words[: nodes * length].reshape(nodes, length)
+        group = words[nodes * length :]
+        if not self._begins.size:
+            self._begins = np.empty(nodes, np.uint32)
+        at = 0
+        for ring, winners in enumerate(rings):
+            at = int(
+                minhash_groups.list_groups(winners, ring, self._begins, cells, group, np.uint64(at))
+            )
+            if at > _MOST_WORDS:
+                raise ResourceError(
+                    f"the groups of sample {sample} take {at:,} words; the layout minhash holds "
+                    f"{_MOST_WORDS:,} at most. Choose a smaller length, or the layout sketch"
+                )
+        used, end = nodes * length + at, blob_words(nodes, length, at)
+        words[used:end] = 0
+        return Blob.of((words[:end],), at)

@@ -1,0 +1,56 @@
+"""The minhash layout: for every ring of a sample the groups of nodes that share their winner.
+
+    cell[nodes, length]      where the node's group begins in ``group``, ring after ring,
+                             2**32 - 1 if it is alone in its group
+    group[p]                 the groups, ring after ring: the winner, how many nodes, the nodes
+    padding                  zeros, to a multiple of 16 words (a cache line)
+
+p, the members, is the number of words of all groups. Groups of a ring are in order of their
+winners, nodes in a group ascending. A node's winner in a ring is the node that is first, in the
+sample's random order, among those from which it is reached in so many links at most; it is written
+as 2**32 - 1 if that node is gone since (``index/refresh.py``).
+
+Size: 4 bytes a node, ring and sample for the cells, at most as much for the members of groups, and
+8 for each group; on webs less than 8 in all. Memory to make one: as much, and 4 bytes a node
+(``layouts/rings/build.py`` has the rest). Source: 001, section 2.3 and Algorithm 3; the paper keeps
+the winners and an inverted list, the same two cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.layouts.format import SampledFormat, padded
+from cocite.measures import LENGTH, PartSettings
+
+__all__ = ["MinhashFormat", "blob_words"]
+
+
+def blob_words(nodes: int, length: int, members: int) -> int:
+    """32-bit words of a blob."""
+    return padded(nodes * length + members)
+
+
+class MinhashFormat(SampledFormat):
+    """The layout ``minhash``."""
+
+    carries = True
+
+    def place(
+        self, nodes: int, members: Sequence[int], settings: PartSettings
+    ) -> tuple[NDArray[np.uint64], int]:
+        """uint64[samples, 4]: where cells and groups begin, p, and the length."""
+        blobs = np.empty((len(members), 4), np.uint64)
+        base, length = 0, settings[LENGTH]
+        for sample, count in enumerate(members):
+            blobs[sample] = base, base + nodes * length, count, length
+            base += blob_words(nodes, length, count)
+        return blobs, base
+
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
+        """Of a sample in which all groups are pairs."""
+        length = settings[LENGTH]
+        return blob_words(nodes, length, length * (nodes // 2 * 4 + nodes % 2))

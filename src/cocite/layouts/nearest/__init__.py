@@ -1,0 +1,1 @@
+"""The layout ``nearest``: a list of nearest pages for each page."""

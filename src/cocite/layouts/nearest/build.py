@@ -1,0 +1,258 @@
+"""The nearest layout: of every page, which are nearest to it, and in whose lists it is.
+
+    nearest.offsets, .nodes, .values    of every page, its list, with itself, and how near each is
+    holders.offsets, .nodes, .values    of every page, in whose lists it is, and how near it is
+    norms           float64[nodes, 2]   the sums of a list's values and of their squares
+    mutual_norms    float64[nodes, 2]   the same of its mutual entries
+
+A value below 0 is one-sided: that near, but the page is not in the list of the other. Lists are
+made page by page on all threads (``kernels/nearest.py``) and kept in order; holders are their
+transpose, by the same counting pass that turns links round; then one pass over both, side by side,
+sees which entries are mutual.
+
+Size: 16 bytes an entry and 48 a node, at most nearest + 1 entries a node.
+Memory: the links twice, 56 bytes a node and 32 a thread, and twice the entries. Lists that do not
+fit lie in scratch files, and links do; with little memory there is one thread, and pages are given
+back as they were read.
+Source: ``measures/shared_nearest.py``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.errors import ResourceError
+from cocite.graph.links import links_of, transpose
+from cocite.graph.rows import Links
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.nearest.format import NearestFormat
+from cocite.layouts.part import Estimate, Progress
+from cocite.layouts.whole import WholeBuilder
+from cocite.measures.shared_nearest import NEAREST, WIDEST
+from cocite.memory import format_size, short_of
+from cocite.runner import in_order
+from cocite.store import ArrayWriter, Entry, Scratch, forget
+
+__all__ = ["NearestBuilder"]
+
+_NODE, _THREAD = 56, 32
+"""Bytes a node: of the build, and of each of its threads."""
+_ENTRY = 16
+_LEAST_LINKS = 24 << 20
+_MOST_PAGES, _MOST_ENTRIES = 256, 1 << 18
+"""Of which a worker makes the lists at a time."""
+_PILOTS = 400
+_PIECE = 1 << 22
+_TURN_SECONDS = 3e-8
+"""To turn an entry round, mark it, and write it twice."""
+_SIDES = {"in": 1, "out": 2, "both": 3}
+
+Rows = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]
+
+
+class _Lister:
+    """Makes lists; owns scratch memory, so one for each thread."""
+
+    def __init__(self, layout: NearestBuilder) -> None:
+        nodes, k = layout.links.nodes, layout.k
+        self._layout = layout
+        ins, outs = layout.ins, layout.outs
+        self._sides = (
+            (ins.offsets, ins.neighbours),
+            (outs.offsets, outs.neighbours),
+            layout.weights["in"],
+            layout.weights["out"],
+            _SIDES[layout.plan.direction],
+        )
+        self._room = (
+            np.zeros(nodes),
+            np.zeros((nodes, 2)),
+            np.zeros(nodes + 1, np.uint32),
+            np.zeros(nodes + 1, np.uint32),
+            np.zeros(k, np.uint32),
+            np.zeros((k, 2)),
+        )
+        size = layout.pages * (k + 1)
+        self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
+
+    def __call__(self, pages: range) -> Rows:
+        """Counts, nodes and values of the lists of some pages."""
+        from cocite.kernels import nearest
+
+        layout, counts = self._layout, np.zeros(len(pages), np.uint64)
+        nodes, values = self._out
+        used = nearest.closest(
+            *self._sides, np.int64(pages.start), self._room, (counts, nodes, values)
+        )
+        if layout.streaming:
+            layout.ins.forget()
+            layout.outs.forget()
+        return counts, nodes[:used].copy(), values[:used].copy()
+
+
+class NearestBuilder(NearestFormat, WholeBuilder):
+    """Of the layout ``nearest``."""
+
+    # -- what a build stands on ----------------------------------------------------------
+
+    @property
+    def k(self) -> int:
+        """How many others a list has at most."""
+        return min(self.plan.settings[NEAREST], max(1, self.links.nodes - 1))
+
+    @property
+    def pages(self) -> int:
+        """Of how many pages a worker makes the lists at a time."""
+        return max(1, min(_MOST_PAGES, _MOST_ENTRIES // (self.k + 1)))
+
+    @property
+    def ins(self) -> Links:
+        """Who links to each page."""
+        return links_of(self.graph, "in")
+
+    @cached_property
+    def outs(self) -> Links:
+        """What each page links to."""
+        if self.plan.direction != "in":
+            return self.links
+        return links_of(self.graph, "out", self.means.memory - self._least(self.room.threads))
+
+    def _least(self, threads: int) -> int:
+        """What is in memory beside links and lists."""
+        return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
+
+    @cached_property
+    def room(self) -> Room:
+        """How the build fits its memory; raises :class:`ResourceError` if it does not."""
+        links = self.links.nbytes
+        for threads in range(self.means.threads, 0, -1):
+            need = 2 * links + self._least(threads)
+            if need <= self.means.memory:
+                return Room(need, threads, (), self.means.threads)
+        least = self._least(1) + min(_LEAST_LINKS, 2 * links)
+        if self.means.memory < least:
+            raise ResourceError(
+                f"lists of {self.links.nodes:,} nodes need {format_size(least)} of memory, with "
+                f"one thread; {short_of(self.means.memory)}"
+            )
+        return Room(self.means.memory, 1, (), self.means.threads)
+
+    @cached_property
+    def streaming(self) -> bool:
+        """Whether links are given back as they were read."""
+        return self.means.memory < 2 * self.links.nbytes + self._least(1)
+
+    @cached_property
+    def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """By side: what each page tells as a neighbour, and what all neighbours of each tell."""
+        from cocite.kernels import nearest
+
+        widest = np.int64(self.plan.settings[WIDEST])
+        found = {}
+        for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
+            worths, whole = np.zeros(rows.nodes), np.zeros(rows.nodes)
+            nearest.weigh(columns.offsets, columns.neighbours, widest, worths)
+            nearest.norms(rows.offsets, rows.neighbours, worths, whole)
+            found[side] = worths, whole
+        return found
+
+    def estimate(self) -> Estimate:
+        """Size, memory and time, from the lists of some pages."""
+        nodes, room = self.links.nodes, self.room
+        lister = _Lister(self)
+        sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
+        lister(range(sample[0], sample[0] + 1))  # compiles
+        begin = time.perf_counter()
+        found = [lister(range(page, page + 1)) for page in sample]
+        seconds = time.perf_counter() - begin
+        entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
+        each = seconds / len(sample) / room.threads
+        size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
+        room = replace(room, memory=min(self.means.memory, room.memory + int(_ENTRY * entries)))
+        return Estimate(size, room, each * nodes + entries * _TURN_SECONDS)
+
+    # -- the work --------------------------------------------------------------------------
+
+    def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
+        """Lists, their transpose, what is mutual; then all arrays."""
+        from cocite.kernels import nearest
+        from cocite.kernels.links import add_counts
+
+        nodes = self.links.nodes
+        lists = self._lists(directory, progress)
+        held = np.zeros(nodes, np.uint32)
+        add_counts(lists.neighbours, held)
+        least = min(lists.nbytes + 8 * nodes, 16 * nodes + _LEAST_LINKS)
+        spare = max(self.means.memory - self._least(1), least)
+        holders = transpose(lists, held, spare, directory)
+        norms, mutual = np.zeros((nodes, 2)), np.zeros((nodes, 2))
+        values, kept = lists.weights, holders.weights
+        nearest.mark(
+            lists.offsets,
+            lists.neighbours,
+            values,
+            holders.offsets,
+            holders.neighbours,
+            kept,
+            norms,
+            mutual,
+        )
+        files: dict[str, Entry] = {}
+        for kind, rows in (("nearest", lists), ("holders", holders)):
+            assert rows.weights is not None
+            files |= self._stream(directory, f"{kind}.offsets", np.uint64, rows.offsets)
+            files |= self._stream(directory, f"{kind}.nodes", np.uint32, rows.neighbours)
+            files |= self._stream(directory, f"{kind}.values", np.float32, rows.weights)
+        files |= self._stream(directory, "norms", np.float64, norms)
+        files |= self._stream(directory, "mutual_norms", np.float64, mutual)
+        progress(nodes, nodes)
+        return files
+
+    def _lists(self, directory: Path, progress: Progress) -> Links:
+        """Every page's list, in memory or in scratch files."""
+        nodes = self.links.nodes
+        most = nodes * (self.k + 1)
+        fits = 2 * 8 * most + self.room.memory <= self.means.memory
+        scratch = Scratch(None) if fits else Scratch.beside(directory)
+        offsets = np.zeros(nodes + 1, np.uint64)
+        listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)
+        used = 0
+        rows = in_order([_Lister(self) for _ in range(self.room.threads)], self._ranges())
+        try:
+            for (low, high), (counts, found, near) in zip(
+                pairwise((*range(0, nodes, self.pages), nodes)), rows, strict=True
+            ):
+                offsets[low + 1 : high + 1] = counts
+                listed[used : used + found.size] = found
+                values[used : used + found.size] = near
+                used += found.size
+                if not fits:
+                    forget(listed, values)
+                progress(min(high, nodes - 1), nodes)
+        finally:
+            rows.close()  # type: ignore[attr-defined]
+        return Links(np.cumsum(offsets, dtype=np.uint64), listed[:used], values[:used])
+
+    def _ranges(self) -> Iterator[range]:
+        nodes, step = self.links.nodes, self.pages
+        return (range(low, min(low + step, nodes)) for low in range(0, nodes, step))
+
+    def _stream(
+        self, directory: Path, name: str, dtype: DTypeLike, array: NDArray[Any]
+    ) -> dict[str, Entry]:
+        """Write an array in pieces, each given back if it lies in a file."""
+        path = directory / (self.plan.prefix + name)
+        with ArrayWriter(path, dtype, array.shape[1:]) as writer:
+            for low in range(0, len(array), _PIECE):
+                writer.write(array[low : low + _PIECE])
+                forget(array)
+        return {path.name: writer.finished}

@@ -1,0 +1,67 @@
+"""One part of an index in the making: what it will take, what is there already, the work.
+
+Two kinds exist: parts of samples (``index/sharded.py``), which are made and resumed shard by shard,
+and parts that are made in one go (``whole.py``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cocite.layouts.memory_plan import Room
+from cocite.layouts.plan import PartPlan
+from cocite.store import Entry
+
+__all__ = ["Estimate", "PartBuild", "Progress"]
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What making a part will take: ``bytes`` on disk, ``seconds``, and the ``room`` it plans, None
+    if it was made before.
+    """
+
+    bytes: int
+    room: Room | None
+    seconds: float
+
+
+class PartBuild(ABC):
+    """A part in the making, in the draft's directory."""
+
+    plan: PartPlan
+    units: int
+    """What progress counts: samples, or nodes."""
+    live_steps: int = 0
+    """Steps that walks made, of the samples made in this run."""
+    room: Room | None = None
+    """How the work of samples fits its memory, once that is planned."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """See what an earlier run of the same plan has finished."""
+
+    @property
+    @abstractmethod
+    def done(self) -> int:
+        """Units that are finished."""
+
+    @abstractmethod
+    def estimate(self) -> Estimate:
+        """Size, memory and time of what is left to do, from a pilot on this very graph."""
+
+    @abstractmethod
+    def run(self, progress: Progress) -> None:
+        """Make what is missing; ``progress`` gets units (done, total)."""
+
+    def close(self) -> None:
+        """Let go of memory and scratch files."""
+        return
+
+    @abstractmethod
+    def publish(self) -> dict[str, Entry]:
+        """Write what summarises the part; returns the entries of all its files by name."""

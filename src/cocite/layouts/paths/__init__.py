@@ -1,0 +1,1 @@
+"""The layout ``paths``: trees, and the nodes that walks pass."""

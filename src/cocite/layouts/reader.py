@@ -1,0 +1,147 @@
+"""What a layout must be able to do: score a pair, and score everything against one node.
+
+An index is a sum of *parts*, each a measure in one direction with a weight; a reader answers for
+one part. The two questions must agree to the bit: ``related`` is ``similarity`` with every node,
+sorted. So scores are whole grains (``kernels/totals.py``), and both add up in the same way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.layouts.reasons import Graphs, Reasons
+from cocite.layouts.scratch import Scratch
+from cocite.layouts.stored import StoredPart
+from cocite.measures import PartSettings
+
+__all__ = ["Estimate", "Reader", "SampledReader", "SummingReader", "weights_of"]
+
+ONE = 1 << 48
+
+
+class Estimate(NamedTuple):
+    """A score in grains and the variance of its estimate: 0 if exact, nan if not known."""
+
+    grains: float
+    variance: float
+
+
+class Reader(ABC):
+    """Answers for one part of an index. Safe to share between threads."""
+
+    signed = False
+    """Whether scores may be below 0, so that those of several parts may add up to it."""
+
+    def __init__(self, part: StoredPart) -> None:
+        self.part = part
+
+    @abstractmethod
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """The score of two nodes, which may be the same one."""
+
+    @abstractmethod
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+        """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
+
+    def variances(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """float64[h]: what ``gather`` left out of the variances of the best hits.
+
+        For readers that learn a variance from more than they need for a score. By default nothing.
+        """
+        return np.zeros(others.size)
+
+    @abstractmethod
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """The pages that make up the score of two different nodes; their shares add up to it.
+
+        ``graphs`` is asked for those that samples were drawn from where the part itself does not
+        hold enough.
+        """
+
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """float64[h, 2]: how far the true scores may be below and above what is computed.
+
+        For what is certain; the uncertainty of samples is another matter. By default nothing.
+        """
+        return np.zeros((others.size, 2))
+
+
+class SampledReader(Reader):
+    """A part whose scores are means over samples."""
+
+    def known(self, first: int, second: int) -> int:
+        """How many samples, the newest ones, know both nodes."""
+        return int(self.part.freshness.knowing(first, np.array([second]))[0])
+
+    @abstractmethod
+    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
+        """float64[samples]: the value of each sample for two different nodes; what the samples say
+        that do not know both means nothing.
+        """
+
+    @abstractmethod
+    def width(self, settings: PartSettings) -> float:
+        """How far apart the values of two different nodes can be; none is larger than this."""
+
+
+class SummingReader(SampledReader):
+    """A part whose samples are added up as fixed-point sums, for each node that has any."""
+
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+        """Gather the sums, then settle them, each over the samples that know both nodes."""
+        used = scratch.used[: self.gather_sums(node, settings, scratch)]
+        freshness = self.part.freshness
+        if freshness.since is None:
+            self._settle(scratch, used, self.part.samples)
+            return
+        known = freshness.knowing(node, used)
+        for samples in np.unique(known).tolist():
+            self._settle(scratch, used[known == samples], samples)
+
+    def _settle(self, scratch: Scratch, used: NDArray[np.uint32], samples: int) -> None:
+        from cocite.kernels import totals
+
+        scratch.have = int(
+            totals.settle(
+                scratch.sums,
+                used,
+                used.size,
+                float(samples),
+                self.part.weight,
+                scratch.totals,
+                scratch.touched,
+                scratch.have,
+            )
+        )
+
+    @abstractmethod
+    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
+        """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
+
+    def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
+        """From uint64[2]: a sum of fixed-point values, and of their squares, over ``samples``."""
+        from cocite.kernels import totals
+
+        grains, variance = totals.estimate(values[0], values[1], float(samples))
+        return Estimate(float(grains), float(variance))
+
+
+@lru_cache(maxsize=64)
+def weights_of(decay: float) -> NDArray[np.uint64]:
+    """uint64[16, 2]: decay**tau and its square for tau = 0..15, fixed-point.
+
+    Their rounding is below 2**-49. None is 0: a sum of 0 tells a kernel that a node was not met.
+    """
+    values = [decay**tau for tau in range(16)]
+    table = np.array([[max(1, round(w * ONE)), round(w * w * ONE)] for w in values], np.uint64)
+    table.flags.writeable = False
+    return table

@@ -1,0 +1,1 @@
+"""The layout ``sketch``: some bits of a hash of each winner."""

@@ -1,0 +1,1 @@
+"""The layout ``trees``: fingerprint trees in dendrogram order."""

@@ -1,0 +1,135 @@
+"""The trees layout in constant memory: block after block, from the records of an external walk.
+
+    position[node] = position[parent] + offset,    of a root: where the tree before it ends
+
+A parent is smaller than its children, so one ascending pass over the blocks gives all positions. A
+block's nodes have their parents in the block, or in one before it, which has sent a message
+(node, position, label) by then. Every place (position, node, label) is then dealt to its range of
+positions, and the ranges are collected one after another: members and labels in order.
+
+The blob grows in a scratch file, and what reads it reads pieces. It is the one that
+``layouts/trees/build.py`` makes, to the byte.
+
+Memory: what the walk had (``engine/external.py``), used again. Scratch: the walk's, 12 bytes for
+each message and each place, and the blob: at most 68.5 bytes a node in all.
+
+Source: 001, section 2.1.3 (collecting trees by sorting and merging); there it takes a pass for each
+step, with offsets one pass is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from cocite.engine.external import Dealer, ExternalWalker, Meetings
+from cocite.layouts.blobs import Blob
+from cocite.layouts.trees.format import blob_words
+from cocite.store import ScratchFile, Spool
+
+__all__ = ["ExternalTreeMaker", "Words"]
+
+_NOWHERE = np.uint32(0xFFFFFFFF)
+_PIECE = 1 << 20
+_EIGHT = 8
+"""Labels to a word: ranges of positions begin at whole words of labels."""
+
+
+class Words:
+    """Words of a scratch file, read in pieces each time they are gone over."""
+
+    def __init__(self, file: ScratchFile, begin: int, end: int) -> None:
+        self._file, self._begin, self._end = file, begin, end
+
+    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
+        for low in range(self._begin, self._end, _PIECE):
+            piece = np.empty(min(_PIECE, self._end - low), np.uint32)
+            self._file.read(4 * low, piece)
+            yield piece
+
+
+class ExternalTreeMaker:
+    """Makes blobs from the samples of an external walker; they last until the next one is made."""
+
+    def __init__(self, walker: ExternalWalker, nodes: int, directory: Path) -> None:
+        self._walker, self._nodes = walker, nodes
+        self._rooms, self._cuts = walker.rooms, walker.cuts
+        self._width = self._rooms.at.size // _EIGHT * _EIGHT
+        ranges = [*range(0, nodes, self._width), nodes]
+        self._ranges = Dealer(np.array(ranges, np.uint32), self._rooms.dealt)
+        self._messages = Spool(directory, self._cuts.size - 1)
+        self._places = Spool(directory, len(ranges) - 1)
+        self._blob = ScratchFile(directory)
+
+    def __call__(self, sample: int) -> Blob:
+        """The blob of sample number ``sample``."""
+        met = self._walker(sample)
+        digest = xxhash.xxh3_64()
+        members = self._write_positions(met, digest)
+        labels = self._write_members(members, digest)
+        words = blob_words(self._nodes, members)
+        for piece in Words(self._blob, labels, words):
+            digest.update(piece.view(np.uint8).data)
+        return Blob(Words(self._blob, 0, words), members, met.live, digest.intdigest())
+
+    def _write_positions(self, met: Meetings, digest: xxhash.xxh3_64) -> int:
+        """Block after block; returns the number of members."""
+        from cocite.kernels import external
+
+        self._messages.clear()
+        self._places.clear()
+        cursor = 0
+        for block in range(self._cuts.size - 1):
+            first, last = self._cuts[block], self._cuts[block + 1]
+            size = int(last) - int(first)
+            parent, extent = self._rooms.flat[:size], self._rooms.flat[size : 2 * size]
+            label, position = self._rooms.label[:size], extent
+            parent.fill(_NOWHERE)
+            extent.fill(1)
+            label.fill(0)
+            buffer = self._rooms.merged
+            for step, rows in met.records.pieces(2 * block, buffer):
+                external.settle(rows, first, np.uint8(step), parent, extent, label)
+            for _, rows in self._messages.pieces(block, buffer):
+                external.receive(rows, first, parent, extent, label)
+            cursor = int(external.place(first, np.uint32(cursor), parent, extent, position))
+            for step, rows in met.records.pieces(2 * block + 1, buffer):
+                external.reply(rows, first, np.uint8(step), position)
+                self._walker.dealer.rows(self._messages, rows)
+            self._send_places(first, position, label)
+            self._blob.write(4 * int(first), position)
+            digest.update(position.view(np.uint8).data)
+        return cursor
+
+    def _send_places(
+        self, first: np.uint32, position: NDArray[np.uint32], label: NDArray[np.uint8]
+    ) -> None:
+        from cocite.kernels import external
+
+        node = 0
+        while node < position.size:
+            count, node = external.places(first, node, position, label, self._rooms.going)
+            self._ranges.rows(self._places, self._rooms.going[:count])
+
+    def _write_members(self, members: int, digest: xxhash.xxh3_64) -> int:
+        """Range after range of positions; returns where the labels begin, in words."""
+        from cocite.kernels import external, trees
+
+        labels = self._nodes + members
+        for number, low in enumerate(range(0, members, self._width)):
+            size = min(self._width, members - low)
+            member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
+            for _, rows in self._places.pieces(number, self._rooms.merged):
+                external.collect(rows, np.uint32(low), member, label)
+            packed = np.zeros(-(-size // _EIGHT), np.uint32)
+            trees.pack_labels(label, packed.view(np.uint8))
+            self._blob.write(4 * (self._nodes + low), member)
+            self._blob.write(4 * (labels + low // _EIGHT), packed)
+            digest.update(member.view(np.uint8).data)
+        end = labels + -(-members // _EIGHT)
+        self._blob.write(4 * end, np.zeros(blob_words(self._nodes, members) - end, np.uint32))
+        return labels

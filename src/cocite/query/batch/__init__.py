@@ -1,0 +1,1 @@
+"""Answers for many nodes at once, written to a file."""

@@ -1,0 +1,1 @@
+"""What an index will take and how exact it will be, told before it is built."""

@@ -1,0 +1,284 @@
+"""Pilots: an index of few samples is built and asked, to tell what many will cost.
+
+    bytes(N)    names + N * what a sample of the larger pilot takes
+    seconds(N)  the line through the builds of a small and a larger pilot
+    query(N)    of each node asked, the line through its times in both
+
+A sample's size differs from the next one's by some per mille. Of all costs the fixed ones and those
+of a sample are told apart, and neither is below 0.
+
+Medians hold; the 99th percentile of questions comes out too high, up to twice, where the samples of
+a node differ much: few of them are spread more widely than many are.
+
+Builds are timed by the clock, questions by the processor: with the index in memory they take that,
+if a core is free.
+
+From the small pilot alone, where there is no time for another, the fixed costs of a question are
+those of the cheapest one asked, and those of the build are taken for the samples'.
+
+Cost: half of ``limit`` for builds and half for questions, about; but no less than two samples a
+thread.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import ResourceError, UsageError
+from cocite.graph import Graph
+from cocite.graph.names import NAME_FILES
+from cocite.index import StoredIndex
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.layouts.memory_plan import Room
+from cocite.means import Means
+from cocite.measures import SAMPLES, PartSettings, WholeSettings
+from cocite.measures.settings import MAX_SAMPLES
+from cocite.memory import format_size, format_time
+from cocite.query.index import DEFAULT_K, Index
+
+__all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
+
+_SAMPLES = 32
+_CLEAR, _MOST = 0.2, 2048
+"""Seconds that builds must differ by, and samples that are made for that at most."""
+_ASKED = 1000
+_WARM = 3
+_TRIES = 3
+
+Progress = Callable[[str, int, int], None]
+Times = NDArray[np.float64]
+_Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What samples cost, from ``pilot`` of them.
+
+    In bytes, those of the ``names`` and those of a ``sample``; in seconds of the build, those
+    ``fixed`` and those of ``each``; and of the questions, float64[nodes asked, 2], the same.
+    """
+
+    names: int
+    sample: float
+    fixed: float
+    each: float
+    questions: Times
+    room: Room
+    pilot: int
+
+    def bytes(self, samples: int) -> int:
+        """On disk."""
+        return self.names + round(self.sample * samples)
+
+    def seconds(self, samples: int) -> float:
+        """To build it."""
+        return self.fixed + self.each * samples
+
+    def times(self, samples: int) -> Times:
+        """Of each question asked."""
+        found: Times = self.questions @ np.array([1.0, samples])
+        return found
+
+    def within_bytes(self, size: int) -> int:
+        """The most samples of that size in all; raises :class:`UsageError` if not one."""
+        number = int((size - self.names) / self.sample)
+        if number < 1:
+            raise UsageError(
+                f"{format_size(size)} of disk hold no sample: one takes "
+                f"{format_size(self.sample)}, and the names of the nodes {format_size(self.names)}"
+            )
+        return min(number, MAX_SAMPLES)
+
+    def within_seconds(self, seconds: float) -> int:
+        """The most samples made in that time; raises :class:`UsageError` if not one."""
+        if self.seconds(1) > seconds:
+            raise UsageError(
+                f"in {format_time(seconds)} no sample is made: one takes about "
+                f"{format_time(self.seconds(1))}"
+            )
+        number = (seconds - self.fixed) / self.each if self.each > 0 else MAX_SAMPLES
+        return min(max(1, int(number)), MAX_SAMPLES)
+
+
+@dataclass(frozen=True)
+class WholeCosts:
+    """What a layout without samples costs; ``times`` of questions, None if it was not built."""
+
+    bytes: int
+    seconds: float
+    room: Room
+    times: Times | None
+
+
+@dataclass(frozen=True)
+class Pilots:
+    """Builds pilots in scratch directories and asks them.
+
+    ``asked`` are the settings of the questions, ``limit`` is in seconds.
+    """
+
+    graph: Graph
+    options: BuildOptions
+    asked: WholeSettings
+    means: Means
+    limit: float
+    scratch: str | os.PathLike[str] | None
+    progress: Progress
+
+    def sampled(self, threads: int) -> Costs:
+        """From a sample a thread, and from as many as a quarter of the time and the disk allow."""
+        names = _name_bytes(self.graph)
+        with self._folder() as folder:
+            few, many = folder / "few", folder / "many"
+            size, first, room = self._built(few, self._with(threads), threads, True)
+            bound = self.limit / 4 / first * threads
+            fitting = shutil.disk_usage(folder).free / 2 / size * threads
+            number = int(min(_SAMPLES, bound, fitting)) // threads * threads
+            if number <= threads:
+                nothing, times = np.zeros(1), self._ask(few)
+                least = np.full(times.size, times.min())
+                questions = np.column_stack((least, (times - least) / threads))
+                fixed, each, number = nothing, nothing + first / threads, threads
+            else:
+                again = first / threads * number < self.limit / 8
+                size, second, room = self._built(many, self._with(number), threads, again)
+                clear, last = self._clear(folder, threads, number, (first, second), fitting)
+                fixed, each = _line(threads, np.array([first]), clear, np.array([last]))
+                times = self._ask(many)
+                before = self._ask(few, times.size)
+                questions = np.column_stack(_line(threads, before, number, times))
+        sample = (size - names) / number
+        return Costs(names, sample, float(fixed[0]), float(each[0]), questions, room, number)
+
+    def _clear(
+        self, folder: Path, threads: int, number: int, times: tuple[float, float], fitting: float
+    ) -> tuple[int, float]:
+        """(samples, seconds) of a build that takes clearly longer than the first: on small graphs
+        the difference of pilots is the clock's noise.
+        """
+        first, second = times
+        while second - first < _CLEAR and 4 * number <= min(_MOST, fitting):
+            if 4 * second > self.limit / 8:
+                break
+            number *= 4
+            _, second, _ = self._built(folder / "more", self._with(number), threads, False)
+        return number, second
+
+    def whole(self) -> WholeCosts:
+        """From the layout's own estimate; from the index itself if that is made in ``limit``."""
+        with self._folder() as folder:
+            with self._build(folder, self.options, self.means.threads) as work:
+                parts = [part.estimate() for part in work.parts]
+            rooms = [part.room for part in parts if part.room is not None]
+            room = max(rooms, key=lambda room: room.memory)
+            size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
+            del work
+            if seconds > self.limit / 2 or size > shutil.disk_usage(folder).free / 2:
+                return WholeCosts(size + _name_bytes(self.graph), seconds, room, None)
+            size, seconds, _ = self._built(folder, self.options, self.means.threads, True)
+            return WholeCosts(size, seconds, room, self._ask(folder))
+
+    def _with(self, samples: int) -> BuildOptions:
+        def fewer(settings: _Chosen) -> _Chosen:
+            return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings
+
+        options = self.options
+        parts = tuple(replace(part, settings=fewer(part.settings)) for part in options.parts)
+        return replace(options, settings=fewer(options.settings), parts=parts)
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """A directory that goes with all that is in it, also when interrupted."""
+        try:
+            made = tempfile.TemporaryDirectory(prefix="cocite-plan-", dir=self.scratch)
+        except OSError as error:
+            raise ResourceError(
+                f"the pilots cannot be built: {error}. Choose another directory with --scratch "
+                "(scratch=)"
+            ) from error
+        try:
+            with made as folder:
+                yield Path(folder)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None  # without the note that a pilot could go on
+
+    def _build(self, output: Path, options: BuildOptions, threads: int) -> IndexBuild:
+        means = self.means.up_to(threads)
+        return IndexBuild(self.graph, output / "index", options, means, overwrite=True)
+
+    def _built(
+        self, output: Path, options: BuildOptions, threads: int, twice: bool
+    ) -> tuple[int, float, Room]:
+        """(bytes, seconds, room) of a build: of the better of two if ``twice``, as the first may
+        compile the kernels and bring the graph into memory.
+        """
+        seconds = float("inf")
+        for _ in range(1 + twice):
+            with self._build(output, options, threads) as work:
+                report = work.run(lambda done, total: self.progress("pilot", done, total))
+            seconds = min(seconds, report.seconds)
+        rooms = [part.room for part in work.parts if part.room is not None]
+        room = max(rooms, key=lambda room: room.memory, default=Room(0, 1, ()))
+        return report.bytes, seconds, room
+
+    def _ask(self, folder: Path, most: int | None = None) -> Times:
+        """Random nodes, always the same ones: as many as the time allows, or ``most``."""
+        index = Index(StoredIndex.open(folder / "index"), self.means)
+        limit = self.limit / 4 if most is None else float("inf")
+        return time_questions(index, most or _ASKED, limit, self.asked.to_json(), self.progress)
+
+
+def time_questions(
+    index: Index,
+    most: int,
+    limit: float,
+    asked: dict[str, Any],
+    progress: Progress = lambda stage, done, total: None,
+) -> Times:
+    """float64[asked]: processor seconds of ``related`` for random nodes, the best of three each.
+
+    ``most`` nodes, fewer if ``limit`` seconds have gone; always the same ones first.
+    """
+    nodes = len(index.nodes)
+    chosen = np.random.default_rng(0).choice(nodes, min(nodes, _ASKED), replace=False)[:most]
+    names = index.nodes.names(chosen.astype(np.uint32))
+    for name in names[:_WARM]:
+        index.related(name, DEFAULT_K, **asked)
+    began, times = time.perf_counter(), []
+    for done, name in enumerate(names):
+        times.append(min(_time(index, name, asked) for _ in range(_TRIES)))
+        progress("asking", done + 1, len(names))
+        if time.perf_counter() - began > limit:
+            break
+    return np.array(times)
+
+
+def _time(index: Index, name: str, asked: dict[str, Any]) -> float:
+    """Of this thread's core: what else runs on the machine does not count."""
+    begin = time.thread_time()
+    index.related(name, DEFAULT_K, **asked)
+    return time.thread_time() - begin
+
+
+def _name_bytes(graph: Graph) -> int:
+    """What the names of the nodes take in an index: a copy of the graph's."""
+    files = graph.store.manifest.files
+    return sum(entry.nbytes for name, entry in files.items() if name.startswith(NAME_FILES))
+
+
+def _line(few: int, first: Times, many: int, second: Times) -> tuple[Times, Times]:
+    """(fixed, each) through two measurements, elementwise: through the second one exactly."""
+    each = np.clip((second - first) / (many - few), 0, second / many)
+    return second - many * each, each

@@ -1,0 +1,1 @@
+"""Refined answers: what samples rank roughly, settled."""
