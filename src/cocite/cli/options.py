@@ -64,7 +64,8 @@ format_option: Decorator = click.option(
 overwrite_option: Decorator = click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace the output if it is a store; the old one stays until the new one is whole.",
+    help="Replace the output if it is a store with nothing else in it; the old one stays until the "
+    "new one is whole.",
 )
 
 threads_option: Decorator = click.option(

@@ -18,11 +18,10 @@ from typing import Any, Self
 
 from cocite.errors import Busy, StoreError, UsageError
 from cocite.store import disk
-from cocite.store.manifest import kind_of
 
-__all__ = ["Building", "lock"]
+__all__ = ["MARK", "Building", "lock"]
 
-_MARK = ".cocite-draft"
+MARK = ".cocite-draft"
 """A file in every one of them: a directory of that name without it is somebody else's."""
 _PLAN = "plan.json"
 _TRIES = 5
@@ -72,18 +71,20 @@ class Building:
     def _take_over(self) -> None:
         """Make the directory ours: what an earlier run left in it may go, other files may not."""
         found = {entry.name for entry in self.path.iterdir()}
-        if found and _MARK not in found and kind_of(self.path) is None:
+        if found and MARK not in found:
             raise StoreError(
                 f"{self.path} is in the way: it holds files that no unfinished build has left "
                 f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
             )
-        (self.path / _MARK).touch()
+        (self.path / MARK).touch()
         if not self._resumable:
             self.clear()
 
     def clear(self) -> None:
         """Remove what an earlier, unfinished run left."""
-        self._remove_all_but(self.path, {_MARK})
+        for entry in self.path.iterdir():
+            if entry.name != MARK:
+                disk.remove(entry)
 
     @property
     def plan(self) -> dict[str, Any] | None:
@@ -124,14 +125,6 @@ class Building:
         disk.remove_tree(self.path)
         self._published = True
 
-    def _remove_all_but(self, directory: Path, kept: set[str]) -> None:
-        for entry in directory.iterdir():
-            if entry.name not in kept:
-                if entry.is_dir() and not entry.is_symlink():
-                    disk.remove_tree(entry)
-                else:
-                    entry.unlink()
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -140,7 +133,7 @@ class Building:
     ) -> None:
         try:
             if not self._published and _is_still(self.path, self._lock):
-                bare = {entry.name for entry in self.path.iterdir()} <= {_MARK}
+                bare = {entry.name for entry in self.path.iterdir()} <= {MARK}
                 if bare or not self._resumable:
                     disk.remove_tree(self.path)
         finally:

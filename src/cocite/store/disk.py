@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +21,7 @@ from cocite.memory import format_size
 
 __all__ = [
     "exchange",
+    "remove",
     "remove_tree",
     "rename",
     "rename_new",
@@ -77,14 +79,15 @@ def exchange(first: Path, second: Path) -> None:
     """Swap two names at once, so that neither is ever missing.
 
     Where the system has no such call the swap is three renames, and a process killed between
-    them leaves the old directory under ``second``'s name with ``.old`` behind it.
+    them leaves what was ``second`` under its name in a new directory beside it.
     """
     if not _renameat2(first, second, _RENAME_EXCHANGE):
-        aside = second.with_name(second.name + ".old")
-        remove_tree(aside)
+        folder = Path(tempfile.mkdtemp(prefix=f".{second.name}.", dir=second.parent))
+        aside = folder / second.name
         rename(second, aside)
         rename(first, second)
         rename(aside, first)
+        folder.rmdir()
 
 
 def _renameat2(first: Path, second: Path, flags: int) -> bool:
@@ -106,6 +109,14 @@ def remove_tree(path: Path) -> None:
         path.unlink()
     elif path.exists():
         shutil.rmtree(path)
+
+
+def remove(path: Path) -> None:
+    """Remove what has that name, if anything has: a file, a link, a directory and all in it."""
+    if path.is_dir():
+        remove_tree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _explained(error: OSError, path: Path, wanted: int) -> Exception:
