@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder, sampled_format
 from cocite.measures import SAMPLES
 from cocite.runner import in_order
-from cocite.store import ArrayWriter, Entry, checksum, disk
+from cocite.store import ArrayWriter, Entry, checksum, disk, written_beside
 
 __all__ = ["MOST_SHARDS", "Kept", "ShardedPart", "shard_samples"]
 
@@ -208,33 +209,29 @@ class ShardedPart(PartBuild):
         blobs = in_order(makers(), todo)
         try:
             for shard in missing:
-                for blob in self._write_shard(shard, islice(blobs, len(shard))):
-                    done += 1
-                    self.live_steps += sum(blob.live)
-                    progress(done, self.units)
+                with closing(self._write_shard(shard, islice(blobs, len(shard)))) as written:
+                    for blob in written:
+                        done += 1
+                        self.live_steps += sum(blob.live)
+                        progress(done, self.units)
         finally:
             blobs.close()  # type: ignore[attr-defined]
             self.close()  # before the next part takes memory of its own
 
-    def _write_shard(self, shard: range, blobs: Iterator[Blob]) -> Iterator[Blob]:
+    def _write_shard(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
         """Write one shard and its note; yields each blob as it is written."""
-        name = self._name(shard)
-        beside = self._directory / (name + ".new")
+        path = self._directory / self._name(shard)
         members, digests = [], []
-        with ArrayWriter(beside, np.uint32) as writer:
+        with written_beside(path) as file, ArrayWriter(file, np.uint32) as writer:
             for blob in blobs:
                 for part in blob.parts:
                     writer.write(part)
                 members.append(blob.members)
                 digests.append(blob.digest)
                 yield blob
-        disk.rename(beside, self._directory / name)
         note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
-        with (beside.with_name(name + _NOTE + ".new")).open("wb") as file:
+        with written_beside(path.with_name(path.name + _NOTE)) as file:
             disk.write(file, json.dumps(note).encode())
-            disk.sync_file(file)
-        disk.rename(beside.with_name(name + _NOTE + ".new"), self._directory / (name + _NOTE))
-        disk.sync_directory(self._directory)
         self._notes[shard.start] = note
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from cocite.errors import Busy, StoreError, UsageError
 from cocite.store import disk
+from cocite.store.beside import is_private, written_beside
 
 __all__ = ["MARK", "Building", "lock"]
 
@@ -71,12 +72,14 @@ class Building:
     def _take_over(self) -> None:
         """Make the directory ours: what an earlier run left in it may go, other files may not."""
         found = {entry.name for entry in self.path.iterdir()}
-        if found and MARK not in found:
+        if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
                 f"{self.path} is in the way: it holds files that no unfinished build has left "
                 f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
             )
-        (self.path / MARK).touch()
+        disk.touch(self.path / MARK)
+        for name in filter(is_private, found):
+            disk.remove(self.path / name)
         if not self._resumable:
             self.clear()
 
@@ -115,9 +118,8 @@ class Building:
                 "(restart=True) to begin anew"
             )
         self.clear()
-        with (self.path / _PLAN).open("wb") as file:
+        with written_beside(self.path / _PLAN) as file:
             disk.write(file, json.dumps(plan).encode())
-            disk.sync_file(file)
         return False
 
     def done(self) -> None:

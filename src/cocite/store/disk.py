@@ -20,6 +20,8 @@ from cocite.errors import ResourceError
 from cocite.memory import format_size
 
 __all__ = [
+    "create",
+    "create_anew",
     "exchange",
     "remove",
     "remove_tree",
@@ -27,11 +29,35 @@ __all__ = [
     "rename_new",
     "sync_directory",
     "sync_file",
+    "touch",
     "write",
 ]
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+
+
+def create(path: Path) -> BinaryIO:
+    """A new, empty file of that name, unbuffered; raises FileExistsError if the name is taken."""
+    return open(path, "xb+", buffering=0, opener=_opened)
+
+
+def create_anew(path: Path) -> BinaryIO:
+    """A new file of that name: what had it, in a directory of our own, loses it.
+
+    So nothing is written through a link, nor into a file that has other names as well.
+    """
+    path.unlink(missing_ok=True)
+    return create(path)
+
+
+def touch(path: Path) -> None:
+    """See that there is a file of that name; not through a link."""
+    os.close(_opened(os.fspath(path), os.O_WRONLY | os.O_CREAT))
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def write(file: BinaryIO, data: bytes | memoryview) -> None:

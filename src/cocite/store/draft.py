@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cocite.errors import NotAStore, OutputExists, StoreError
 from cocite.store import disk
+from cocite.store.beside import written_beside
 from cocite.store.building import MARK, Building, lock
 from cocite.store.manifest import MANIFEST, Manifest, kind_of
 
@@ -74,9 +75,8 @@ class Draft(Building):
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
         if rest:
-            with (self.path / MARK).open("wb") as file:
+            with written_beside(self.path / MARK) as file:
                 disk.write(file, json.dumps(rest).encode())
-                disk.sync_file(file)
         return rest
 
     def _check_replaceable(self) -> None:
@@ -106,7 +106,7 @@ class Draft(Building):
             # marked, who comes after a kill does.
             lock(old)
             if not link:
-                (self.output / MARK).touch()
+                disk.touch(self.output / MARK)
             disk.exchange(self.path, self.output)
             self._published = True
             try:
@@ -138,8 +138,10 @@ def _own(directory: Path) -> set[str]:
 
     Names are those of the directory, whatever is listed: nothing else can be meant by them.
     """
-    listed = {MANIFEST, MARK, *_listed(directory / MANIFEST, "files")}
-    left = _listed(directory / MARK, None)
+    listed = {MANIFEST, *_listed(directory / MANIFEST, "files")}
+    left = set()
+    if not (directory / MARK).is_symlink():
+        left = {MARK, *_listed(directory / MARK, None)}
     return {
         entry.name
         for entry in directory.iterdir()

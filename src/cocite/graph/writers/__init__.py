@@ -8,19 +8,19 @@ A file appears under its name when it is whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import OutputExists, UsageError
+from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.graph.writers.numpy import NPY
 from cocite.graph.writers.tables import CSV, PARQUET, TSV
 from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
-from cocite.store import disk
+from cocite.store import check_file, written_beside
 
 __all__ = [
     "ARRAYS",
@@ -61,11 +61,7 @@ def check_output(
     path = Path(output)
     if path.suffix not in endings:
         raise UsageError(f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(endings)}")
-    if path.is_dir():
-        raise OutputExists(f"{path} is a directory. Name a file in it, or choose another output")
-    if path.exists() and not overwrite:
-        raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
-    return path
+    return check_file(path, overwrite)
 
 
 def is_array(path: Path) -> bool:
@@ -73,11 +69,16 @@ def is_array(path: Path) -> bool:
     return isinstance(WRITERS[path.suffix], ArrayFile)
 
 
-def write_table(path: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """Write pieces of equally long columns; ``types`` names them and their SQL types."""
+def write_table(
+    path: Path, pieces: Iterable[Columns], types: Types, folder: Path | None = None
+) -> None:
+    """Write pieces of equally long columns; ``types`` names them and their SQL types. ``folder`` is
+    where the file grows, by default that of ``path``.
+    """
     writer = WRITERS[path.suffix]
     assert isinstance(writer, TableFile)
-    _written(path, lambda beside: writer.write(beside, pieces, types))
+    with written_beside(path, folder) as file:
+        writer.write(Path(file.name), pieces, types)
 
 
 def write_array(
@@ -86,7 +87,8 @@ def write_array(
     """Write an array of that type and shape; the pieces are its elements in their order."""
     writer = WRITERS[path.suffix]
     assert isinstance(writer, ArrayFile)
-    _written(path, lambda beside: writer.write(beside, pieces, dtype, shape))
+    with written_beside(path) as file:
+        writer.write(Path(file.name), pieces, dtype, shape)
 
 
 def write_numbers(path: Path, names: Names, title: str, values: NDArray[np.float64]) -> None:
@@ -102,17 +104,3 @@ def _named(names: Names, title: str, values: NDArray[np.float64]) -> Iterator[Co
     for low in range(0, len(names), _PIECE):
         ids = np.arange(low, min(low + _PIECE, len(names)))
         yield {"node": np.array(names.names(ids), dtype=object), title: values[ids]}
-
-
-def _written(path: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a file beside ``path``, which takes its name when its bytes are on the disk."""
-    beside = path.with_name(path.name + ".new")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        fill(beside)
-        with beside.open("rb+") as file:
-            disk.sync_file(file)
-        disk.rename(beside, path)
-        disk.sync_directory(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -44,7 +44,7 @@ from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, Index
 from cocite.query.refine.refiner import Level
 from cocite.query.scores import scores_of
 from cocite.runner import in_order
-from cocite.store import Access, Building, Journal, disk
+from cocite.store import Access, Building, Journal
 
 __all__ = ["Batch", "Report", "related_all"]
 
@@ -348,10 +348,8 @@ class Batch:
 
         name = "BIGINT" if self._ids else "VARCHAR"
         types = {"node": name, "rank": "INTEGER", "related": name}
-        beside = self._building.path / self._output.name
-        write_table(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
-        disk.rename(beside, self._output)
-        disk.sync_directory(self._output.absolute().parent)
+        types |= {"score": "DOUBLE", "stderr": "DOUBLE"}
+        write_table(self._output, pieces(), types, self._building.path)
         self._building.done()
         return total
 
