@@ -57,16 +57,20 @@ format_option: Decorator = click.option(
     default=next(iter(OUTPUTS)),
     show_default=True,
     callback=lambda context, parameter, name: output_called(name),
-    help="How to print: for people, or for programs.",
+    help="How to print the answer: a table for people, the others for programs.",
 )
 """Gives the verb ``show``, the function that prints its reply."""
 
-overwrite_option: Decorator = click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace the output if it is a store with nothing else in it; the old one stays until the "
-    "new one is whole.",
-)
+
+def overwrite_option(kind: str) -> Decorator:
+    """Add ``--overwrite`` to a verb that makes a store of that kind."""
+    return click.option(
+        "--overwrite",
+        is_flag=True,
+        help=f"Replace the {kind} that is there, if nothing else is in it. It stays until the new "
+        "one is complete.",
+    )
+
 
 threads_option: Decorator = click.option(
     "--threads", type=click.IntRange(1), help="How many cores to use.  [default: all]"
@@ -84,8 +88,8 @@ memory_option: Decorator = click.option(
     "--memory",
     metavar="SIZE",
     callback=_size,
-    help="Memory for the data, such as 600MB or 4GiB, beside some 150 MB for Python.  "
-    "[default: half of what is available]",
+    help="How much memory the data may take, such as 600MB or 4GiB; Python takes about 150 MB more."
+    "  [default: half of what is available]",
 )
 
 

@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cocite.engine.certificate import SweepReport
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.index.plan import BuildOptions
-from cocite.index.refined import Report, diagonal_bytes, write_diagonal
+from cocite.index.refined import diagonal_bytes, write_diagonal
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
@@ -247,7 +248,7 @@ class IndexBuild:
     def run(
         self,
         progress: Progress = lambda done, total: None,
-        refining: Report = lambda sweep, done, total: None,
+        refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
         """Make what is missing and publish; ``progress`` gets samples or nodes (done, total), and
         ``refining`` (sweep, nodes done, nodes in it) while refined answers are made ready.
@@ -275,7 +276,7 @@ class IndexBuild:
         files = self._graph.store.manifest.files
         return {name: entry for name, entry in files.items() if name.startswith(NAME_FILES)}
 
-    def _make_ready(self, report: Report) -> tuple[dict[str, Entry], dict[str, Any]]:
+    def _make_ready(self, report: SweepReport) -> tuple[dict[str, Entry], dict[str, Any]]:
         """What refined answers need of each part: its files, and what is to be said of them."""
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}

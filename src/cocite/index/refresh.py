@@ -30,9 +30,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import NOWHERE
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.matching import GONE, match_names
+from cocite.graph.matching import match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
 from cocite.index.plan import BuildOptions
@@ -222,7 +223,7 @@ class RefreshBuild(IndexBuild):
             return {}
         since = np.full(self._graph.nodes, self.drawn.start, np.uint32)
         old, ids = self._old.freshness.since, self._ids
-        stay = np.flatnonzero(ids != GONE)
+        stay = np.flatnonzero(ids != NOWHERE)
         since[ids[stay]] = 0 if old is None else old[stay]
         if not since.size or since.max() <= self._generations[0].first:
             return {}
@@ -245,7 +246,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _ids(self) -> NDArray[np.uint32]:
-        """uint32[old nodes]: the id of each old node now, GONE for none."""
+        """uint32[old nodes]: the id of each old node now, NOWHERE for none."""
         if self._same:
             return np.arange(self._old.nodes, dtype=np.uint32)
         self._old.store.advise(Access.AROUND)

@@ -27,7 +27,7 @@ from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
 from cocite.layouts.memory_plan import Room
-from cocite.layouts.part import Estimate, PartBuild, Progress
+from cocite.layouts.part import PartBuild, PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder, sampled_format
 from cocite.measures import SAMPLES
@@ -161,7 +161,7 @@ class ShardedPart(PartBuild):
             )
         return self._makers
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """Size, memory and time, from pilot samples on this graph: as many as the makers make at
         once, after another one each, which compiles the kernels and brings the graph into memory.
         """
@@ -176,7 +176,7 @@ class ShardedPart(PartBuild):
         seconds = time.perf_counter() - begin
         left = sum(len(shard) for shard in self._drawn_shards() if shard.start not in self._notes)
         seconds = seconds * -(-left // count) + self._carrying()
-        return Estimate(int(self.units * (size + 12)), self.room, seconds)
+        return PartEstimate(int(self.units * (size + 12)), self.room, seconds)
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""
