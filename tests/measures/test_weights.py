@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from cocite.graph.links import in_links
 from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.index.sharded import ShardedPart
 from cocite.layouts import memory_plan as room
 from cocite.layouts.memory_plan import Demand, Room, StepBytes, plan_memory
 from cocite.layouts.trees.build import maker_bytes
@@ -268,8 +268,9 @@ def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:
     def memory(measure: str, hubs: str, unweighted: bool) -> int:
         options = BuildOptions.checked(measure, settings={"hubs": hubs}, unweighted=unweighted)
         work = IndexBuild(graph, tmp_path / "x", options, Means.checked(1))
-        found: Callable[..., Any] = work.parts[0]._room  # type: ignore[attr-defined]
-        return int(found(work.parts[0]._links()).memory)  # type: ignore[attr-defined]
+        (part,) = work.parts
+        assert isinstance(part, ShardedPart)
+        return part.work.room(part.work.links()).memory
 
     for measure, shares in (("psimrank", 0), ("simrank", 4)):
         plain = memory(measure, "plain", True)

@@ -27,10 +27,11 @@ from cocite.index.refined import diagonal_bytes, write_diagonal
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
+from cocite.index.work import SampleWork
 from cocite.layouts.memory_plan import Room
 from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.table import is_sampled, sampled_builder
+from cocite.layouts.table import is_sampled
 from cocite.means import Means
 from cocite.measures import SAMPLES
 from cocite.memory import format_size, format_time
@@ -105,18 +106,18 @@ class IndexBuild:
             return WholePart(plan, self._graph, links, directory, self._means)
         samples = shard_samples(plan, self._graph.nodes, self._means.shard)
         self._shards.append(samples)
-        means = self._means.up_to(plan.settings[SAMPLES])
-
-        def room(links: Links) -> Room:
-            return sampled_builder(plan.layout).plan_room(links, plan, means)
-
+        numbers, kept = self._numbers(plan, samples)
+        means, graph = self._means.up_to(plan.settings[SAMPLES]), self._graph
+        work = SampleWork(
+            graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()
+        )
         # What does not fit is said now; both directions take the same.
-        room(links_of(self._graph, "in", weighted=plan.weighted))
-        return ShardedPart(plan, links, directory, samples, room, *self._numbers(plan, samples))
+        work.room(links_of(graph, "in", weighted=plan.weighted))
+        return ShardedPart(work, links, samples, kept)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
-        """Which samples a part draws, None for all, and which older ones it keeps."""
-        return None, None
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
+        """Which samples a part draws, and which older ones it keeps."""
+        return range(plan.settings[SAMPLES]), None
 
     def _links(self, plan: PartPlan) -> Links:
         """The links that a part follows; out-links for both directions at once, as in-links are

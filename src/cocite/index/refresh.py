@@ -39,6 +39,7 @@ from cocite.index.build import IndexBuild, IndexEstimate, copy_array
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import StoredIndex
+from cocite.index.work import Note
 from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
@@ -162,7 +163,7 @@ class RefreshBuild(IndexBuild):
 
     # -- what differs from a build -----------------------------------------------------
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
         if not self.kept:
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
@@ -279,7 +280,7 @@ class _Carried(Kept):
         self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
         self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
 
-    def link(self, shard: range, path: Path) -> dict[str, Any] | None:
+    def link(self, shard: range, path: Path) -> Note | None:
         if shard not in self._linked:
             return None
         store, name = self._part.store, self._part.prefix + shard_file(shard.start)

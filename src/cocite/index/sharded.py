@@ -1,9 +1,10 @@
 """A part made sample by sample on all cores, written in shards, resumable at each shard.
 
-A shard file appears under its name when its bytes are on the disk; a small note beside it
-(members, digests) is written after it. A build that stops, however it stops, loses the shard it was
-in. Run again with the same settings on the same graph it takes up what is there, and ends
-with the bytes it would have had: samples depend on (graph, measure, length, seed, number) only.
+What is to be made is a value (``index/work.py``), done here on the threads of this process. A shard
+file appears under its name when its bytes are on the disk; a small note beside it is written after
+it. A build that stops, however it stops, loses the shard it was in. Run again with the same
+settings on the same graph it takes up what is there, whoever made it, and ends with the bytes it
+would have had: samples depend on (graph, measure, length, seed, number) only.
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
 turn (``layouts/memory_plan.py``).
@@ -11,35 +12,32 @@ turn (``layouts/memory_plan.py``).
 
 from __future__ import annotations
 
-import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cocite.errors import Damaged, UsageError
+from cocite.errors import UsageError
 from cocite.graph.rows import Links
+from cocite.index.work import Note, SampleWork, read_note, write_shard
 from cocite.layouts.blobs import Blob, Maker
-from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.format import DIGESTS, MEMBERS
 from cocite.layouts.part import PartBuild, PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder, sampled_format
 from cocite.measures import SAMPLES
 from cocite.runner import in_order
-from cocite.store import ArrayWriter, Entry, checksum, disk, written_beside
+from cocite.store import ArrayWriter, Entry
 
 __all__ = ["MOST_SHARDS", "Kept", "ShardedPart", "shard_samples"]
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
 """Every shard is a mapped file, and a process may open about a thousand."""
-_NOTE = ".json"
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
@@ -66,7 +64,7 @@ class Kept(ABC):
     """How they are cut into shards."""
 
     @abstractmethod
-    def link(self, shard: range, path: Path) -> dict[str, Any] | None:
+    def link(self, shard: range, path: Path) -> Note | None:
         """Give the file of a shard that stays as it is the name ``path``; returns its note, None if
         it does not stay.
         """
@@ -77,37 +75,30 @@ class Kept(ABC):
 
 
 class ShardedPart(PartBuild):
-    """A part of samples. ``links`` gives those of the part's direction when they are needed.
-
-    It makes the samples of ``numbers``, by default as many as the settings say, from 0 on; those
-    ``kept`` come before them.
+    """A part of samples: those of the ``work``, in shards of so many, and before them those
+    ``kept``. ``links`` gives those of the part's direction when they are needed, as parts share
+    them.
     """
 
     def __init__(
         self,
-        plan: PartPlan,
+        work: SampleWork,
         links: Callable[[], Links],
-        directory: Path,
         shard: int,
-        room: Callable[[Links], Room],
-        numbers: range | None = None,
         kept: Kept | None = None,
     ) -> None:
-        self.plan = plan
-        self._numbers = range(plan.settings[SAMPLES]) if numbers is None else numbers
-        self._kept = kept
-        self.units = plan.settings[SAMPLES]
-        self._links, self._room, self._directory, self._shard = links, room, directory, shard
+        self.work, self.plan, self.units = work, work.plan, work.plan.settings[SAMPLES]
+        self._links, self._shard, self._kept = links, shard, kept
         self.linked = 0
         self._makers: list[Maker] = []
-        self._notes: dict[int, dict[str, Any]] = {}
+        self._notes: dict[int, Note] = {}
 
     # -- what is there, what is to do -------------------------------------------------
 
     def resume(self) -> None:
         """Keep the shards whose bytes are whole."""
         for shard in self._shards():
-            note = self._read_note(shard)
+            note = read_note(self.work.of(shard).shard, len(shard))
             if note is not None:
                 self._notes[shard.start] = note
 
@@ -116,7 +107,7 @@ class ShardedPart(PartBuild):
         if self._kept is None:
             return
         for shard in self._kept.shards:
-            note = self._kept.link(shard, self._directory / self._name(shard))
+            note = self._kept.link(shard, self.work.of(shard).shard)
             if note is not None:
                 self.linked += len(shard)
                 self._notes[shard.start] = note
@@ -126,27 +117,11 @@ class ShardedPart(PartBuild):
         """Samples in finished shards."""
         return self.units - sum(len(shard) for shard in self._missing())
 
-    def _name(self, shard: range) -> str:
-        return self.plan.prefix + shard_file(shard.start)
-
-    def _read_note(self, shard: range) -> dict[str, Any] | None:
-        """The note of a finished shard whose bytes are whole, or None."""
-        name = self._name(shard)
-        try:
-            note: dict[str, Any] = json.loads((self._directory / (name + _NOTE)).read_bytes())
-            entry = Entry.from_json(name, note["entry"])
-            counts = len(note["members"]), len(note["digests"])
-            if checksum(self._directory / name, entry) != entry.xxh3_128:
-                return None
-        except (OSError, ValueError, KeyError, TypeError, Damaged):
-            return None
-        return note if counts == (len(shard), len(shard)) else None
-
     def _shards(self) -> list[range]:
         return [*(() if self._kept is None else self._kept.shards), *self._drawn_shards()]
 
     def _drawn_shards(self) -> list[range]:
-        numbers, size = self._numbers, self._shard
+        numbers, size = self.work.numbers, self._shard
         return [numbers[low : low + size] for low in range(0, len(numbers), size)]
 
     def _missing(self) -> list[range]:
@@ -155,10 +130,8 @@ class ShardedPart(PartBuild):
     def _ready_makers(self) -> list[Maker]:
         if not self._makers:
             links = self._links()
-            self.room = self._room(links)
-            self._makers = sampled_builder(self.plan.layout).makers(
-                links, self.plan, self.room, self._directory
-            )
+            self.room = self.work.room(links)
+            self._makers = self.work.makers(links, self.room)
         return self._makers
 
     def estimate(self) -> PartEstimate:
@@ -167,7 +140,7 @@ class ShardedPart(PartBuild):
         """
         makers = self._ready_makers()
         count = len(makers) * sampled_builder(self.plan.layout).together
-        first = self._numbers.start
+        first = self.work.numbers.start
         for _ in in_order(makers, range(first + count, first + count + len(makers))):
             pass
         begin = time.perf_counter()
@@ -180,7 +153,7 @@ class ShardedPart(PartBuild):
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""
-        missing = [shard for shard in self._missing() if shard.start < self._numbers.start]
+        missing = [shard for shard in self._missing() if shard.start < self.work.numbers.start]
         if self._kept is None or not missing:
             return 0.0
         makers, sample = self._kept.makers(), missing[0].start
@@ -209,7 +182,7 @@ class ShardedPart(PartBuild):
         blobs = in_order(makers(), todo)
         try:
             for shard in missing:
-                with closing(self._write_shard(shard, islice(blobs, len(shard)))) as written:
+                with closing(self._written(shard, islice(blobs, len(shard)))) as written:
                     for blob in written:
                         done += 1
                         self.live_steps += sum(blob.live)
@@ -218,21 +191,9 @@ class ShardedPart(PartBuild):
             blobs.close()  # type: ignore[attr-defined]
             self.close()  # before the next part takes memory of its own
 
-    def _write_shard(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
+    def _written(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
         """Write one shard and its note; yields each blob as it is written."""
-        path = self._directory / self._name(shard)
-        members, digests = [], []
-        with written_beside(path) as file, ArrayWriter(file, np.uint32) as writer:
-            for blob in blobs:
-                for part in blob.parts:
-                    writer.write(part)
-                members.append(blob.members)
-                digests.append(blob.digest)
-                yield blob
-        note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
-        with written_beside(path.with_name(path.name + _NOTE)) as file:
-            disk.write(file, json.dumps(note).encode())
-        self._notes[shard.start] = note
+        self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
 
     def close(self) -> None:
         """The makers go, and their scratch with them."""
@@ -245,7 +206,8 @@ class ShardedPart(PartBuild):
         digests: list[int] = []
         for shard in self._shards():
             note = self._notes[shard.start]
-            files[self._name(shard)] = Entry.from_json(self._name(shard), note["entry"])
+            name = self.work.of(shard).shard.name
+            files[name] = Entry.from_json(name, note["entry"])
             members += note["members"]
             digests += note["digests"]
         for kind, dtype, values in (
@@ -253,7 +215,7 @@ class ShardedPart(PartBuild):
             (DIGESTS, np.uint64, digests),
         ):
             name = self.plan.prefix + kind
-            with ArrayWriter(self._directory / name, dtype) as writer:
+            with ArrayWriter(self.work.folder / name, dtype) as writer:
                 writer.write(np.array(values, dtype))
             files[name] = writer.finished
         return files
