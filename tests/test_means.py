@@ -63,7 +63,8 @@ def test_what_is_not_given_is_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"threads": 0}, "threads is 0; it is a whole number, 1 or more"),
+        ({"threads": 0}, "threads is 0; it is a whole number from 1 to 1,024"),
+        ({"threads": 1025}, "threads is 1025; it is a whole number from 1 to 1,024"),
         ({"threads": True}, "threads is True"),
         ({"memory": "much"}, "'much' is not a size"),
         ({"shard": 0}, "shard is 0; it is a number of samples, 1 or more"),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
+import cocite
 from cocite import memory
+from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.memory import available, budget, format_size, parse_size
 
@@ -122,3 +126,56 @@ def test_a_group_over_its_limit_leaves_nothing(groups: Path) -> None:
 
 def test_the_machine_has_memory() -> None:
     assert 10**6 < available() < 10**15
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1025, 99_999_999_999, 2.0, True, "2"])
+def test_threads_have_an_end(threads: Any) -> None:
+    with pytest.raises(UsageError, match="it is a whole number from 1 to 1,024"):
+        memory.checked_threads(threads)
+
+
+def test_a_machine_of_any_size_is_one_that_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "cores", lambda: 5000)
+    assert (memory.checked_threads(None), memory.checked_threads(1024)) == (1024, 1024)
+
+
+def test_no_verb_starts_threads_without_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "l.tsv").write_text("a\tb\n")
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
+    cocite.build(graph, tmp_path / "x", samples=2)
+    many = ["--threads", "99999999999"]
+    g, x, out = str(graph.path), str(tmp_path / "x"), str(tmp_path / "new")
+    for verb in (
+        ["ingest", str(tmp_path / "l.tsv"), "-o", out],
+        ["index", g, "-o", out],
+        ["refresh", x, g],
+        ["related-all", x, "-o", f"{out}.csv"],
+        ["exact", g, "-o", f"{out}.csv"],
+        ["plan", g],
+    ):
+        assert main([*verb, *many]) == 2, verb
+        assert "threads is 99999999999; it is a whole number from 1 to 1,024" in (
+            capsys.readouterr().err
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "l.tsv", "x"]
+
+
+def test_an_ingest_has_no_more_threads_than_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB starts all of them at once, whatever there is to do."""
+    real, asked = duckdb.connect, []
+
+    def connect(path: str, config: dict[str, Any]) -> Any:
+        asked.append(config["threads"])
+        return real(path, config=config)
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    (tmp_path / "small.tsv").write_text("a\tb\n")
+    (tmp_path / "large.tsv").write_text("a\tb\n" * 200_000)
+    cocite.ingest(tmp_path / "small.tsv", tmp_path / "small", threads=1000)
+    cocite.ingest(tmp_path / "large.tsv", tmp_path / "large", threads=1000)
+    cocite.ingest(tmp_path / "large.tsv", tmp_path / "few", threads=2)
+    assert asked == [1, 4, 2]

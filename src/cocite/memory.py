@@ -14,6 +14,7 @@ from pathlib import Path
 from cocite.errors import UsageError
 
 __all__ = [
+    "MOST_THREADS",
     "OWN_MEMORY",
     "available",
     "budget",
@@ -27,6 +28,9 @@ __all__ = [
 
 OWN_MEMORY = 150 << 20
 """What Python, its libraries and the kernels take beside the data."""
+
+MOST_THREADS = 1024
+"""More than any machine of today has cores for, and fewer than a system has for a process."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -82,9 +86,12 @@ def cores() -> int:
 def checked_threads(threads: int | None) -> int:
     """The number of threads asked for, or all cores; raises :class:`UsageError`."""
     if threads is None:
-        return cores()
-    if type(threads) is not int or threads < 1:
-        raise UsageError(f"threads is {threads!r}; it is a whole number, 1 or more")
+        return min(cores(), MOST_THREADS)
+    if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
+        raise UsageError(
+            f"threads is {threads!r}; it is a whole number from 1 to {MOST_THREADS:,}. More than "
+            f"there are cores ({cores()} here) are of no use"
+        )
     return threads
 
 

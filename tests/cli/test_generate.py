@@ -58,7 +58,7 @@ def test_labels_are_written_beside(here: Path, capsys: pytest.CaptureFixture[str
         ("--nodes x --links 5", 2, "Invalid value for '--nodes'"),
         ("--nodes 5", 2, "Missing option '--links'"),
         ("--nodes 5 --links 5 --names urls", 2, "Invalid value for '--names'"),
-        ("--nodes 5 --links 5 --labels .", 1, ". exists"),
+        ("--nodes 5 --links 5 --labels .", 1, ". is a directory"),
     ],
 )
 def test_wrong_use_is_an_error_and_makes_nothing(

@@ -101,9 +101,10 @@ def test_min_confidence_is_the_same_everywhere() -> None:
 
 def test_what_is_replaced_is_called_what_it_is() -> None:
     for verb, kind in (("ingest", "graph"), ("index", "index")):
-        said = f"Replace the {kind} that is there. It stays until the new one is complete."
-        assert options(verb)["overwrite"] == said
-    assert options("evaluate")["overwrite"] == "Replace the report and the files beside it."
+        said = f"Replace the {kind} that is there, if nothing else is in it. It stays until "
+        assert options(verb)["overwrite"] == said + "the new one is complete."
+    said = "Replace the report and the files beside it. A symbolic link is refused."
+    assert options("evaluate")["overwrite"] == said
 
 
 @pytest.mark.parametrize("verb", sorted(_VERBS))

@@ -296,3 +296,20 @@ def test_the_command_line_builds_asks_and_shows_a_blend(
     assert [hit["score"] for hit in value["hits"]] == [hit.score for hit in hits]
     assert main(["measures"]) == 0
     assert "blend:psimrank+cocitation" in capsys.readouterr().out
+
+
+def test_a_node_whose_scores_cancel_on_the_way_is_one_hit(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Sketches may score below 0: with one sample two of them come to exactly 0 for many a node,
+    which the third component then finds as if it were new.
+    """
+    rng = np.random.default_rng(1)
+    edges = {(a, b) for a, b in rng.integers(0, 60, (200, 2)).tolist() if a != b}
+    name = "blend:xjaccard(bits=1)+xjaccard(bits=1)+psimrank"
+    index = cocite.build(
+        make_graph(sorted(edges)), tmp_path / "x", measure=name, samples=1, length=2
+    )
+    for node in index.nodes:
+        hits = [hit.node for hit in index.related(node, 60)]
+        assert len(hits) == len(set(hits))

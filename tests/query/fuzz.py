@@ -24,12 +24,14 @@ from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.layouts.table import is_sampled, sampled_builder
 from cocite.layouts.trees.reader import TreeReader
-from cocite.measures import PartSettings
 from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.store import kind_of
 
 Change = tuple[str, int, bytes]
 """The file, the byte at which it changes, and what stands there then."""
+INTEGERS = 0, 1, 2**31, 2**32 - 2, 2**32 - 1, 2**63, 2**63 - 1, 2**64 - 1
+FLOATS = 0x7F800000, 0xFF800000, 0x7FC00000, 0x7FF << 52, 0xFFF << 52, 0x7FF8 << 48
+"""Infinities and what is no number, of both widths."""
 
 
 def main(seed: int, count: int, stores: list[Path]) -> None:
@@ -69,7 +71,7 @@ def changes(store: Path, count: int, chance: random.Random) -> Iterator[Change]:
             continue
         width = chance.choice((4, 8))
         at = at // width * width
-        value = chance.choice((0, 1, 2**31, 2**32 - 2, 2**32 - 1, 2**63, 2**64 - 1, len(content)))
+        value = chance.choice((*INTEGERS, *FLOATS, len(content)))
         whole = (value % 2 ** (8 * width)).to_bytes(width, "little")
         yield name, at, whole[: len(content) - at]
 
@@ -124,9 +126,8 @@ def all_related(index: Index, a: str, b: str) -> None:
         if isinstance(reader, TreeReader):
             everybody = np.argsort(reader.places()).astype(np.uint32)
             out = np.empty((everybody.size, 3), np.uint32), np.empty((everybody.size, 3, 2))
-            reader.related_many(
-                everybody, 1.0, np.empty(0, bool), PartSettings({"decay": 0.5}), out
-            )
+            own = reader.part.ask_settings(index.stored.measure.ask_settings({}))
+            reader.related_many(everybody, 1.0, np.empty(0, bool), own, out)
 
 
 QUESTIONS: list[Callable[[Index, str, str], Any]] = [

@@ -122,7 +122,11 @@ def _settings(
     help="Where the random numbers start. Equal seeds give equal figures.",
 )
 @means_options
-@click.option("--overwrite", is_flag=True, help="Replace the report and the files beside it.")
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace the report and the files beside it. A symbolic link is refused.",
+)
 @format_option
 def evaluate(
     paths: tuple[str, ...],

@@ -118,7 +118,9 @@ __all__ = ["exact"]
     "more.",
 )
 @means_options
-@click.option("--overwrite", is_flag=True, help="Replace the output file.")
+@click.option(
+    "--overwrite", is_flag=True, help="Replace the output file. A symbolic link is refused."
+)
 @format_option
 def exact(
     graph: str,

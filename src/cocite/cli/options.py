@@ -67,7 +67,8 @@ def overwrite_option(kind: str) -> Decorator:
     return click.option(
         "--overwrite",
         is_flag=True,
-        help=f"Replace the {kind} that is there. It stays until the new one is complete.",
+        help=f"Replace the {kind} that is there, if nothing else is in it. It stays until the new "
+        "one is complete.",
     )
 
 

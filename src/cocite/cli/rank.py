@@ -98,7 +98,11 @@ _ONE_RUN = ("damping", "dangling", "removals", "precision")
     help="Keep everything on disk but one of so many blocks, even if it fits; the ranks are the "
     "same.  [default: as --memory needs]",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output file, or the study.")
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace the output file, or the study. A symbolic link is refused.",
+)
 @format_option
 @study_options
 @click.pass_context

@@ -69,7 +69,11 @@ _OPTIONS = (
 @click.option("--graph", metavar="DIR", help="Where the graph of INDEX is now, if it was moved.")
 @ask_options
 @means_options
-@click.option("--overwrite", is_flag=True, help="Replace the file when the new one is complete.")
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace the file when the new one is complete. A symbolic link is refused.",
+)
 @click.option(
     "--restart",
     is_flag=True,

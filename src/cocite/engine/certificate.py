@@ -27,3 +27,10 @@ class Diagonal:
     table: Table
     low: float
     high: float
+
+    @property
+    def sound(self) -> bool:
+        """Whether the table is between its bounds, nowhere nan, as the kernels rely on."""
+        most = 1.001 / (1 - self.decay)
+        fine = (self.table >= 0) & (self.table <= most)
+        return bool(fine.all() and (self.table[:, 0] <= 1).all())

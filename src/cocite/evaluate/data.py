@@ -75,7 +75,9 @@ def graph_of(
     if folder is None:
         raise UsageError("the suite reads data: name the folder that it is in")
     if plan.graph:
-        return Graph.open(folder / plan.graph), plan
+        graph = Graph.open(folder / plan.graph)
+        graph.check()
+        return graph, plan
     if not plan.links:
         raise UsageError("[data] names neither links, nor a graph, nor a web")
     graph = ingest(

@@ -21,14 +21,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cocite.errors import OutputExists, UsageError
+from cocite.errors import UsageError
 from cocite.evaluate.bootstrap import Interval
 from cocite.evaluate.figures import pictures
 from cocite.evaluate.judge import Figures, headline
 from cocite.evaluate.study import Best, Result, Study
 from cocite.evaluate.suite import plain
 from cocite.memory import format_size
-from cocite.store import disk
+from cocite.store import check_file, disk, written_beside
 
 __all__ = ["check_report", "long_rows", "summary", "write_report"]
 
@@ -59,10 +59,7 @@ def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
     if path.suffix != ".html":
         raise UsageError(f"{path} ends in {path.suffix!r}; a report ends in .html")
     for ending in _ENDINGS:
-        if path.with_suffix(ending).exists() and not overwrite:
-            raise OutputExists(
-                f"{path.with_suffix(ending)} exists. Choose another output, or pass --overwrite"
-            )
+        check_file(path.with_suffix(ending), overwrite)
     return path
 
 
@@ -78,7 +75,6 @@ def write_report(study: Study, output: str | os.PathLike[str], *, overwrite: boo
     writer = csv.writer(rows, lineterminator="\n")
     writer.writerow(LONG_TITLES)
     writer.writerows(["" if _missing(cell) else cell for cell in row] for row in long_rows(study))
-    path.parent.mkdir(parents=True, exist_ok=True)
     _write(path.with_suffix(".csv"), rows.getvalue())
     _write(path.with_suffix(".md"), _markdown(study))
     _write(path, _page(study, images))
@@ -86,14 +82,8 @@ def write_report(study: Study, output: str | os.PathLike[str], *, overwrite: boo
 
 
 def _write(path: Path, text: str) -> None:
-    beside = path.with_name(path.name + ".new")
-    try:
-        with beside.open("wb") as file:
-            disk.write(file, text.encode("utf-8", errors="surrogateescape"))
-            disk.sync_file(file)
-        disk.rename(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with written_beside(path) as file:
+        disk.write(file, text.encode("utf-8", errors="surrogateescape"))
 
 
 # -- tables ----------------------------------------------------------------------------------------

@@ -112,6 +112,7 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
         raise UsageError(f"{index!r} has no fingerprint trees: the layout trees has")
     if graph.digest != index.stored.graph["digest"]:
         raise UsageError(f"{index!r} was built from another graph")
+    graph.check()
     found = np.zeros(_length(index))
     samples = min(samples, index.samples or 0)
     for part in index.stored.parts:

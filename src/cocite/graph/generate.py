@@ -17,20 +17,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import OutputExists, StoreError, UsageError
+from cocite.errors import UsageError
 from cocite.graph.graph import DEGREES, MAX_NODES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import TextPiece, write_text_names
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.web import Web, plan_web
-from cocite.store import ArrayWriter, Draft, Entry, Manifest, Scratch, disk
+from cocite.store import (
+    ArrayWriter,
+    Draft,
+    Entry,
+    Manifest,
+    Scratch,
+    check_file,
+    disk,
+    written_beside,
+)
 
 __all__ = ["generate_web"]
 
@@ -95,7 +103,8 @@ def generate_web(
     with ExitStack() as stack:
         beside = None
         if labels is not None:
-            beside = stack.enter_context(_Labels(Path(labels), overwrite))
+            path = check_file(Path(labels), overwrite)  # takes its name when the graph is whole
+            beside = _Labels(stack.enter_context(written_beside(path)))
         draft = stack.enter_context(Draft(os.fspath(output), "graph", overwrite=overwrite))
         progress("planning the web", 0, 0)
         web = plan_web(nodes, links, seed)
@@ -119,10 +128,7 @@ def generate_web(
             "sources": [],
             "generated": {"model": MODEL, "seed": seed, "hosts": web.hosts, "tail": web.tail},
         }
-        graph = Graph.open(draft.publish(Manifest("graph", facts, files)))
-        if beside is not None:
-            beside.publish()
-        return graph
+        return Graph.open(draft.publish(Manifest("graph", facts, files)))
 
 
 def _check(nodes: int, links: int, seed: int, names: str) -> None:
@@ -252,28 +258,11 @@ def _write_names(directory: Path, work: Path, text: Iterator[TextPiece]) -> dict
         return write_text_names(directory, tables, text)
 
 
-class _Labels(AbstractContextManager["_Labels"]):
-    """The file of labels: written beside its place, which it takes when the graph is whole."""
+class _Labels:
+    """The rows of the file of labels."""
 
-    def __init__(self, path: Path, overwrite: bool) -> None:
-        if os.path.lexists(path) and not (overwrite and path.is_file()):
-            raise OutputExists(
-                f"{path} exists. Choose another file for the labels, or pass --overwrite "
-                "(overwrite=True) to replace it"
-            )
-        self._path = path
-        self._beside = path.with_name(path.name + ".building")
-        self._file: BinaryIO | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._beside.open("wb", buffering=0)
-        except OSError as error:
-            raise StoreError(
-                f"{self._beside} cannot be made: {error.strerror}. Choose another file"
-            ) from error
-        return self
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
 
     def write(
         self, web: Web, first: int, text: NDArray[np.uint8], ends: NDArray[np.uint64]
@@ -281,24 +270,6 @@ class _Labels(AbstractContextManager["_Labels"]):
         """Append the rows of some pages."""
         from cocite.kernels.generate_text import NAME_ROOM, labels
 
-        assert self._file is not None
         out = np.empty(text.size + NAME_ROOM * ends.size, np.uint8)
         size = labels(first, web.starts, web.topics, web.order, web.branches, text, ends, out)
         disk.write(self._file, out[:size].data)
-
-    def publish(self) -> None:
-        """Give the file its name."""
-        assert self._file is not None
-        disk.sync_file(self._file)
-        disk.rename(self._beside, self._path)
-        disk.sync_directory(self._path.parent)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._beside.unlink(missing_ok=True)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["ingest"]
 
 _ROWS = 1 << 20
+_THREAD_BYTES = 1 << 18
+"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 
 _Piece = TypeVar("_Piece", NDArray[Any], tuple[NDArray[Any], NDArray[Any]])
 _Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -144,7 +146,8 @@ def ingest(
         work = draft.path / "work"
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
-        with Tables(work, links + extra, spare, cores, weighted=bool(weight)) as tables:
+        threads = _threads(links + extra, cores)
+        with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
             facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)
@@ -152,6 +155,13 @@ def ingest(
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
         return Graph.open(draft.publish(Manifest("graph", facts, files)))
+
+
+def _threads(sources: list[Source], most: int) -> int:
+    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
+    if any(source.is_pipe or source.is_directory for source in sources):
+        return most
+    return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
 
 
 def _load(

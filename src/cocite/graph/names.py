@@ -235,16 +235,13 @@ class TextNames(Names):
         data = out[:needed].tobytes()
         begin = 0
         found: list[str] = []
-        for end in ends.tolist():
-            found.append(self._text(data[begin:end]))
-            begin = end
-        return found
-
-    def _text(self, name: bytes) -> str:
         try:
-            return name.decode()
+            for end in ends.tolist():
+                found.append(data[begin:end].decode())
+                begin = end
         except UnicodeDecodeError:
             raise self._damaged() from None
+        return found
 
     def _damaged(self) -> Damaged:
         return Damaged(
@@ -268,7 +265,9 @@ class TextNames(Names):
         wanted = np.uint32(_hash(name.encode("utf-8", "surrogatepass")))
         low = int(np.searchsorted(self._hashes, wanted))
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
-        for node in self._nodes(self._by_hash[low:high]).tolist():
+        for node in self._by_hash[low:high].tolist():
+            if node >= self._count:
+                raise self._damaged()
             if self.name(node) == name:
                 return int(node)
         return None

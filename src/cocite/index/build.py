@@ -329,7 +329,7 @@ def _in_words(room: Room | None) -> str:
 
 def copy_array(source: Path, target: Path, entry: Entry) -> None:
     """Copy one array file and see that it arrived whole."""
-    with source.open("rb") as reader, target.open("wb") as writer:
+    with source.open("rb") as reader, disk.create_anew(target) as writer:
         while piece := reader.read(1 << 22):
             disk.write(writer, piece)
         disk.sync_file(writer)

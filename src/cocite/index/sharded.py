@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -181,15 +182,16 @@ class ShardedPart(PartBuild):
         blobs = in_order(makers(), todo)
         try:
             for shard in missing:
-                for blob in self._written(shard, islice(blobs, len(shard))):
-                    done += 1
-                    self.live_steps += sum(blob.live)
-                    progress(done, self.units)
+                with closing(self._written(shard, islice(blobs, len(shard)))) as written:
+                    for blob in written:
+                        done += 1
+                        self.live_steps += sum(blob.live)
+                        progress(done, self.units)
         finally:
             blobs.close()  # type: ignore[attr-defined]
             self.close()  # before the next part takes memory of its own
 
-    def _written(self, shard: range, blobs: Iterator[Blob]) -> Iterator[Blob]:
+    def _written(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
         """Write one shard and its note; yields each blob as it is written."""
         self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
 

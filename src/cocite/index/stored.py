@@ -95,7 +95,19 @@ class StoredIndex:
         fault = self.store.verify(name)
         if fault is not None:
             raise Damaged(f"{fault}. Build the index again")
-        return read_diagonal(part.array(DIAGONAL), facts)
+        table = part.array(DIAGONAL)
+        found = read_diagonal(table, facts)
+        if not found.sound:
+            raise part.damaged_file(DIAGONAL)
+        return found
+
+    def damaged(self) -> Damaged:
+        """What to raise when an answer shows that some file is damaged, and not which."""
+        path = self.store.path
+        return Damaged(
+            f"{path} is damaged; see: cocite verify {path}. Copy it again from where it was whole, "
+            "or build it again"
+        )
 
     @property
     def weighted(self) -> bool:

@@ -18,7 +18,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import whole_builder
 from cocite.layouts.whole import WholeBuilder
 from cocite.means import Means
-from cocite.store import Entry, checksum, disk
+from cocite.store import Entry, checksum, disk, written_beside
 
 __all__ = ["WholePart"]
 
@@ -78,12 +78,8 @@ class WholePart(PartBuild):
             return
         self._files = self._layout().write(self._directory, progress)
         note = {name: entry.to_json() for name, entry in self._files.items()}
-        beside = self._note.with_suffix(".new")
-        with beside.open("wb") as file:
+        with written_beside(self._note) as file:
             disk.write(file, json.dumps(note).encode())
-            disk.sync_file(file)
-        disk.rename(beside, self._note)
-        disk.sync_directory(self._directory)
         self._made = None
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder
 from cocite.means import Means
 from cocite.runner import in_order
-from cocite.store import ArrayWriter, Entry, checksum, disk
+from cocite.store import ArrayWriter, Entry, checksum, disk, written_beside
 
 __all__ = ["Note", "SampleWork", "read_note", "write_shard"]
 
@@ -111,24 +111,17 @@ class SampleWork:
 
 def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note]:
     """Write a shard, then its note; yields each blob as it is written, and returns the note."""
-    beside = path.with_name(path.name + ".new")
     members, digests = [], []
-    with ArrayWriter(beside, np.uint32) as writer:
+    with written_beside(path) as file, ArrayWriter(file, np.uint32) as writer:
         for blob in blobs:
             for part in blob.parts:
                 writer.write(part)
             members.append(blob.members)
             digests.append(blob.digest)
             yield blob
-    disk.rename(beside, path)
     note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
-    named = path.with_name(path.name + _NOTE)
-    beside = named.with_name(named.name + ".new")
-    with beside.open("wb") as file:
+    with written_beside(path.with_name(path.name + _NOTE)) as file:
         disk.write(file, json.dumps(note).encode())
-        disk.sync_file(file)
-    disk.rename(beside, named)
-    disk.sync_directory(path.parent)
     return note
 
 

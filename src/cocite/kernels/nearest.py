@@ -267,6 +267,7 @@ def gather(
                 return DAMAGED
             before = sums[owner, 0]
             term = _shares(values[i], held[place], form, mutual)
+            term = term if term > 0.0 else 0.0  # nan, of damaged values
             used[count] = np.uint32(owner)
             sums[owner, 0] = before + term
             count += 1 if before == 0.0 and term > 0.0 else 0

@@ -103,9 +103,9 @@ def _change(
     end = np.uint32(sample[3])
     if limit == _ONE32 or place == NOWHERE:
         return count, 0
-    if place >= end:
-        return _DAMAGED, 0
     nodes = np.uint32(sums.shape[0])
+    if place >= end or end > nodes or count > nodes:
+        return _DAMAGED, 0
     value, square = weights[limit, 0], weights[limit, 1]
     largest, at = _ZERO32, place
     while True:
@@ -260,6 +260,8 @@ def related_many(
         if i > 0:
             least = max(least, _reached(ids[i - 1], sums, who, old, new, samples))
         least -= _SLACK
+        if count > sums.shape[0]:
+            return 0
         live = have = 0
         for j in range(count):
             node = used[j]

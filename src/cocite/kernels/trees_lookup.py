@@ -85,7 +85,7 @@ def gather(
     """Add up the weights of all relatives of ``node`` over the samples of a shard.
 
     ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square.
-    ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with
+    ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[2 nodes + 1] lists the nodes with
     one, ``count`` is how many there are so far. Returns the new count, or DAMAGED if the shard
     points outside of itself: its content is not verified at opening, so it is on the way.
     """
@@ -103,7 +103,7 @@ def gather(
             continue
         members, labels = blobs[sample, 1], blobs[sample, 2]
         end = np.uint32(blobs[sample, 3])
-        if place >= end:
+        if place >= end or end > nodes or count > nodes:
             return DAMAGED
         largest = _ZERO32
         at = place

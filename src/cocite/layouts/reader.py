@@ -33,6 +33,9 @@ class Estimate(NamedTuple):
 class Reader(ABC):
     """Answers for one part of an index. Safe to share between threads."""
 
+    signed = False
+    """Whether scores may be below 0, so that those of several parts may add up to it."""
+
     def __init__(self, part: StoredPart) -> None:
         self.part = part
 

@@ -28,18 +28,39 @@ class QueryScratch:
 
     ``totals`` float64[nodes, 2] (grains, variance) with the nodes that have one in
     ``touched[:have]``; ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's
-    own samples, zero again when the part is done.
+    own samples, zero again when the part is done. ``touched`` and ``used`` uint32[2 nodes + 1] have
+    room for as many again as there are nodes: a kernel that finds too many, as files are damaged,
+    need look only now and then.
     """
 
     def __init__(self, nodes: int) -> None:
         self.nodes = nodes
+        self._lent = -1
         self.have = 0
         self.wear = 0
-        self.totals = _mapped(16 * nodes).view(np.float64).reshape(-1, 2)
-        self.touched = _mapped(4 * (nodes + 1)).view(np.uint32)
-        self.sums = _mapped(16 * nodes).view(np.uint64).reshape(-1, 2)
-        self.marks = _mapped(4 * nodes).view(np.uint32)
-        self.used = _mapped(4 * (nodes + 1)).view(np.uint32)
+        self._whole = (
+            _mapped(16 * nodes).view(np.float64).reshape(-1, 2),
+            _mapped(16 * nodes).view(np.uint64).reshape(-1, 2),
+            _mapped(4 * nodes).view(np.uint32),
+            _mapped(4 * (2 * nodes + 1)).view(np.uint32),
+            _mapped(4 * (2 * nodes + 1)).view(np.uint32),
+        )
+        self.lend(nodes)
+
+    def lend(self, nodes: int) -> None:
+        """Make the arrays those of so many nodes: what goes beyond is then no node of theirs."""
+        if nodes == self._lent:
+            return
+        self._lent = nodes
+        totals, sums, marks, touched, used = self._whole
+        self.totals, self.sums, self.marks = totals[:nodes], sums[:nodes], marks[:nodes]
+        self.touched, self.used = touched[: 2 * nodes + 1], used[: 2 * nodes + 1]
+
+    def list_once(self) -> None:
+        """List every node touched once: one whose total was 0 in between is there again."""
+        nodes = np.unique(self.touched[: self.have])
+        self.have = nodes.size
+        self.touched[: nodes.size] = nodes
 
     @property
     def worn(self) -> bool:
@@ -67,6 +88,7 @@ def borrowed(nodes: int) -> Iterator[QueryScratch]:
     found: QueryScratch | None = getattr(_local, "scratch", None)
     if found is None or found.nodes < nodes or found.worn:
         found = QueryScratch(nodes)
+    found.lend(nodes)
     _local.scratch = None
     yield found
     found.wear += found.have

@@ -8,6 +8,8 @@ Cost: that of the readers.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -44,11 +46,18 @@ class Answers:
         with borrowed(self._stored.nodes) as scratch:
             for reader in self.readers:
                 reader.gather(node, reader.part.ask_settings(settings), scratch)
+                if self._scatters:
+                    scratch.list_once()
             ids, best = chosen.best(scratch, k, min_score)
         for reader in self.readers:
             own = reader.part.ask_settings(settings)
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
+
+    @cached_property
+    def _scatters(self) -> bool:
+        """Whether totals may come to 0 on the way, and go on."""
+        return len(self.readers) > 2 and any(reader.signed for reader in self.readers)
 
     @cached_property
     def _sampled(self) -> list[SampledReader]:
@@ -66,6 +75,7 @@ class Answers:
             )
             grains += weight * found.grains
             variance += weight * weight * found.variance
+        self.check([grains])
         return scores_of(np.array([[np.rint(grains), variance]]))
 
     def _width(self, asked: WholeSettings) -> float:
@@ -118,7 +128,14 @@ class Answers:
         if len(self._sampled) == len(self.readers):
             high = np.where(others == node, high, np.minimum(self._width(asked), high))
         high = np.maximum(low, high)  # an estimate may be below 0, what it estimates is not
-        return low.round(12).tolist(), high.round(12).tolist()
+        ends: tuple[list[float], list[float]] = low.round(12).tolist(), high.round(12).tolist()
+        self.check(ends[1])  # which nothing that is no number leaves alone
+        return ends
+
+    def check(self, values: Iterable[float]) -> None:
+        """Raise :class:`Damaged` if some are no numbers: no file that is whole makes such."""
+        if not all(map(math.isfinite, values)):
+            raise self._stored.damaged()
 
     def _asked(self, settings: dict[str, Value]) -> WholeSettings:
         return self._stored.measure.ask_settings(settings)

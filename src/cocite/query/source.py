@@ -38,7 +38,7 @@ def find_graph(stored: StoredIndex, given: Given = None) -> Graph:
             f"{next(iter(graphs.values())).path} is a graph of older samples of "
             f"{stored.store.path}; the newest ones were drawn from another. {_GIVE}"
         )
-    return graphs.get(str(stored.graph.get("digest"))) or _remembered(stored)
+    return _fitting(stored, graphs.get(str(stored.graph.get("digest"))) or _remembered(stored))
 
 
 def find_graphs(stored: StoredIndex, means: Means, given: Given = None) -> Graphs:
@@ -52,17 +52,24 @@ def find_graphs(stored: StoredIndex, means: Means, given: Given = None) -> Graph
 
     def graph_of(digest: str) -> Graph | None:
         if digest in graphs:
-            return graphs[digest]
+            return _fitting(stored, graphs[digest])
         generation = next(g for g in stored.freshness.generations if g.digest == digest)
         found = _there(stored, generation.path)
         if found is not None and found.digest == digest:
             graphs[digest] = found
-            return found
+            return _fitting(stored, found)
         if len(stored.freshness.generations) == 1:
-            return _remembered(stored)  # which says what is wrong
+            return _fitting(stored, _remembered(stored))  # which says what is wrong
         return None
 
     return Graphs(graph_of, means)
+
+
+def _fitting(stored: StoredIndex, graph: Graph) -> Graph:
+    """The graph, if it has as many nodes as an index of it; raises :class:`Damaged`."""
+    if graph.digest == stored.graph.get("digest") and graph.nodes != stored.nodes:
+        raise stored.damaged()
+    return graph
 
 
 def _given(stored: StoredIndex, given: Given) -> dict[str, Graph]:

@@ -82,6 +82,13 @@ def explained(
         reader.reasons(first, second, reader.part.ask_settings(settings), graphs)
         for reader in readers
     ]
+    for each in found:
+        known = stored.nodes + len(each.gone)
+        if (
+            bool((each.nodes >= known).any())
+            or not np.isfinite([*each.shares, each.unplaced]).all()
+        ):
+            raise stored.damaged()
     shares = np.concatenate(
         [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
     )

@@ -12,6 +12,7 @@ from cocite.store.arrays import (
     forget,
     map_array,
 )
+from cocite.store.beside import check_file, written_beside
 from cocite.store.building import Building
 from cocite.store.draft import Draft
 from cocite.store.facts import Facts
@@ -41,10 +42,12 @@ __all__ = [
     "Store",
     "Stream",
     "advise",
+    "check_file",
     "check_folder",
     "checksum",
     "forget",
     "kind_of",
     "map_array",
     "new_folder",
+    "written_beside",
 ]

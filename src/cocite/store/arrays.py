@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 import xxhash
@@ -96,16 +96,19 @@ class ArrayWriter:
     """Write one array as a stream of pieces, then ask for its :class:`Entry`.
 
     ``shape_tail`` gives the trailing dimensions; the first one is counted. The bytes are
-    on the disk when the ``with`` block ends without an error.
+    on the disk when the ``with`` block ends without an error. ``path`` is that of a new file in a
+    draft, or a file that is open.
     """
 
-    def __init__(self, path: Path, dtype: DTypeLike, shape_tail: tuple[int, ...] = ()) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path | BinaryIO, dtype: DTypeLike, shape_tail: tuple[int, ...] = ()
+    ) -> None:
         self.dtype = np.dtype(dtype).newbyteorder("<")
         self._tail = shape_tail
         self._hash = xxhash.xxh3_128()
         self._items = 0
-        self._file = path.open("wb", buffering=0)
+        self._ours = isinstance(path, Path)
+        self._file = disk.create_anew(path) if isinstance(path, Path) else path
         self.entry: Entry | None = None
 
     def write(self, piece: ArrayLike) -> None:
@@ -135,13 +138,14 @@ class ArrayWriter:
                 shape = (self._items // row, *self._tail)
                 self.entry = Entry(self.dtype.str, shape, self._hash.hexdigest())
         finally:
-            self._file.close()
+            if self._ours:
+                self._file.close()
 
     @property
     def finished(self) -> Entry:
         """The entry of the finished file."""
         if self.entry is None:
-            raise ValueError(f"{self.path} is not finished")
+            raise ValueError(f"{self._file.name} is not finished")
         return self.entry
 
 

@@ -18,11 +18,11 @@ from typing import Any, Self
 
 from cocite.errors import Busy, StoreError, UsageError
 from cocite.store import disk
-from cocite.store.manifest import kind_of
+from cocite.store.beside import is_private, written_beside
 
-__all__ = ["Building", "lock"]
+__all__ = ["MARK", "Building", "lock"]
 
-_MARK = ".cocite-draft"
+MARK = ".cocite-draft"
 """A file in every one of them: a directory of that name without it is somebody else's."""
 _PLAN = "plan.json"
 _TRIES = 5
@@ -72,18 +72,22 @@ class Building:
     def _take_over(self) -> None:
         """Make the directory ours: what an earlier run left in it may go, other files may not."""
         found = {entry.name for entry in self.path.iterdir()}
-        if found and _MARK not in found and kind_of(self.path) is None:
+        if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
                 f"{self.path} is in the way: it holds files that no unfinished build has left "
                 f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
             )
-        (self.path / _MARK).touch()
+        disk.touch(self.path / MARK)
+        for name in filter(is_private, found):
+            disk.remove(self.path / name)
         if not self._resumable:
             self.clear()
 
     def clear(self) -> None:
         """Remove what an earlier, unfinished run left."""
-        self._remove_all_but(self.path, {_MARK})
+        for entry in self.path.iterdir():
+            if entry.name != MARK:
+                disk.remove(entry)
 
     @property
     def plan(self) -> dict[str, Any] | None:
@@ -114,23 +118,14 @@ class Building:
                 "(restart=True) to begin anew"
             )
         self.clear()
-        with (self.path / _PLAN).open("wb") as file:
+        with written_beside(self.path / _PLAN) as file:
             disk.write(file, json.dumps(plan).encode())
-            disk.sync_file(file)
         return False
 
     def done(self) -> None:
         """The output has its place: the directory goes."""
         disk.remove_tree(self.path)
         self._published = True
-
-    def _remove_all_but(self, directory: Path, kept: set[str]) -> None:
-        for entry in directory.iterdir():
-            if entry.name not in kept:
-                if entry.is_dir() and not entry.is_symlink():
-                    disk.remove_tree(entry)
-                else:
-                    entry.unlink()
 
     def __exit__(
         self,
@@ -140,7 +135,7 @@ class Building:
     ) -> None:
         try:
             if not self._published and _is_still(self.path, self._lock):
-                bare = {entry.name for entry in self.path.iterdir()} <= {_MARK}
+                bare = {entry.name for entry in self.path.iterdir()} <= {MARK}
                 if bare or not self._resumable:
                     disk.remove_tree(self.path)
         finally:

@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,17 +20,44 @@ from cocite.errors import ResourceError
 from cocite.memory import format_size
 
 __all__ = [
+    "create",
+    "create_anew",
     "exchange",
+    "remove",
     "remove_tree",
     "rename",
     "rename_new",
     "sync_directory",
     "sync_file",
+    "touch",
     "write",
 ]
 
 _AT_FDCWD = -100
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+
+
+def create(path: Path) -> BinaryIO:
+    """A new, empty file of that name, unbuffered; raises FileExistsError if the name is taken."""
+    return open(path, "xb+", buffering=0, opener=_opened)
+
+
+def create_anew(path: Path) -> BinaryIO:
+    """A new file of that name: what had it, in a directory of our own, loses it.
+
+    So nothing is written through a link, nor into a file that has other names as well.
+    """
+    path.unlink(missing_ok=True)
+    return create(path)
+
+
+def touch(path: Path) -> None:
+    """See that there is a file of that name; not through a link."""
+    os.close(_opened(os.fspath(path), os.O_WRONLY | os.O_CREAT))
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def write(file: BinaryIO, data: bytes | memoryview) -> None:
@@ -77,14 +105,15 @@ def exchange(first: Path, second: Path) -> None:
     """Swap two names at once, so that neither is ever missing.
 
     Where the system has no such call the swap is three renames, and a process killed between
-    them leaves the old directory under ``second``'s name with ``.old`` behind it.
+    them leaves what was ``second`` under its name in a new directory beside it.
     """
     if not _renameat2(first, second, _RENAME_EXCHANGE):
-        aside = second.with_name(second.name + ".old")
-        remove_tree(aside)
+        folder = Path(tempfile.mkdtemp(prefix=f".{second.name}.", dir=second.parent))
+        aside = folder / second.name
         rename(second, aside)
         rename(first, second)
         rename(aside, first)
+        folder.rmdir()
 
 
 def _renameat2(first: Path, second: Path, flags: int) -> bool:
@@ -106,6 +135,14 @@ def remove_tree(path: Path) -> None:
         path.unlink()
     elif path.exists():
         shutil.rmtree(path)
+
+
+def remove(path: Path) -> None:
+    """Remove what has that name, if anything has: a file, a link, a directory and all in it."""
+    if path.is_dir():
+        remove_tree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _explained(error: OSError, path: Path, wanted: int) -> Exception:

@@ -34,6 +34,12 @@ def check_folder(output: str | os.PathLike[str], contents: str, overwrite: bool)
         return path
     if not overwrite:
         raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
+    _check_replaceable(path, contents)
+    return path
+
+
+def _check_replaceable(path: Path, contents: str) -> None:
+    """See that nothing of anybody else is in what would be replaced."""
     strange = {entry.name for entry in path.iterdir()} if path.is_dir() else {path.name}
     strange -= _listed(path / contents)
     if strange or path.is_symlink():
@@ -41,7 +47,6 @@ def check_folder(output: str | os.PathLike[str], contents: str, overwrite: bool)
             f"{path} exists and holds what no earlier run has left "
             f"({', '.join(sorted(strange)[:3])}): it will not be overwritten. Choose another output"
         )
-    return path
 
 
 @contextmanager
@@ -49,7 +54,8 @@ def new_folder(path: Path, contents: str, facts: dict[str, Any]) -> Iterator[Pat
     """A context in which files are written into the folder that it yields.
 
     At the end ``contents`` is added, JSON of ``facts`` and the list of ``files``, and the folder
-    moves to ``path``, in exchange for what is there; on an error nothing is left of it.
+    moves to ``path``, in exchange for what is there; on an error nothing is left of it. Raises
+    :class:`~cocite.errors.OutputExists` if anybody else's files came to be there meanwhile.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +75,7 @@ def new_folder(path: Path, contents: str, facts: dict[str, Any]) -> Iterator[Pat
                 disk.sync_file(file)
         disk.sync_directory(beside)
         if os.path.lexists(path):
+            _check_replaceable(path, contents)  # somebody may have put something there meanwhile
             disk.exchange(beside, path)
         else:
             disk.rename_new(beside, path)

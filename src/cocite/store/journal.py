@@ -18,6 +18,7 @@ from typing import BinaryIO, Self
 
 import xxhash
 
+from cocite.errors import StoreError
 from cocite.store import disk
 
 __all__ = ["Journal"]
@@ -38,7 +39,12 @@ class Journal:
 
     def __enter__(self) -> Self:
         for path in (self.path, self._log_path):
-            path.touch()
+            try:
+                disk.touch(path)
+            except OSError as error:  # a link is one
+                raise StoreError(
+                    f"{path} cannot be written: {error.strerror}. Remove it"
+                ) from error
         lines = list(self._sound())
         self._file = self.path.open("rb+", buffering=0)
         self._log = self._log_path.open("rb+", buffering=0)

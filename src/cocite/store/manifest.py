@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cocite.errors import Busy, Damaged, NotAStore, StoreError, WrongFormat
 from cocite.store import disk
 from cocite.store.arrays import Access, Entry, advise, checksum, map_array, open_regular
+from cocite.store.beside import written_beside
 
 __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
 
@@ -47,12 +48,8 @@ class Manifest:
         body = json.dumps(value, indent=1, ensure_ascii=False)
         value["checksum"] = _body_checksum(body)
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        beside = directory / (MANIFEST + ".new")
-        with beside.open("wb") as file:
+        with written_beside(directory / MANIFEST) as file:
             disk.write(file, text.encode())
-            disk.sync_file(file)
-        disk.rename(beside, directory / MANIFEST)
-        disk.sync_directory(directory)
 
     @classmethod
     def read(cls, directory: Path, kind: str) -> Manifest:

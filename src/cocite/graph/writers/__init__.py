@@ -8,19 +8,19 @@ A file appears under its name when it is whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import OutputExists, UsageError
+from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.graph.writers.numpy import NPY
 from cocite.graph.writers.tables import CSV, PARQUET, TSV
 from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
-from cocite.store import disk, forget
+from cocite.store import check_file, forget, written_beside
 
 __all__ = [
     "ARRAYS",
@@ -62,11 +62,7 @@ def check_output(
     path = Path(output)
     if path.suffix not in endings:
         raise UsageError(f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(endings)}")
-    if path.is_dir():
-        raise OutputExists(f"{path} is a directory. Name a file in it, or choose another output")
-    if path.exists() and not overwrite:
-        raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
-    return path
+    return check_file(path, overwrite)
 
 
 def is_array(path: Path) -> bool:
@@ -80,11 +76,16 @@ def memory_of(path: Path) -> int:
     return writer.memory if isinstance(writer, TableFile) else 0
 
 
-def write_table(path: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """Write pieces of equally long columns; ``types`` names them and their SQL types."""
+def write_table(
+    path: Path, pieces: Iterable[Columns], types: Types, folder: Path | None = None
+) -> None:
+    """Write pieces of equally long columns; ``types`` names them and their SQL types. ``folder`` is
+    where the file grows, by default that of ``path``.
+    """
     writer = WRITERS[path.suffix]
     assert isinstance(writer, TableFile)
-    _written(path, lambda beside: writer.write(beside, pieces, types))
+    with written_beside(path, folder) as file:
+        writer.write(Path(file.name), pieces, types)
 
 
 def write_array(
@@ -93,7 +94,8 @@ def write_array(
     """Write an array of that type and shape; the pieces are its elements in their order."""
     writer = WRITERS[path.suffix]
     assert isinstance(writer, ArrayFile)
-    _written(path, lambda beside: writer.write(beside, pieces, dtype, shape))
+    with written_beside(path) as file:
+        writer.write(Path(file.name), pieces, dtype, shape)
 
 
 def write_numbers(path: Path, names: Names, **columns: NDArray[np.float64]) -> None:
@@ -123,17 +125,3 @@ def _named(names: Names, columns: dict[str, NDArray[np.float64]]) -> Iterator[Co
         yield named | {title: values[part] for title, values in columns.items()}
         names.forget()
         forget(*(values[part] for values in columns.values()))
-
-
-def _written(path: Path, fill: Callable[[Path], None]) -> None:
-    """Fill a file beside ``path``, which takes its name when its bytes are on the disk."""
-    beside = path.with_name(path.name + ".new")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        fill(beside)
-        with beside.open("rb+") as file:
-            disk.sync_file(file)
-        disk.rename(beside, path)
-        disk.sync_directory(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -61,7 +61,7 @@ def _through_duckdb(target: Path, how: str, pieces: Iterable[Columns], types: Ty
             connection.execute("INSERT INTO rows SELECT * FROM piece")
             connection.unregister("piece")
         name = str(target).replace("'", "''")
-        connection.execute(f"COPY rows TO '{name}' ({how})")
+        connection.execute(f"COPY rows TO '{name}' ({how}, USE_TMP_FILE false)")
 
 
 PARQUET = TableFile("Parquet", partial(_write, "FORMAT parquet, COMPRESSION zstd"), _MEMORY)

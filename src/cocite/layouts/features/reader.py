@@ -78,7 +78,7 @@ class FeatureReader(Reader):
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The features that both hold. How one came is held only where it is the node's own."""
         (mine, values), (theirs, others) = self.features(first), self.features(second)
-        common, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
         pairs = np.sort(np.column_stack((values[here], others[there])).astype(np.float64), axis=1)
         with np.errstate(invalid="ignore"):  # both 0: values too small for float32
             terms = pairs[:, 0] ** 2 / pairs[:, 1]

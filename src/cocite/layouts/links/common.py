@@ -66,6 +66,8 @@ class CommonReader(Reader):
         cuts = (rows.offsets[node : node + 2].tolist() for node in (first, second))
         mine, theirs = (rows.neighbours[begin:end] for begin, end in cuts)
         common = np.intersect1d(mine, theirs, assume_unique=True)
+        if common.size and int(common.max()) >= self.part.nodes:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
         power, _ = _chosen(settings)
         sizes = members[common + np.int64(1)] - members[common]
         worths = np.log(self.part.nodes / sizes) ** power

@@ -71,7 +71,7 @@ class NearestReader(Reader):
         score = self.pair(first, second, settings).grains / GRAINS
         form, _, mutual = _chosen(settings)
         (mine, values), (theirs, others) = self.listed(first), self.listed(second)
-        common, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
         both: NDArray[Any] = np.column_stack((values[here], others[there])).astype(np.float64)
         sound = (both > 0).all(axis=1) | (not mutual)
         both = np.abs(both)

@@ -34,6 +34,8 @@ __all__ = ["SketchReader"]
 class SketchReader(MatchReader):
     """The layout ``sketch``."""
 
+    signed = True
+
     @property
     def chance(self) -> float:
         """q, the probability that different winners match."""

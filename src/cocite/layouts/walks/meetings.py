@@ -59,6 +59,12 @@ class MeetingReader(SummingReader):
     ) -> Ways:
         """Two walks in the ``samples`` in which they meet, at ``steps``."""
 
+    def _refuse(self, samples: NDArray[np.int64]) -> None:
+        """Raise what is to be said of the first sample that is not sound, if there is any."""
+        if samples.size:
+            shards = self.part.shards
+            raise self.part.damaged(max(s.first for s in shards if s.first <= samples[0]))
+
     def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
         """decay**tau in every sample, 0 where the walks do not meet."""
         times = self.meeting_times(first, second).astype(np.float64)
@@ -84,6 +90,7 @@ class MeetingReader(SummingReader):
         if met.size == 0:
             return NOTHING
         steps = times[met]
+        self._refuse(met[(steps < 1) | (steps > self.part.settings[LENGTH])])
         found = self._ways(first, second, met, steps, graphs)
         values = settings[DECAY] ** steps.astype(np.float64) / self.known(first, second)
         there = found.placed
@@ -198,11 +205,5 @@ class WalkReader(ShardReader):
         one, other = self.walks(first)[samples], self.walks(second)[samples]
         walked = np.arange(one.shape[1]) < steps[:, None]
         ended = walked & ((one == NOWHERE) | (other == NOWHERE))
-        self._refuse(samples[ended.any(axis=1) | (steps > one.shape[1])])
+        self._refuse(samples[ended.any(axis=1)])
         return Ways(one, other, np.ones(samples.size, bool))
-
-    def _refuse(self, samples: NDArray[np.int64]) -> None:
-        """Raise what is to be said of the first sample that is not sound, if there is any."""
-        if samples.size:
-            shards = self.part.shards
-            raise self.part.damaged(max(s.first for s in shards if s.first <= samples[0]))

@@ -54,6 +54,8 @@ class Replay:
     def __init__(self, part: StoredPart, graph: Graph, means: Means) -> None:
         """``graph`` is one that samples were drawn from (``query/source.py`` sees to it)."""
         self._part, self._graph = part, graph
+        if part.plan.step.weighted:
+            graph.check()  # all weights are gone through, and not two rows alone
         self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
         self._move = part_mover(part, self._links, means)
         graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows

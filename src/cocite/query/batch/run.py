@@ -44,7 +44,7 @@ from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, Opened
 from cocite.query.refine.refiner import Level
 from cocite.query.scores import scores_of
 from cocite.runner import in_order
-from cocite.store import Access, Building, Journal, disk
+from cocite.store import Access, Building, Journal
 
 __all__ = ["Batch", "BatchReport", "related_all"]
 
@@ -307,6 +307,7 @@ class Batch:
                 better = self._index.refiner.top(*asked, self._level)
                 return better.ids.size, better.ids, np.column_stack((better.scores, better.errors))
             ids, best = self._index.top(*asked)
+            self._index.check(best[:, 0])
             return ids.size, ids, np.column_stack(scores_of(best))
         out = np.empty((nodes.size, self._k), np.uint32), np.empty((nodes.size, self._k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
@@ -347,10 +348,8 @@ class Batch:
 
         name = "BIGINT" if self._ids else "VARCHAR"
         types = {"node": name, "rank": "INTEGER", "related": name}
-        beside = self._building.path / self._output.name
-        write_table(beside, pieces(), types | {"score": "DOUBLE", "stderr": "DOUBLE"})
-        disk.rename(beside, self._output)
-        disk.sync_directory(self._output.absolute().parent)
+        types |= {"score": "DOUBLE", "stderr": "DOUBLE"}
+        write_table(self._output, pieces(), types, self._building.path)
         self._building.done()
         return total
 
