@@ -123,9 +123,9 @@ def test_the_budget_decides_the_number_of_blocks(
     assert found[10**6] == 1
     assert 1 < found[20_000] < found[8_000]
     said = [str(system.plan_memory(graph, memory)) for memory in (20_000, 10**6)]
-    assert said[0].startswith("157 MB of memory, which holds the ranks but not the links: ")
+    assert said[0].startswith("168 MB of memory, which holds the ranks but not the links: ")
     assert f" {found[20_000]} blocks of the graph one after another from disk, with up" in said[0]
-    assert said[1] == "157 MB of memory, which holds the graph and the ranks"
+    assert said[1] == "168 MB of memory, which holds the graph and the ranks"
     with pytest.raises(ResourceError, match=r"need .* of memory, however many blocks; 2 kB may"):
         pagerank(graph, memory=2000)
 

@@ -83,7 +83,7 @@ memory_option: Decorator = click.option(
     "--memory",
     metavar="SIZE",
     callback=_size,
-    help="Memory for the data, such as 600MB or 4GiB, beside some 150 MB for Python.  "
+    help="Memory for the data, such as 600MB or 4GiB, beside some 170 MB for Python.  "
     "[default: half of what is available]",
 )
 

@@ -15,6 +15,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from cocite.layouts.part import Estimate, PartBuild, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder, sampled_format
 from cocite.measures import SAMPLES
+from cocite.memory import OWN_MEMORY, Watch
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, checksum, disk
 
@@ -163,7 +165,11 @@ class ShardedPart(PartBuild):
     def estimate(self) -> Estimate:
         """Size, memory and time, from pilot samples on this graph: as many as the makers make at
         once, after another one each, which compiles the kernels and brings the graph into memory.
+
+        Memory is as planned, or what was taken for the pilots, if that is more: kernels that are
+        compiled for the first time take some.
         """
+        watch = Watch()
         makers = self._ready_makers()
         count = len(makers) * sampled_builder(self.plan.layout).together
         first = self._numbers.start
@@ -175,7 +181,9 @@ class ShardedPart(PartBuild):
         seconds = time.perf_counter() - begin
         left = sum(len(shard) for shard in self._drawn_shards() if shard.start not in self._notes)
         seconds = seconds * -(-left // count) + self._carrying()
-        return Estimate(int(self.units * (size + 12)), self.room, seconds)
+        assert self.room is not None
+        memory = max(self.room.memory, watch.most - OWN_MEMORY)
+        return Estimate(int(self.units * (size + 12)), replace(self.room, memory=memory), seconds)
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""

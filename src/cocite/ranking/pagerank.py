@@ -120,7 +120,7 @@ def pagerank(
         Share a node's rank by the weights of its links, if the graph has weights; False leaves them
         aside.
     memory
-        For the data, beside some 150 MB for Python: bytes, or text such as ``"600MB"``; by default
+        For the data, beside some 170 MB for Python: bytes, or text such as ``"600MB"``; by default
         half of what is available. What does not fit is streamed from disk, block after block;
         the ranks are the same, to the bit.
     progress
