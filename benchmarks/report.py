@@ -31,7 +31,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 def newest() -> dict[str, Any]:
     """The results file with the latest date in its name."""
-    found: dict[str, Any] = json.loads(sorted(RESULTS.glob("*.json"))[-1].read_text())
+    found: dict[str, Any] = json.loads(sorted(RESULTS.glob("????-??-??.json"))[-1].read_text())
     return found
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+import cocite
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cocite"
@@ -129,3 +134,103 @@ def test_every_module_says_what_it_is() -> None:
         if not ast.get_docstring(ast.parse(path.read_text("utf-8")))
     ]
     assert bare == []
+
+
+# -- circles of files --------------------------------------------------------------------
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def files_imported() -> dict[str, set[str]]:
+    """Module -> the modules it imports, anywhere in its file, those for types included."""
+    paths = {module_of(path): path for path in SOURCE.rglob("*.py")}
+    found: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        found[module] = set()
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("cocite"):
+                continue
+            for alias in node.names:
+                if alias.name == "__version__":
+                    continue
+                named = f"{node.module}.{alias.name}"
+                found[module].add(named if named in paths else str(node.module))
+    return found
+
+
+def circle(imported: Mapping[str, set[str]]) -> list[str]:
+    """Files that import each other in a circle, the first one last again; none if there is none."""
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    imported = files_imported()
+    assert len(imported) > 100
+    assert sum(map(len, imported.values())) > 500
+    assert circle(imported) == []
+
+
+def test_a_circle_of_files_is_found() -> None:
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == {"a", "b", "c"}
+
+
+# -- what a question loads ---------------------------------------------------------------
+
+ASK = """
+import sys
+import cocite
+index = cocite.open(sys.argv[1])
+assert index.related("a")
+print(*(name for name in sys.modules if name.startswith("cocite")))
+"""
+
+
+def test_a_question_to_trees_loads_no_builder(tmp_path: Path) -> None:
+    links = tmp_path / "links.tsv"
+    links.write_text("c\ta\nc\tb\nd\ta\nd\tb\n")
+    graph = cocite.ingest(links, tmp_path / "graph")
+    cocite.build(graph, tmp_path / "index", samples=20)
+    asked = [sys.executable, "-c", ASK, str(tmp_path / "index")]
+    found = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    assert "cocite.layouts.trees.reader" in found
+    made = [name for name in found if name.endswith((".build", ".external", ".whole", ".blobs"))]
+    assert made == []
+    assert not {"cocite.engine.walk", "cocite.layouts.memory_plan", "cocite.graph.tables"} & {
+        *found
+    }
+    assert len(found) <= 80
+
+
+# -- files that are named ----------------------------------------------------------------
+
+
+def test_files_that_are_named_in_docstrings_and_documents_exist() -> None:
+    texts = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.md"), *(ROOT / "docs").glob("*.md")]
+    texts += [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    wrong, seen = [], 0
+    for text in texts:
+        for name in re.findall(r"`([\w/]+\.py)`", text.read_text("utf-8")):
+            seen += 1
+            places = (text.parent / name, SOURCE / name, SOURCE.parent / name, ROOT / name)
+            if "NAME" not in name and not any(place.exists() for place in places):
+                wrong.append(f"{text.relative_to(ROOT)}: {name}")
+    assert seen > 100
+    assert wrong == []
+
+
+def test_what_the_guide_for_contributors_names_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`((?:src|tests|docs|examples|\.ci|benchmarks)/[^`]*)`", text)
+    named += re.findall(r"\]\((\w[^)]*)\)", text)
+    assert len(named) > 20
+    assert [n for n in named if "NAME" not in n and not (ROOT / n).exists()] == []
+    goals = re.findall(r"^make ([\w-]+)", text, re.M)
+    rules = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    assert set(goals) <= set(rules)

@@ -20,12 +20,15 @@ README = ROOT / "README.md"
 CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", re.S)
 PYTHON = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.S)
 SECONDS = re.compile(r"\b[0-9.]+ (s|min)\b")
+PROGRESS = re.compile(r"^[a-z]+ing[^:\n]*: [0-9.,]+ .*\n", re.M)
 MEMORY = re.compile(r"[0-9.]+ MB of memory on [0-9]+ threads?")
 
 
 def comparable(text: str) -> str:
-    """Times and this machine's threads left out: everything else must be equal."""
-    return MEMORY.sub("M", SECONDS.sub("T", text))
+    """Times and this machine's threads left out, and what a slow machine says of its progress:
+    everything else must be equal.
+    """
+    return MEMORY.sub("M", SECONDS.sub("T", PROGRESS.sub("", text)))
 
 
 def run(command: list[str], folder: Path) -> str:

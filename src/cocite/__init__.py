@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from cocite.graph.ingest import ingest as ingest
     from cocite.query import Hit as Hit
     from cocite.query import Index as Index
-    from cocite.query import Reason as Reason
     from cocite.query import Score as Score
-    from cocite.query import Why as Why
     from cocite.query import build as build
     from cocite.query import open_graph as open_graph
     from cocite.query import open_index as open
     from cocite.query import refresh as refresh
     from cocite.query.plan.plan import Plan as Plan
     from cocite.query.plan.plan import plan_index as plan_index
+    from cocite.query.why import Reason as Reason
+    from cocite.query.why import Why as Why
     from cocite.ranking import pagerank as pagerank
 
 __version__ = "0.1.0"
@@ -42,11 +42,11 @@ _HOMES = {
     "Hit": ("cocite.query", "Hit"),
     "Index": ("cocite.query", "Index"),
     "Plan": ("cocite.query.plan.plan", "Plan"),
-    "Reason": ("cocite.query", "Reason"),
+    "Reason": ("cocite.query.why", "Reason"),
     "Score": ("cocite.query", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
-    "Why": ("cocite.query", "Why"),
+    "Why": ("cocite.query.why", "Why"),
     "build": ("cocite.query", "build"),
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -401,6 +403,33 @@ def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:
         exact_simrank(web, memory="50kB")
     with pytest.raises(ResourceError, match="Prune more with --prune"):
         exact_simrank(web, memory="250kB", prune=1e-9, epsilon=1e-9)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {},
+        {"method": "plain"},
+        {"method": "sor"},
+        {"method": "psum"},
+        {"method": "svd", "rank": 30},
+        {"method": "svd", "rank": 250},
+        {"products": "dense", "method": "plain"},
+        {"measure": "psimrank"},
+    ],
+)
+def test_no_more_memory_is_taken_than_is_said(make_graph: MakeGraph, way: dict[str, Any]) -> None:
+    rng = np.random.default_rng(6)
+    big = make_graph({(int(a), int(b)) for a, b in rng.integers(0, 250, (2000, 2))}, range(250))
+    plan = runs.AllPairs(big, Options.checked(**way), threads=2)
+    plan.run()  # compiles
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    with contextlib.suppress(NotConverged):
+        plan.run()
+    most = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    assert most <= plan.bytes + 300_000
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_plan_says_which_links_are_looked_at(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--measure", "cocitation", "--delta", "0.1"], "cocitation has no samples that delta"),
+        (["--measure", "cocitation", "--delta", "0.1"], "cocitation has no samples, so delta"),
         (["--measure", "pagesim", "--samples", "9"], "pagesim has no setting 'samples'"),
         (["--samples", "9", "--disk", "1GB"], "samples and disk are given"),
         (["--time", "1 day"], "'1 day' is not a time; write it like 90s, 10min or 2h"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite import Graph
-from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
+from cocite.engine.certificate import LIMITS
+from cocite.engine.diagonal import diagonal_room, make_diagonal
 from cocite.errors import ResourceError
 from cocite.graph.links import in_links, out_links
 from cocite.means import Means
@@ -114,7 +115,7 @@ def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
 def test_too_little_memory_is_said(graph: Graph) -> None:
     ends = in_links(graph), out_links(graph)
     assert diagonal_room(*ends, Means(4, 10**9)) == 4
-    with pytest.raises(ResourceError, match=r"ready for refined answers takes .* of memory"):
+    with pytest.raises(ResourceError, match=r"preparing refined answers for .* takes .* of memory"):
         diagonal_room(*ends, Means(1, 10_000))
 
 

@@ -317,7 +317,8 @@ import json, re, sys
 from pathlib import Path
 import numpy as np
 from cocite import Graph
-from cocite.engine import Fold, Scan, plan_scan
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import plan_scan
 from cocite.graph.links import in_links
 from cocite.means import Means
 from cocite.store import forget

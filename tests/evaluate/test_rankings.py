@@ -13,7 +13,7 @@ import cocite
 from cocite import Graph
 from cocite.errors import UsageError
 from cocite.evaluate import (
-    Blend,
+    BlendedRanking,
     IndexRanker,
     Judge,
     Labels,
@@ -50,8 +50,8 @@ def rankers(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         "some": IndexRanker(index, some, decay=0.2),
         "rows": row,
         "vectors": VectorRanker(rng.normal(size=(300, 5)), some),
-        "blend": Blend([IndexRanker(index), row], [1, 0.5]),
-        "ranks": Blend([IndexRanker(index), row], scale=Scale.RANK, depth=20),
+        "blend": BlendedRanking([IndexRanker(index), row], [1, 0.5]),
+        "ranks": BlendedRanking([IndexRanker(index), row], scale=Scale.RANK, depth=20),
     }
 
 
@@ -122,10 +122,10 @@ def test_blends_by_hand() -> None:
     one = np.array([[0, 4, 2, 0]] * 4, float)
     two = np.array([[0, 0, 1, 1]] * 4, float)
     rankers = [RowRanker(lambda node: one[node], 4), RowRanker(lambda node: two[node], 4)]
-    assert Blend(rankers, scale=Scale.SCORE).related(0, 3).scores.tolist() == [4, 3, 1]
-    best = Blend(rankers, [1, 2]).related(0, 3)
+    assert BlendedRanking(rankers, scale=Scale.SCORE).related(0, 3).scores.tolist() == [4, 3, 1]
+    best = BlendedRanking(rankers, [1, 2]).related(0, 3)
     assert (best.ids.tolist(), best.scores.tolist()) == ([2, 3, 1], [2.5, 2, 1])
-    ranks = Blend(rankers, scale=Scale.RANK).related(0, 3)
+    ranks = BlendedRanking(rankers, scale=Scale.RANK).related(0, 3)
     assert ranks.ids.tolist() == [2, 1, 3]
     assert ranks.scores.tolist() == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62])
 
@@ -133,9 +133,9 @@ def test_blends_by_hand() -> None:
 def test_blends_of_what_does_not_fit_are_refused() -> None:
     row = RowRanker(lambda node: np.ones(3), 3)
     with pytest.raises(UsageError, match="2 weights"):
-        Blend([row], [1, 2])
+        BlendedRanking([row], [1, 2])
     with pytest.raises(UsageError, match="other nodes"):
-        Blend([row, RowRanker(lambda node: np.ones(4), 4)])
+        BlendedRanking([row, RowRanker(lambda node: np.ones(4), 4)])
 
 
 @pytest.mark.parametrize("kind", ["spectral", "walks"])

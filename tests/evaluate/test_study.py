@@ -18,7 +18,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.evaluate import Study, built_in_suites, embed, load_suite, run_suite
-from cocite.evaluate.data import open_graph, read_truth
+from cocite.evaluate.data import graph_of, read_truth
 from cocite.evaluate.plans import DataPlan, JudgePlan
 from cocite.evaluate.report import LONG_TITLES, long_rows, write_report
 from cocite.measures import MEASURES
@@ -382,7 +382,7 @@ def test_suites_read_their_data_as_it_is_published(name: str, tmp_path: Path) ->
         (tmp_path / file).write_bytes(packed)
     suite = load_suite(name)
     plan = replace(suite.data, texts="")
-    graph, _ = open_graph(plan, tmp_path, tmp_path / "w", lambda *told: None)
+    graph, _ = graph_of(plan, tmp_path, tmp_path / "w", lambda *told: None)
     me = graph.names.id("a")
     counts = graph.in_offsets[me + 1] - graph.in_offsets[me]
     assert counts == graph.edges == 2
@@ -482,8 +482,8 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_names_the_suites_that_come_along(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    (named,) = re.findall(r"one that comes along \(([^)]*)\)", text)
-    assert sorted(named.replace("- ", "-").split(", ")) == built_in_suites()
+    (named,) = re.findall(r"a TOML file, or one of ([^.]*)\.", text)
+    assert sorted(re.split(", | and ", named.replace("- ", "-"))) == built_in_suites()
 
 
 def test_a_suite_by_its_file(
@@ -495,6 +495,8 @@ def test_a_suite_by_its_file(
     assert main(["evaluate", "--suite", str(short)]) == 0
     between = "\nat its best setting, the largest precision@10:"
     first, second = capsys.readouterr().out.split(between)
+    second, left_out = second.split("\nleft out, for want of width: ")
+    assert "; --format csv has them" in left_out
     for table in (first, second):
         assert table.rstrip().endswith("blend")
 
@@ -560,7 +562,7 @@ def test_a_graph_is_evaluated_by_every_measure(
     [
         ([], 2, "name indexes, or a graph, or a --suite"),
         (["none"], 2, "none is neither an index nor a graph"),
-        (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, and not"),
+        (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, but not"),
         (["i", "--texts", "blank.tsv"], 1, "the 2 texts have no word of two or more letters"),
         (["i"], 2, "nothing to judge by: give labels or texts"),
         (["i", "--labels", "g"], 1, "is not a file"),

@@ -20,8 +20,9 @@ import pytest
 
 import cocite
 from cocite import Graph
+from cocite.codes import NOWHERE
 from cocite.errors import Busy, Damaged, NotAStore, ResourceError, UnknownNode, UsageError
-from cocite.graph.matching import GONE, match_names
+from cocite.graph.matching import match_names
 from cocite.index import StoredIndex
 from cocite.index.refresh import RefreshBuild
 from cocite.means import Means
@@ -524,7 +525,7 @@ def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, n
     other = make_graph([KINDS[new][-2:]], KINDS[new]).names
     names = list(other)
     for name, found in zip(one, match_names(one, other).tolist(), strict=True):
-        assert found == (names.index(name) if name in names else GONE)
+        assert found == (names.index(name) if name in names else NOWHERE)
 
 
 def test_names_with_equal_hashes_are_told_apart(
@@ -535,7 +536,7 @@ def test_names_with_equal_hashes_are_told_apart(
     other = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names
     names = list(other)
     for name, found in zip(one, match_names(one, other).tolist(), strict=True):
-        assert found == (names.index(name) if name in names else GONE)
+        assert found == (names.index(name) if name in names else NOWHERE)
 
 
 def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> None:

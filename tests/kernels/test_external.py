@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.codes import NOWHERE
 from cocite.kernels import external
-from cocite.kernels.walk import NOWHERE
 
 Rows = np.ndarray[Any, Any]
 

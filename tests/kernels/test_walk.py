@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.codes import NOWHERE
 from cocite.kernels import random, trees, walk
 from tests.kernels.arrays import compressed
 from tests.oracles import walks
@@ -59,7 +60,7 @@ def test_the_walk_makes_the_fingerprint_graph_of_the_definition(
     times = walks.meeting_times(walks.paths(neighbours, step, seed, 3, length))
     parents, labels = walks.fingerprint_graph(times)
     parent, label, _ = steps(neighbours, step, seed, 3, length)
-    found = [None if p == walk.NOWHERE else int(p) for p in parent]
+    found = [None if p == NOWHERE else int(p) for p in parent]
     assert found == parents
     assert label.tolist() == labels
 
@@ -85,14 +86,14 @@ def test_dendrogram_order_holds_all_meeting_times(
                 continue
             tau = walks.tau_in_fingerprint_graph(parents, labels, u, v)
             assert tau == times[u, v]
-            if walk.NOWHERE in (position[u], position[v]):
+            if NOWHERE in (position[u], position[v]):
                 assert tau == walks.NEVER
                 continue
             low, high = sorted((int(position[u]), int(position[v])))
             between = joined[low + 1 : high + 1].tolist()
             assert (max(between) if 0 not in between else walks.NEVER) == tau
-    assert [int(member[position[v]]) for v in range(n) if position[v] != walk.NOWHERE] == [
-        v for v in range(n) if position[v] != walk.NOWHERE
+    assert [int(member[position[v]]) for v in range(n) if position[v] != NOWHERE] == [
+        v for v in range(n) if position[v] != NOWHERE
     ]
 
 
@@ -140,7 +141,7 @@ def test_tokens_beyond_one_batch_move_as_in_a_small_one() -> None:
         walked = walks.paths(neighbours, step, 5, 2, 4)
         parents, labels = walks.fingerprint_graph(walks.meeting_times(walked))
         parent, label, _ = steps(neighbours, step, 5, 2, 4)
-        assert [None if p == walk.NOWHERE else int(p) for p in parent] == parents
+        assert [None if p == NOWHERE else int(p) for p in parent] == parents
         assert label.tolist() == labels
 
 

@@ -23,9 +23,8 @@ from cocite import Index, UnknownNode
 from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import PartSettings
-from cocite.query import related_all
 from cocite.query.batch import run as batches
-from cocite.query.batch.run import Batch
+from cocite.query.batch.run import Batch, related_all
 from cocite.store import disk
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
@@ -252,8 +251,8 @@ def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Pa
 _CHILD = """
 import os, signal, sys
 import cocite
-from cocite.query import batch
-from cocite.query.trees import TreeReader
+from cocite.query.batch import run as batch
+from cocite.layouts.trees.reader import TreeReader
 from cocite.store import disk
 
 batch._MOST_NODES = 16

@@ -19,7 +19,7 @@ import cocite
 from cocite import Graph
 from cocite.graph.generate import generate_web
 from cocite.query.batch.run import Batch
-from cocite.store import Access, advise
+from cocite.store import Access, Store, advise
 
 NODES, SAMPLES = 40_000, 30
 A_SAMPLE = 8
@@ -74,18 +74,19 @@ def test_a_pair_reads_less(index: Path) -> None:
     assert 0 < come(index, pair) <= A_SAMPLE * SAMPLES
 
 
-def test_a_batch_of_many_nodes_reads_ahead_if_the_index_fits_the_cache(
+def test_a_batch_of_many_nodes_reads_ahead_if_the_index_fits_the_memory_given(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = cocite.open(index)
     given: list[Access] = []
-    monkeypatch.setattr(type(opened.stored.store), "advise", lambda _, how: given.append(how))
-    for count, free in ((100, 1 << 40), (3, 1 << 40), (100, 1000)):
-        monkeypatch.setattr("cocite.query.batch.run.available", lambda free=free: free)
+    monkeypatch.setattr(Store, "advise", lambda _, how: given.append(how))
+    for count, memory in ((100, "1TB"), (3, "1TB"), (100, "1kB")):
+        opened = cocite.open(index, memory=memory)
+        given.clear()
         nodes = opened.nodes.names(np.arange(count))
-        with Batch(opened, tmp_path / f"{len(given)}.csv", 5, nodes=nodes, ids=True) as work:
+        with Batch(opened, tmp_path / f"{count}{memory}.csv", 5, nodes=nodes, ids=True) as work:
             work.run()
-    assert given == [Access.AROUND, Access.SCATTERED, Access.SCATTERED]
+        around = (count, memory) == (100, "1TB")
+        assert given == [Access.AROUND if around else Access.SCATTERED]
 
 
 def test_a_sketch_is_read_through(graph: Path) -> None:

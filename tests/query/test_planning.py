@@ -179,9 +179,9 @@ def test_time_and_disk_are_kept_by_what_samples_cost() -> None:
     assert costs.bytes(21) == 1840
     assert costs.times(4).tolist() == [2.0]
     assert costs.within_seconds(1e9) == 65_535  # the most that an index has
-    with pytest.raises(UsageError, match=r"in 2\.0 s no sample is made: one takes about 2\.5 s"):
+    with pytest.raises(UsageError, match=r"no sample can be made in 2\.0 s: one takes about 2\.5"):
         costs.within_seconds(2.0)
-    with pytest.raises(UsageError, match=r"1\.01 kB of disk hold no sample: one takes 40 B"):
+    with pytest.raises(UsageError, match=r"no sample fits on 1\.01 kB of disk: one takes 40 B"):
         costs.within_bytes(1010)
 
 
@@ -216,22 +216,25 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; a plan starts from one"),
+        ({"delta": 0.1, "disk": "1GB"}, "delta and disk are given; give one of them"),
         ({"samples": 5, "time": 3}, "samples and time are given"),
         ({"delta": 0}, "delta is 0; it is a number between 0 and 1"),
         ({"delta": 0.1, "failure": 1}, "failure is 1; it is a number between 0 and 1"),
         ({"delta": 0.1, "promise": "luck"}, "promise is 'luck'; it is error or order or recall"),
-        ({"promise": "order"}, "a promise is kept for a delta"),
+        ({"promise": "order"}, "a promise is about a delta"),
         ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
-        ({"disk": "1kB"}, "1 kB of disk hold no sample"),
+        ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
         ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),
         ({"pilot": "0s"}, "'0s' is not a time"),
         ({"samples": 0}, "samples is 0"),
         ({"decay": 2}, "decay is 2"),
         ({"radius": 2}, "psimrank has no setting 'radius'"),
-        ({"measure": "ppr", "delta": 0.1}, "ppr has no samples that delta could choose"),
-        ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples that disk could choose"),
-        ({"measure": "blend:psimrank(samples=9)+ppr"}, "has its number of samples in it, and a pl"),
+        ({"measure": "ppr", "delta": 0.1}, "ppr has no samples, so delta cannot choose"),
+        ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples, so disk cannot choose"),
+        (
+            {"measure": "blend:psimrank(samples=9)+ppr"},
+            "fixes its number of samples, but",
+        ),
         ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
     ],
 )

@@ -424,7 +424,7 @@ def test_only_simrank_has_something_to_make_ready(
     graph: Graph, tmp_path: Path, measure: str
 ) -> None:
     name = "blend:" + measure + "+simrank" if "(" in measure else measure
-    with pytest.raises(UsageError, match=r"--refine \(refine=True\) makes an index of simrank"):
+    with pytest.raises(UsageError, match=r"--refine \(refine=True\) prepares refined"):
         cocite.build(graph, tmp_path / "i", measure=name, refine=True)
     assert not (tmp_path / "i").exists()
 

@@ -178,7 +178,11 @@ def test_words_are_whole_decoded_and_in_any_case(make_graph: MakeGraph, tmp_path
         ({"sweeps": [100]}, UsageError, "sweeps 100 are compared with 100"),
         ({"sweeps": [0, 5]}, UsageError, "from 1 on"),
         ({"top": 0}, UsageError, "top is 0"),
-        ({"dangling": "uniform", "personalization": ["n1"]}, UsageError, "follows one solution"),
+        (
+            {"dangling": "uniform", "personalization": ["n1"]},
+            UsageError,
+            "uniform dangling nodes",
+        ),
         ({"memory": 1000}, ResourceError, "besides PageRank's; 1 kB may be used"),
     ],
 )

@@ -357,9 +357,8 @@ class AllPairs:
         options, core = self.options, self.core
         rows = node_rows(self.graph, self._weights, None)
         scores = low_rank_scores(rows, core, options.rank, options.decay, options.epsilon)
-        step = PlainSweeps(SparseProducts(core, self.dtype, team, self.width), options.decay)
-        step.matrix = scores.copy()
-        change = step().change
+        products = SparseProducts(core, self.dtype, team, self.width)
+        change = PlainSweeps(products, options.decay, scores)().change
         rounding = self._bounds(self.dtype, False).rounding_error()
         error = change / (1 - options.decay)
         if not error < 1:

@@ -41,9 +41,11 @@ def identity(products: Products) -> Matrix:
 class _Sweeps:
     """What both have in common: ``matrix`` holds the scores."""
 
-    def __init__(self, products: Products, decay: float, omega: float) -> None:
+    def __init__(
+        self, products: Products, decay: float, omega: float, start: Matrix | None = None
+    ) -> None:
         self.products = products
-        self.matrix = identity(products)
+        self.matrix = identity(products) if start is None else start
         self._single = (products.core.sizes == 1).astype(np.uint8)
         self._factors = np.array([decay, omega, 1.0], products.dtype)
 
@@ -67,10 +69,10 @@ class _Sweeps:
 
 
 class PlainSweeps(_Sweeps):
-    """The plain iteration; two matrices change places."""
+    """The plain iteration, from no steps or from ``start``; two matrices change places."""
 
-    def __init__(self, products: Products, decay: float) -> None:
-        super().__init__(products, decay, 1.0)
+    def __init__(self, products: Products, decay: float, start: Matrix | None = None) -> None:
+        super().__init__(products, decay, 1.0, start)
         self._next = np.zeros_like(self.matrix)
 
     def __call__(self) -> Sweep:

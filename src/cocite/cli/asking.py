@@ -14,7 +14,7 @@ import click
 
 from cocite.cli.options import Sectioned
 from cocite.cli.progress import Stages
-from cocite.cli.settings import SETTINGS, all_options, given
+from cocite.cli.settings import ask_options, given, graph_options
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
 from cocite.measures import find_measure
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["asking_options", "opened", "preparing", "refine_options"]
 
 Command = Callable[..., Any]
-_GRAPH_ONLY = "Of a GRAPH only, as an index would be built with them"
+_GRAPH_ONLY = "For a GRAPH only (an INDEX was built with its own)"
 _OF_A_GRAPH = ("measure", "direction", "unweighted")
 
 _GRAPH = click.option(
@@ -34,8 +34,8 @@ _GRAPH = click.option(
     "graphs",
     metavar="DIR",
     multiple=True,
-    help="Where the graph of an INDEX is, if not where it was when indexed; several of an index "
-    "that was refreshed.",
+    help="Where the graph of an INDEX is now, if it was moved. Repeat it for an index that was "
+    "refreshed from several graphs.",
 )
 _ONLY = (
     click.option(
@@ -50,7 +50,7 @@ _ONLY = (
         metavar=f"[{'|'.join(DIRECTIONS)}]",
         cls=Sectioned,
         section=_GRAPH_ONLY,
-        help="Whose links are compared.  [default: the measure's]",
+        help="Which links count.  [default: as for cocite index]",
     ),
     click.option(
         "--unweighted",
@@ -58,33 +58,29 @@ _ONLY = (
         default=None,
         cls=Sectioned,
         section=_GRAPH_ONLY,
-        help="Leave the weights of links aside.",
+        help="Ignore the weights of links.",
     ),
 )
 _REFINE = (
     click.option(
         "--refine",
         is_flag=True,
-        help="Better scores than the samples': computed ones of simrank, with certain intervals; "
-        "more samples for the best of other measures of walks. Reads the graph.",
+        help="Give better scores than the samples alone. With simrank, scores are computed, and "
+        "the intervals always hold. With other measures that have samples, the best hits get more "
+        "of them. This reads the graph.",
     ),
     click.option(
         "--target-error",
         type=float,
-        help="How far off a refined score may be; its interval tells what came of it. Refines.  "
-        "[default: 0.001]",
+        help="How far off a refined score may be. If that is not reached, the interval of the "
+        "score says how far off it may be. Turns on --refine.  [default: 0.001]",
     ),
 )
 
 
 def asking_options(command: Command) -> Command:
-    """Add ``--graph``, what is of a graph only, and the settings of all measures."""
-    options: list[Command] = [
-        _GRAPH,
-        all_options(True, SETTINGS),
-        *_ONLY,
-        all_options(False, _GRAPH_ONLY),
-    ]
+    """Add ``--graph``, the settings of questions, and what is of a graph only."""
+    options: list[Command] = [_GRAPH, ask_options, *_ONLY, graph_options(_GRAPH_ONLY)]
     for option in reversed(options):
         command = option(command)
     return command

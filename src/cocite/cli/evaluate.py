@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, means_options, overwrite_option
+from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import fitting, say, table_text
@@ -59,11 +59,14 @@ def _settings(
 @click.option(
     "--suite",
     metavar="NAME|FILE",
-    help="Run a whole study: one that comes along (wikispeedia, cora, polblogs, cit-hepph, web, "
-    "graph), or a TOML file. Takes the folder of its data, or a graph for the suite graph.",
+    help="Run a whole study: a TOML file, or one of wikispeedia, cora, polblogs, cit-hepph, web "
+    "and "
+    "graph. Give the folder of its data, too (for graph: a graph; for web: nothing).",
 )
 @click.option(
-    "--labels", metavar="FILE", help="Names and categories, a row each: tabs, .csv or Parquet."
+    "--labels",
+    metavar="FILE",
+    help="A table of names and categories: text with tabs, .csv or Parquet.",
 )
 @click.option(
     "--label-columns",
@@ -74,23 +77,28 @@ def _settings(
 @click.option(
     "--separator",
     metavar="TEXT",
-    help='Between the parts of a category, from the root on; "" for none.  [default: .]',
+    help='What separates the parts of a category, the most general first; "" for nothing.  '
+    "[default: .]",
 )
 @click.option(
     "--depth",
     type=click.IntRange(1),
-    help="Parts of a category that make a class, for sibling Gamma.  [default: as most have]",
+    help="How many parts of a category make a class, for sibling Gamma.  [default: as many as "
+    "most have]",
 )
 @click.option(
-    "--texts", metavar="PATH", help="The nodes' texts: a folder, a tar archive, or a table."
+    "--texts", metavar="PATH", help="The texts of the nodes: a folder, a tar archive, or a table."
 )
 @click.option(
     "--queries",
     type=click.IntRange(1),
-    help="Ask only so many nodes, drawn by --seed.  [default: all that have a label or text]",
+    help="Ask for so many nodes only, drawn by --seed.  [default: all that have a label or a text]",
 )
 @click.option(
-    "--cutoffs", callback=_numbers, metavar="LIST", help="The k of precision@k and so on."
+    "--cutoffs",
+    callback=_numbers,
+    metavar="LIST",
+    help="The values of k in precision@k and the like, such as 1,5,10.",
 )
 @click.option(
     "--set",
@@ -98,14 +106,23 @@ def _settings(
     multiple=True,
     callback=_settings,
     metavar="NAME=VALUE",
-    help="A setting for asking, such as decay=0.1. Repeatable; for an index or a graph.",
+    help="A setting of the measures, such as decay=0.1. Repeatable.",
 )
 @click.option(
-    "-o", "--output", metavar="FILE.html", help="Write a report, with .md and .csv beside."
+    "-o",
+    "--output",
+    metavar="FILE.html",
+    help="Write a report, and the same as .md and .csv beside it.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Where the random numbers start. Equal seeds give equal figures.",
+)
 @means_options
-@overwrite_option
+@click.option("--overwrite", is_flag=True, help="Replace the report and the files beside it.")
 @format_option
 def evaluate(
     paths: tuple[str, ...],
@@ -127,7 +144,7 @@ def evaluate(
     cocite evaluate --suite web -o report.html           a study that makes its own data
     cocite evaluate --suite wikispeedia FOLDER           a study of data in a folder
 
-    Brackets hold 95 % intervals, were the queries drawn again.
+    The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluate.documents import StudyDocument
     from cocite.evaluate.report import check_report, write_report
@@ -184,7 +201,7 @@ def _study(
         if kind is None:
             raise click.UsageError(f"{path} is neither an index nor a graph")
     if kinds:
-        raise click.UsageError("it takes indexes of one graph, or one graph, and not both")
+        raise click.UsageError("give indexes of one graph, or one graph, but not both")
     raise click.UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")
 
 

@@ -33,38 +33,38 @@ __all__ = ["exact"]
     type=click.FloatRange(0, 1),
     default=0.01,
     show_default=True,
-    help="The least score of a pair in a table.",
+    help="Leave out pairs with a lower score, in a table.",
 )
 @click.option(
     "--top",
     type=click.IntRange(1),
     metavar="K",
-    help="Write the K best of every node instead.",
+    help="Write the K best of every node instead, in a table.",
 )
 @click.option(
     "--measure",
     type=click.Choice(["simrank", "psimrank"]),
     default="simrank",
     show_default=True,
-    help="PSimRank takes the plain method, and suits graphs of some thousand nodes.",
+    help="What similar means. psimrank takes the plain method, for graphs of some thousand nodes.",
 )
 @click.option(
     "--method",
     type=click.Choice(["gauss-seidel", "plain", "sor", "psum", "svd"]),
     help="How to iterate.  [default: gauss-seidel; plain for psimrank]",
 )
-@click.option("--omega", type=float, help="Of --method sor, in (0, 2).  [default: 1.3]")
-@click.option("--rank", type=click.IntRange(1), help="Of --method svd.  [default: 100]")
+@click.option(
+    "--omega", type=float, help="The relaxation of --method sor, between 0 and 2.  [default: 1.3]"
+)
+@click.option("--rank", type=click.IntRange(1), help="The rank of --method svd.  [default: 100]")
 @click.option(
     "--decay",
     type=float,
     default=0.6,
     show_default=True,
-    help="What a step further is worth, above 0 and below 1.",
+    help="How much a step counts, compared with the step before it; between 0 and 1.",
 )
-@click.option(
-    "--unweighted", is_flag=True, help="Let all links count the same, where the graph has weights."
-)
+@click.option("--unweighted", is_flag=True, help="Ignore the weights of links.")
 @click.option(
     "--epsilon",
     type=float,
@@ -73,42 +73,49 @@ __all__ = ["exact"]
     help="The largest error that a score may have.",
 )
 @click.option(
-    "--sweeps", type=click.IntRange(1), default=1000, show_default=True, help="Sweeps at most."
+    "--sweeps",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="How many sweeps to make at most.",
 )
 @click.option(
     "--prune",
     type=float,
     metavar="DELTA",
-    help="Drop scores below this after every sweep, and keep the matrix sparse. Adds an error of "
-    "up to DELTA / (1 - decay).",
+    help="After every sweep drop scores below DELTA, which keeps the matrix small. It adds an "
+    "error "
+    "of up to DELTA / (1 - decay).",
 )
 @click.option(
     "--teleport",
     type=float,
     metavar="LAMBDA",
-    help="Weigh links by this, and give nodes without in-links uniform ones by 1 - LAMBDA: another "
-    "measure.",
+    help="Compute another measure: links count LAMBDA, and a node without in-links has one from "
+    "every node, which together count 1 - LAMBDA.",
 )
 @click.option(
     "--order",
     type=click.Choice(["stored", "rcm"]),
     default="stored",
     show_default=True,
-    help="rcm: number rows by reverse Cuthill-McKee meanwhile.",
+    help="How to number the rows meanwhile: rcm is reverse Cuthill-McKee.",
 )
 @click.option(
     "--precision",
     type=click.Choice(["auto", "single", "double"]),
     default="auto",
     show_default=True,
-    help="auto: single where its rounding is at most a quarter of --epsilon.",
+    help="How to store numbers meanwhile. auto: single, if its rounding is at most a quarter of "
+    "--epsilon.",
 )
 @click.option(
     "--products",
     type=click.Choice(["auto", "sparse", "dense"]),
     default="auto",
     show_default=True,
-    help="auto: dense from a quarter of all possible links.",
+    help="How to multiply matrices. auto: dense, if there is a quarter of all possible links or "
+    "more.",
 )
 @means_options
 @click.option("--overwrite", is_flag=True, help="Replace the output file.")
@@ -127,8 +134,8 @@ def exact(
 ) -> None:
     """Compute the SimRank of all pairs of nodes, to a stated accuracy.
 
-    Before it starts it says what it will take. Tables have each pair of different nodes once. A run
-    that diverges, or whose scores may be off by 1 or more for a low --rank, writes nothing.
+    First it says how much memory it will take. A table has each pair of different nodes once. If
+    the run diverges, or if scores may be off by 1 or more as --rank is too low, nothing is written.
     """
     from cocite.allpairs import AllPairs, Options
     from cocite.allpairs.documents import ExactDocument

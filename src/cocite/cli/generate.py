@@ -25,22 +25,22 @@ def generate() -> None:
     default=0,
     show_default=True,
     metavar="S",
-    help="Which of the graphs of that size.",
+    help="Where the random numbers start; another seed gives another graph.",
 )
 @click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
 @click.option(
     "--labels",
     metavar="FILE",
-    help="A file to write: each page's name, a tab, and its topic, a leaf of a tree.",
+    help="Write this file, too: the name of each page, a tab, and its topic.",
 )
 @click.option(
     "--names",
     type=click.Choice(["text", "integers"]),
     default="text",
     show_default=True,
-    help="How to name pages: like URLs, or by number, which takes no room.",
+    help="Name pages by URLs, or by numbers, which take no space on disk.",
 )
-@overwrite_option
+@overwrite_option("graph")
 @format_option
 def web(
     nodes: int,
@@ -54,8 +54,9 @@ def web(
 ) -> None:
     """Make a web-like graph: hosts, sections, templated pages, topics.
 
-    In-degrees have a heavy tail, most links stay inside a host, and hosts of one topic link to each
-    other. Equal nodes, links and seed give equal bytes. Memory does not grow with the links.
+    Some pages have very many in-links, most links stay inside a host, and hosts of one topic link
+    to each other. The same --nodes, --links and --seed always give the same graph. Memory does not
+    grow with the links.
     """
     from cocite.cli.info import graph_reply
     from cocite.graph.generate import generate_web

@@ -35,36 +35,43 @@ __all__ = ["index", "measures"]
 @click.option(
     "--unweighted",
     is_flag=True,
-    help="Leave the weights of links aside.  [default: go by them, if links have any]",
+    help="Ignore the weights of links.  [default: use them, if there are any]",
 )
 @click.option(
     "--shard",
     type=int,
     metavar="SAMPLES",
-    help="Samples between two points at which a build can resume.  [default: 16, fewer on large "
-    "graphs]",
+    help="Save after so many samples; a build that was interrupted goes on from there.  [default: "
+    "16, fewer for large graphs]",
 )
 @click.option(
     "--blocks",
     type=click.IntRange(1),
     metavar="COUNT",
-    help="Cut the graph into blocks, one in memory at a time.  [default: as --memory needs]",
+    help="Cut the graph into so many blocks and keep one of them in memory at a time.  [default: "
+    "as "
+    "many as --memory requires]",
 )
 @click.option(
     "--external",
     is_flag=True,
-    help="Keep the walks' tokens on disk, too: constant memory.  [default: if --memory is below "
-    "26.5 bytes a node]",
+    help="Keep the state of the walks on disk, too, so that memory does not grow with the graph.  "
+    "[default: only if --memory is below 26.5 bytes a node]",
 )
 @means_options
-@overwrite_option
+@overwrite_option("index")
 @click.option(
     "--refine",
     is_flag=True,
-    help="Make refined answers ready (for simrank), which else every command that asks for them "
-    "does for itself.",
+    help="Prepare refined answers now (simrank only). Otherwise every command that refines "
+    "prepares "
+    "them itself.",
 )
-@click.option("--restart", is_flag=True, help="Throw away an unfinished build with other settings.")
+@click.option(
+    "--restart",
+    is_flag=True,
+    help="Throw away an unfinished build that had other settings, and begin again.",
+)
 @format_option
 def index(
     graph: str,
@@ -86,9 +93,9 @@ def index(
 ) -> None:
     """Build an index of the stored GRAPH.
 
-    Before it starts it says what it will take. A build that was interrupted goes on when the
-    same command is given again. Equal seeds give equal samples, whatever the threads, memory,
-    blocks and shards.
+    First it says how much disk, memory and time it will take. If it is interrupted, give the same
+    command again, and it goes on. The same --seed gives the same index, whatever the threads, the
+    memory, the blocks and the shards.
     """
     from cocite.graph import Graph
     from cocite.index.build import IndexBuild
@@ -133,7 +140,7 @@ def _text(found: BuildDocument, ready: str) -> str:
 @click.command()
 @format_option
 def measures(show: Show) -> None:
-    """List the measures: what they say, how they are stored, what they take."""
+    """List the measures: what they mean, their settings, and how they are stored."""
     found = MeasuresDocument.of()
     show(Reply(found, lambda: _list(found)))
 
@@ -146,7 +153,9 @@ def _list(found: MeasuresDocument) -> str:
         (
             table_text(["measure", "what it is"], what, prose=True),
             table_text(
-                ["measure", "settings to build an index; to ask it; layouts"], takes, prose=True
+                ["measure", "settings when building; settings when asking; layouts"],
+                takes,
+                prose=True,
             ),
             prose_text(
                 "A weighted mean of several: blend:psimrank+cocitation, or with weights and "

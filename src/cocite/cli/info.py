@@ -77,7 +77,7 @@ def _index_reply(path: str) -> Reply:
 
 
 def _index_text(found: IndexDocument) -> str:
-    used = "of links, gone by" if found.weighted else "of links, left aside"
+    used = "used" if found.weighted else "ignored"
     return facts_text(
         {
             "index": found.path,

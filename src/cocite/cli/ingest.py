@@ -30,40 +30,42 @@ counted.
     "--nodes",
     multiple=True,
     metavar="FILE",
-    help="A file whose first column names nodes, so that nodes without links exist; repeatable.",
+    help="A file with names of nodes in its first column, to have nodes without links, too. "
+    "Repeatable.",
 )
 @click.option(
     "--delimiter",
     type=click.Choice(["auto", "tab", "comma", "semicolon", "pipe", "space"]),
     default="auto",
     show_default=True,
-    help="What stands between columns.",
+    help="What separates the columns of a text.",
 )
 @click.option(
     "--header",
     type=click.Choice(["auto", "yes", "no"]),
     default="auto",
     show_default=True,
-    help="Whether the first row of LINKS holds titles.",
+    help="Whether the first row holds titles.",
 )
 @click.option(
     "--columns",
     metavar="SOURCE,TARGET",
-    help="The two columns of a link, as titles or numbers from 1.  [default: 1,2]",
+    help="The columns of source and target, as titles or as numbers from 1.  [default: 1,2]",
 )
 @click.option(
     "--weight-column",
     metavar="TITLE|NUMBER",
-    help="The column of the links' weights; those of duplicates are added.  [default: none]",
+    help="The column of the links' weights. Weights of duplicate links are added up.  [default: "
+    "none]",
 )
 @click.option(
     "--comment",
     default="#",
     show_default=True,
     metavar="CHAR",
-    help="What begins a comment line; empty for none.",
+    help="The character that begins a comment line; empty if there are no comments.",
 )
-@click.option("--undirected", is_flag=True, help="Store every link both ways.")
+@click.option("--undirected", is_flag=True, help="Store every link in both directions.")
 @click.option("--keep-self-loops", is_flag=True, help="Keep links from a node to itself.")
 @click.option(
     "--skip-bad-rows",
@@ -72,7 +74,7 @@ counted.
 )
 @memory_option
 @threads_option
-@overwrite_option
+@overwrite_option("graph")
 @format_option
 def ingest(
     inputs: tuple[str, ...],

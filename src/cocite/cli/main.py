@@ -25,9 +25,9 @@ _VERBS = {
     "generate": ("cocite.cli.generate", "Make a web-like graph of any size."),
     "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
     "index": ("cocite.cli.index", "Build the index that answers queries."),
-    "plan": ("cocite.cli.plan", "Tell what an index will take and how exact it will be."),
-    "refresh": ("cocite.cli.refresh", "Draw some samples of an index from the graph as it is now."),
-    "measures": ("cocite.cli.index", "List the measures and what they take."),
+    "plan": ("cocite.cli.plan", "Tell how large, how fast and how exact an index will be."),
+    "refresh": ("cocite.cli.refresh", "Update an index to a graph that has changed."),
+    "measures": ("cocite.cli.index", "List the measures and their settings."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
     "related-all": (
         "cocite.cli.related_all",

@@ -57,15 +57,19 @@ format_option: Decorator = click.option(
     default=next(iter(OUTPUTS)),
     show_default=True,
     callback=lambda context, parameter, name: output_called(name),
-    help="How to print: for people, or for programs.",
+    help="How to print the answer: a table for people, the others for programs.",
 )
 """Gives the verb ``show``, the function that prints its reply."""
 
-overwrite_option: Decorator = click.option(
-    "--overwrite",
-    is_flag=True,
-    help="Replace the output if it is a store; the old one stays until the new one is whole.",
-)
+
+def overwrite_option(kind: str) -> Decorator:
+    """Add ``--overwrite`` to a verb that makes a store of that kind."""
+    return click.option(
+        "--overwrite",
+        is_flag=True,
+        help=f"Replace the {kind} that is there. It stays until the new one is complete.",
+    )
+
 
 threads_option: Decorator = click.option(
     "--threads", type=click.IntRange(1), help="How many cores to use.  [default: all]"
@@ -83,8 +87,8 @@ memory_option: Decorator = click.option(
     "--memory",
     metavar="SIZE",
     callback=_size,
-    help="Memory for the data, such as 600MB or 4GiB, beside some 170 MB for Python.  "
-    "[default: half of what is available]",
+    help="How much memory the data may take, such as 600MB or 4GiB; Python takes about 170 MB more."
+    "  [default: half of what is available]",
 )
 
 

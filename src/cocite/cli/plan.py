@@ -9,7 +9,7 @@ import click
 from cocite.cli.options import SectionedVerb, format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.settings import SETTINGS, all_options, given, measure_options
+from cocite.cli.settings import all_options, given, measure_options
 from cocite.cli.text import facts_text, table_text
 from cocite.memory import format_size, format_time
 
@@ -25,31 +25,36 @@ __all__ = ["plan"]
 @click.option(
     "--delta",
     type=float,
-    help="As many samples as tell this difference of scores, such as 0.05.",
+    help="Take as many samples as it needs to tell scores apart that differ by this much, such as "
+    "0.05.",
 )
 @click.option(
-    "--disk", metavar="SIZE", help="As many samples as take this much of disk, such as 5GB."
+    "--disk", metavar="SIZE", help="Take as many samples as fit into so much disk, such as 5GB."
 )
-@click.option("--time", metavar="TIME", help="As many samples as are made in 90s, 10min or 2h.")
+@click.option(
+    "--time",
+    metavar="TIME",
+    help="Take as many samples as can be made in that time: 90s, 10min or 2h.",
+)
 @click.option(
     "--failure",
     type=float,
     default=0.01,
     show_default=True,
-    help="The probability with which what is promised may fail.",
+    help="The probability that a promise is not kept.",
 )
 @click.option(
     "--promise",
     metavar="[error|order|recall]",
-    help="With --delta: that a score is no further off, that two nodes so far apart keep their "
-    "order, or that nodes so far above a threshold are listed.  [default: all of them]",
+    help="What --delta promises. error: a score is off by no more than it. order: two nodes whose "
+    "scores differ by it stand in the right order. recall: nodes whose scores are that far above "
+    "a threshold are listed.  [default: all of them]",
 )
-@all_options(False, f"{SETTINGS} when building")
-@all_options(True, f"{SETTINGS} when asking")
+@all_options
 @click.option(
     "--unweighted",
     is_flag=True,
-    help="Leave the weights of links aside.  [default: go by them, if links have any]",
+    help="Ignore the weights of links.  [default: use them, if there are any]",
 )
 @means_options
 @click.option(
@@ -57,13 +62,13 @@ __all__ = ["plan"]
     metavar="TIME",
     default="10s",
     show_default=True,
-    help="How long pilots may take, about. A measure without samples is built whole as its own "
-    "pilot, if that takes no longer.",
+    help="How long the trial may take, about. For a measure without samples the trial is the whole "
+    "index, if that takes no longer.",
 )
 @click.option(
     "--scratch",
     metavar="DIR",
-    help="Where pilots are built, best on the disk that the index will be on.  [default: the "
+    help="Where to build the trial, best on the disk that the index will be on.  [default: the "
     "system's directory for temporary files]",
 )
 @format_option
@@ -87,9 +92,9 @@ def plan(
 ) -> None:
     """Tell what an index of the stored GRAPH will take and how exact it will be.
 
-    It is measured on the graph itself, on a few samples that go again: size, memory and time of the
-    build, time of a question. Give --samples, --delta, --disk or --time, one of them; beside it
-    stands what twice the samples would take and gain.
+    It builds a small index as a trial, asks it, and removes it. So it can tell the size, the memory
+    and the time of the whole index, and the time of a question. Choose the number of samples by one
+    of --samples, --delta, --disk and --time. A second column shows twice as many samples.
     """
     from cocite.query.plan.plan import plan_index
 

@@ -11,7 +11,8 @@ import click
 from cocite.cli.asking import asking_options, opened, preparing, refine_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import facts_text, table_text
+from cocite.cli.text import and_of, facts_text, table_text
+from cocite.measures import MEASURES
 
 if TYPE_CHECKING:
     from cocite.query import Hit
@@ -27,42 +28,67 @@ confidence_option = click.option(
     type=float,
     default=0.95,
     show_default=True,
-    help="The probability with which an interval holds the true score.",
+    help="The probability that the interval from low to high holds the true score.",
 )
 bound_option = click.option(
     "--bound",
     type=click.Choice(["bernstein", "theorem5"]),
     default="bernstein",
     show_default=True,
-    help="Where intervals come from: the spread of the samples, or their number alone.",
+    help="How the interval is computed: bernstein looks at how much the samples differ, theorem5 "
+    "only "
+    "at how many there are.",
 )
 
 
-@click.command(cls=SectionedVerb)
+_NEED_INDEX = [measure.name for measure in MEASURES.values() if measure.needs_index]
+_RELATED = f"""List the nodes most related to NODE, best first.
+
+You can ask an index, or a graph itself. A graph gives the answers that an index with the same
+settings would give, but takes longer. Some measures need an index: {and_of(_NEED_INDEX)}.
+
+In the table, error is the standard error of a score, and the true score lies between low and
+high (see --confidence). The last line says up to which rank the order is certain. It gets
+further with more samples, or with --refine. Write -- before a NODE that begins with -.
+"""
+
+
+@click.command(cls=SectionedVerb, help=_RELATED)
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("node", metavar="NODE")
-@click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Hits at most.")
 @click.option(
-    "--offset", type=click.IntRange(0), default=0, show_default=True, help="Hits to skip first."
+    "-k", type=click.IntRange(1), default=20, show_default=True, help="How many hits to list."
 )
 @click.option(
-    "--min-score", type=float, default=0.0, show_default=True, help="The least score of a hit."
+    "--offset",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="How many hits to skip first.",
+)
+@click.option(
+    "--min-score",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Leave out hits with a lower score.",
 )
 @click.option(
     "--min-confidence",
     type=float,
-    help="Leave out hits whose score is not above 0 with this probability; refined ones with that "
-    "of --confidence.",
+    help="Leave out hits unless their score is above 0 with this probability, such as 0.95.",
 )
-@click.option("--prefix", metavar="TEXT", help="Only nodes whose name begins so.")
-@click.option("--exclude-prefix", metavar="TEXT", help="No nodes whose name begins so.")
+@click.option("--prefix", metavar="TEXT", help="List only nodes whose name begins like this.")
+@click.option("--exclude-prefix", metavar="TEXT", help="List no nodes whose name begins like this.")
 @click.option(
     "--among",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Only the nodes that this file names, one a line.",
+    help="List only nodes that are named in this file, one a line.",
 )
-@click.option("--other-sites", is_flag=True, help="No pages of the node's own site (URLs only).")
+@click.option(
+    "--other-sites", is_flag=True, help="List no pages of the same site as NODE (URLs only)."
+)
 @refine_options
 @confidence_option
 @bound_option
@@ -82,17 +108,7 @@ def related(
     bound: str,
     **options: Any,
 ) -> None:
-    """List the nodes most related to NODE, best first.
-
-    A GRAPH answers as an index of it would, by the measure and the settings that are given here; a
-    question takes longer. Of xjaccard, pagesim and shared-nearest there is no answer without an
-    index.
-
-    The error is the standard error of the score over the samples, and low to high the interval
-    that holds the true score. Below the table it says up to which rank the order is certain; more
-    samples take it further, and so does --refine, within --threads and --memory. Put -- before a
-    NODE that begins with -.
-    """
+    """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.query.documents import RelatedDocument
 
     asked, settings = opened(index, options, node)
@@ -179,7 +195,7 @@ def similarity(
 ) -> None:
     """Tell how similar the nodes A and B are, with the interval that holds the true score.
 
-    Put -- before names that begin with -.
+    Write -- before names that begin with -.
     """
     from cocite.query.documents import SimilarityDocument
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, memory_option
+from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import check_alone, run_study, study_options
@@ -22,7 +22,7 @@ __all__ = ["rank"]
 _ONE_RUN = ("damping", "dangling", "removals", "precision")
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH")
 @click.option(
     "-o",
@@ -31,61 +31,65 @@ _ONE_RUN = ("damping", "dangling", "removals", "precision")
     help=f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} (ranks in "
     "the order of the nodes' numbers).",
 )
-@click.option("-k", type=click.IntRange(1), default=20, show_default=True, help="Ranks to print.")
+@click.option(
+    "-k", type=click.IntRange(1), default=20, show_default=True, help="How many ranks to print."
+)
 @click.option(
     "--damping",
     type=float,
     default=0.85,
     show_default=True,
-    help="The share of steps that follow a link.",
+    help="The probability that a step follows a link; else it jumps.",
 )
 @click.option(
     "--dangling",
     type=click.Choice(["spread", "uniform", "remove"]),
     default="spread",
     show_default=True,
-    help="Rank of nodes without out-links: spread as the personalisation is, or over all nodes, or "
-    "remove such nodes first.",
+    help="What becomes of the rank of nodes without out-links. spread: it goes where jumps go. "
+    "uniform: it goes to all nodes alike. remove: such nodes are removed first.",
 )
 @click.option(
     "--removals",
     type=click.IntRange(0),
     default=2,
     show_default=True,
-    help="How often dangling nodes are removed, with --dangling remove.",
+    help="How often nodes without out-links are removed, with --dangling remove.",
 )
 @click.option(
     "--toward",
     multiple=True,
     metavar="NODE",
-    help="Personalise: other steps go to this node. Repeatable.  [default: to any node]",
+    help="Personalise: jumps go to this node. Repeatable.  [default: to any node]",
 )
 @click.option(
     "--tolerance",
     type=float,
     default=1e-8,
     show_default=True,
-    help="Stop at this L1 residual: absolute, not times the number of nodes.",
+    help="Stop when the L1 residual, the sum over all nodes, is this small.",
 )
 @click.option(
-    "--sweeps", type=click.IntRange(1), default=10_000, show_default=True, help="Sweeps at most."
+    "--sweeps",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    help="How many sweeps to make at most.",
 )
 @click.option(
     "--top-order",
     type=click.IntRange(1),
     metavar="K",
-    help="Stop also when the order of the top K has not changed for three sweeps.",
+    help="Stop, too, when the order of the top K has not changed for three sweeps.",
 )
 @click.option(
     "--precision",
     type=click.Choice(["double", "single"]),
     default="double",
     show_default=True,
-    help="Of the rank vector; sums are always double.",
+    help="How to store ranks meanwhile. Sums are always double.",
 )
-@click.option(
-    "--unweighted", is_flag=True, help="Let all links count the same, where the graph has weights."
-)
+@click.option("--unweighted", is_flag=True, help="Ignore the weights of links.")
 @memory_option
 @click.option("--overwrite", is_flag=True, help="Replace the output file, or the study.")
 @format_option
@@ -110,8 +114,9 @@ def rank(
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
 
-    Prints the top K and how the iteration ended; --output writes the ranks of all nodes. --study
-    writes instead how the residual and the order of the nodes converge, sweep by sweep.
+    It prints the top K, and how the iteration ended. --output also writes the ranks of all nodes.
+    --study does something else: it writes how the residual and the order of the nodes converge,
+    sweep by sweep.
     """
     check_alone(context)
     if study is not None:
@@ -147,7 +152,7 @@ def rank(
     told, ended = RankDocument.of(opened, found, k), found.convergence
     show(Reply(told, lambda: _text(told)))
     if found.weighted:
-        say("each node's rank is shared by the weights of its links")
+        say("links count by their weights")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
     say(
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "

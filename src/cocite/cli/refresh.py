@@ -27,15 +27,17 @@ __all__ = ["refresh"]
     type=float,
     default=0.1,
     show_default=True,
-    help="How many of the samples are drawn anew, above 0, at most 1.",
+    help="The share of the samples to replace, above 0, at most 1.",
 )
 @click.option(
     "--date",
     metavar="DAY",
-    help="The day that GRAPH is of, such as 2026-11-21, for info to tell.  [default: today]",
+    help="The date of GRAPH, such as 2026-11-21; cocite info shows it.  [default: today]",
 )
 @means_options
-@click.option("--restart", is_flag=True, help="Throw away an unfinished refresh or build.")
+@click.option(
+    "--restart", is_flag=True, help="Throw away an unfinished refresh or build, and begin again."
+)
 @format_option
 def refresh(
     index: str,
@@ -47,12 +49,12 @@ def refresh(
     restart: bool,
     show: Show,
 ) -> None:
-    """Draw some samples of INDEX from the stored GRAPH, whose links and nodes have changed.
+    """Update INDEX to GRAPH, whose links and nodes have changed: draw some samples again.
 
-    The oldest samples retire; the others stay, without the nodes that are gone. Measure and
-    settings stay as they are; a measure without samples is computed anew. The index answers all the
-    while; a refresh that was interrupted goes on when the same command is given again. A graph that
-    has hardly any of the nodes is refused.
+    The oldest samples are replaced; the others stay, without the nodes that are gone. The measure
+    and its settings stay as they are. A measure without samples is computed again. Meanwhile the
+    index can be asked. If a refresh is interrupted, give the same command again, and it goes on. A
+    GRAPH that has hardly any nodes of the index is refused.
     """
     from cocite.graph import Graph
     from cocite.index.documents import RefreshDocument

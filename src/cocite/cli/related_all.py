@@ -41,28 +41,40 @@ _OPTIONS = (
     help=f"The file to make: {or_of(TABLES)} (node, rank, related, score, stderr).",
 )
 @click.option(
-    "-k", type=click.IntRange(1), default=20, show_default=True, help="Hits a node at most."
+    "-k",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="How many hits to write for each node.",
 )
 @click.option(
     "--nodes",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Ask only for the nodes that this file names, one a line.  [default: all]",
+    help="Ask only for the nodes that are named in this file, one a line.  [default: all]",
 )
 @click.option(
-    "--min-score", type=float, default=0.0, show_default=True, help="The least score of a hit."
+    "--min-score",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Leave out hits with a lower score.",
 )
-@click.option("--prefix", metavar="TEXT", help="Only hits whose name begins so.")
-@click.option("--exclude-prefix", metavar="TEXT", help="No hits whose name begins so.")
-@click.option("--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, not their names.")
+@click.option("--prefix", metavar="TEXT", help="Write only hits whose name begins like this.")
+@click.option("--exclude-prefix", metavar="TEXT", help="Write no hits whose name begins like this.")
+@click.option(
+    "--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, instead of their names."
+)
 @refine_options
-@click.option(
-    "--graph", metavar="DIR", help="Where the graph of INDEX is, if not where it was when indexed."
-)
+@click.option("--graph", metavar="DIR", help="Where the graph of INDEX is now, if it was moved.")
 @ask_options
 @means_options
-@click.option("--overwrite", is_flag=True, help="Replace the file when the new one is whole.")
-@click.option("--restart", is_flag=True, help="Throw away an unfinished batch with other options.")
+@click.option("--overwrite", is_flag=True, help="Replace the file when the new one is complete.")
+@click.option(
+    "--restart",
+    is_flag=True,
+    help="Throw away an unfinished batch that had other options, and begin again.",
+)
 @format_option
 def related_all(
     index: str,
@@ -77,8 +89,8 @@ def related_all(
 ) -> None:
     """Write the nodes most related to every node to a file, best first.
 
-    A row says what "cocite related" says. A batch that was interrupted goes on when the same
-    command is given again. The threads change no byte of the file.
+    A row says what "cocite related" says of that node. If it is interrupted, give the same command
+    again, and it goes on. The file is the same whatever the threads.
     """
     from cocite.query import open_index
     from cocite.query.batch.run import Batch

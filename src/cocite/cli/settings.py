@@ -17,7 +17,15 @@ from cocite.graph.links import DIRECTIONS
 from cocite.measures import MEASURES, Measure, Setting, Value
 from cocite.measures.measure import Takes
 
-__all__ = ["SETTINGS", "all_options", "ask_options", "build_options", "given", "measure_options"]
+__all__ = [
+    "SETTINGS",
+    "all_options",
+    "ask_options",
+    "build_options",
+    "given",
+    "graph_options",
+    "measure_options",
+]
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -36,6 +44,16 @@ def given(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _default(defaults: dict[str, Any]) -> str:
+    """``0.6; 0.5 for pagesim``: what the first measure takes, and those that differ."""
+    usual, *others = dict.fromkeys(defaults.values())
+    named = [
+        f"{value} for {', '.join(name for name in defaults if defaults[name] == value)}"
+        for value in others
+    ]
+    return "; ".join([str(usual), *named])
+
+
 _MEASURE: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--measure",
@@ -44,20 +62,21 @@ _MEASURE: tuple[Callable[[Command], Command], ...] = (
         show_default=True,
         help="What similar means: "
         + ", ".join(MEASURES)
-        + "; or a weighted mean, such as blend:psimrank+cocitation (see: cocite measures).",
+        + "; or a weighted mean of several, such as blend:psimrank+cocitation (see: cocite "
+        "measures).",
     ),
     click.option(
         "--direction",
         metavar=f"[{'|'.join(DIRECTIONS)}]",
-        help="Pages are similar if similar pages link to them (in), if they link to similar pages "
-        "(out: the measure of the graph turned round), or the mean of both.  [default: in"
-        + "".join(f", {m.name} {m.direction}" for m in MEASURES.values() if m.direction != "in")
+        help="Which links count. in: pages are similar if similar pages link to them. out: if they "
+        "link to similar pages. both: both together.  [default: "
+        + _default({measure.name: measure.direction for measure in MEASURES.values()})
         + "]",
     ),
     click.option(
         "--layout",
         metavar="NAME",
-        help="How the index lies on disk, where a measure has a choice (see: cocite measures).",
+        help="How the index is stored, for a measure that has a choice (see: cocite measures).",
     ),
 )
 
@@ -79,14 +98,26 @@ def ask_options(command: Command) -> Command:
     return _add(command, lambda measure: measure.ask, SETTINGS)
 
 
-def all_options(asked: bool, title: str) -> Decorator:
-    """Add either those of all settings that any measure takes when asking, or the others."""
-    names = {setting.name for measure in MEASURES.values() for setting in measure.ask}
+def all_options(command: Command) -> Command:
+    """Add all settings: those of an index, and below them those of questions. An option that one
+    measure takes when building and another one when asking is among the latter.
+    """
+    asked = {setting.name for measure in MEASURES.values() for setting in measure.ask}
 
-    def chosen(measure: Measure) -> Takes:
-        return tuple(s for s in measure.build + measure.ask if (s.name in names) == asked)
+    def chosen(when_asking: bool) -> Callable[[Measure], Takes]:
+        return lambda measure: tuple(
+            s for s in measure.build + measure.ask if (s.name in asked) == when_asking
+        )
 
-    return lambda command: _add(command, chosen, title)
+    command = _add(command, chosen(True), f"{SETTINGS} when asking")
+    return _add(command, chosen(False), f"{SETTINGS} when building")
+
+
+def graph_options(title: str) -> Decorator:
+    """Add what a graph takes that is asked without an index: how its samples are drawn."""
+    return lambda command: _add(
+        command, lambda measure: () if measure.needs_index else measure.build, title
+    )
 
 
 def _add(command: Command, settings: Callable[[Measure], Takes], title: str) -> Command:
@@ -102,12 +133,7 @@ def _add(command: Command, settings: Callable[[Measure], Takes], title: str) -> 
 def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -> Decorator:
     setting = takers[0][1]
     flag = "--" + name.replace("_", "-")
-    sentence = setting.text[0].upper() + setting.text[1:] + "."
-    if len(takers) < len(MEASURES):
-        sentence += " For " + ", ".join(measure for measure, _ in takers) + "."
-    for measure, other in takers:
-        if set(other.choices) != set(setting.choices):
-            sentence += f" {measure} takes {' or '.join(other.choices)}."
+    sentence = _words(takers)
     if type(setting.default) is bool:
         return click.option(
             flag,
@@ -119,10 +145,7 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
             help=sentence,
         )
     kind: Any = click.Choice(setting.choices) if setting.choices else type(setting.default)
-    defaults = {str(s.default): measure for measure, s in reversed(takers)}
-    usual = str(setting.default)
-    others = [f"{measure} {value}" for value, measure in defaults.items() if value != usual]
-    help_text = f"{sentence}  [default: {', '.join([usual, *others])}]"
+    help_text = f"{sentence}  [default: {_default({m: s.default for m, s in takers})}]"
     return click.option(
         flag,
         _SETTING + name,
@@ -132,3 +155,17 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
         default=None,
         help=help_text,
     )
+
+
+def _words(takers: list[tuple[str, Setting[Value]]]) -> str:
+    """What a setting does, in the words of the measures that take it."""
+    names: dict[str, list[str]] = {}
+    for measure, setting in takers:
+        names.setdefault(setting.text, []).append(measure)
+    if len(names) > 1:
+        return " ".join(f"For {', '.join(those)}: {text}." for text, those in names.items())
+    (text,) = names
+    sentence = text[0].upper() + text[1:] + "."
+    if len(takers) < len(MEASURES):
+        sentence += " For " + ", ".join(names[text]) + "."
+    return sentence

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from cocite.cli.options import Sectioned
 from cocite.cli.outputs import Reply
 from cocite.cli.progress import Stages
 from cocite.cli.text import say, table_text
@@ -31,6 +33,9 @@ def _whole_numbers(
         raise click.BadParameter(f"{value!r} is no list of whole numbers such as 5,10,25") from None
 
 
+_option: Callable[..., Callable[[Any], Any]] = partial(
+    click.option, cls=Sectioned, section="For --study only"
+)
 _OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "--study",
@@ -38,49 +43,49 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         help="Write a study of the convergence into the new directory DIR: residual, positions and "
         "similarity of the top after each sweep, as CSV and pictures.",
     ),
-    click.option(
+    _option(
         "--compared",
         metavar="LIST",
         default="5,10,25,50",
         show_default=True,
         callback=_whole_numbers,
-        help="Study: after how many sweeps the order is compared.",
+        help="After how many sweeps the order is compared.",
     ),
-    click.option(
+    _option(
         "--reference",
         type=click.IntRange(2),
         default=100,
         show_default=True,
-        help="Study: how many sweeps; what is compared is compared with the order after these.",
+        help="How many sweeps to make in all. Orders are compared with the one after these.",
     ),
-    click.option(
+    _option(
         "--top",
         type=click.IntRange(1),
         default=10_000,
         show_default=True,
-        help="Study: how many of the highest nodes are looked at.",
+        help="How many of the highest nodes to look at.",
     ),
-    click.option(
+    _option(
         "--bucket",
         type=click.IntRange(1),
         default=1,
         show_default=True,
-        help="Study: how many positions share a bucket of the histogram.",
+        help="How many positions share a bar of the histogram.",
     ),
-    click.option(
+    _option(
         "--query-nodes",
         multiple=True,
         metavar="FILE",
-        help="Study also the order among the nodes that FILE names, one a line. Repeatable.",
+        help="Study also the order of the nodes that are named in FILE, one a line. Repeatable.",
     ),
-    click.option(
+    _option(
         "--query-words",
         multiple=True,
         metavar="WORDS",
-        help="Study also the order among the nodes whose names have all of these words, in any "
-        "case. Repeatable.",
+        help="Study also the order of the nodes whose names have all of these words, in upper or "
+        "lower case. Repeatable.",
     ),
-    click.option("--no-plots", is_flag=True, help="Study: write the tables, no pictures."),
+    _option("--no-plots", is_flag=True, help="Write the tables only, no pictures."),
 ]
 
 
@@ -159,7 +164,10 @@ def run_study(
             f"{residuals[s - 1]:.1e} after {s}" for s in (*found.sweeps, found.reference)
         )
         say(f"{iteration.value}: L1 residual {after}")
-    say(f"{output}: from which sweep on the top n are those after {found.reference} sweeps")
+    say(
+        f"{output}: the study. The table shows from which sweep on the top n are as after "
+        f"{found.reference} sweeps"
+    )
     return Reply(ConvergenceDocument(path, output, found), lambda: _text(found))
 
 

@@ -7,16 +7,21 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
-__all__ = ["facts_text", "fitting", "or_of", "prose_text", "say", "table_text"]
+__all__ = ["and_of", "facts_text", "fitting", "or_of", "prose_text", "say", "table_text"]
 
 _LEAST_PROSE = 20
 """Columns below which wrapping a text would make a ribbon of it."""
 
 
+def and_of(words: Sequence[str], joined: str = "and") -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *most, last = words
+    return f"{', '.join(most)} {joined} {last}" if most else last
+
+
 def or_of(words: Sequence[str]) -> str:
     """``a``, ``a or b``, ``a, b or c``."""
-    *most, last = words
-    return f"{', '.join(most)} or {last}" if most else last
+    return and_of(words, "or")
 
 
 def say(message: str) -> None:

@@ -16,8 +16,9 @@ from cocite.cli.text import table_text
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
-    from cocite.query import Index, Reason
+    from cocite.query import Index
     from cocite.query.documents import WhyDocument
+    from cocite.query.why import Reason
 
 __all__ = ["why"]
 
@@ -33,18 +34,19 @@ _LEGIBLE = 36
 @click.argument("index", metavar="INDEX|GRAPH")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Pages at most.")
+@click.option(
+    "-k", type=click.IntRange(1), default=10, show_default=True, help="How many pages to show."
+)
 @asking_options
 @memory_option
 @format_option
 def why(index: str, a: str, b: str, k: int, show: Show, **options: Any) -> None:
     """Show which pages make the nodes A and B similar, and by which links.
 
-    Each page has its share of the score; the shares add up to it. The arrows are links: the ways
-    from A and from B to the page. Long names are shortened to fit the terminal, but in JSON and
-    CSV they are whole. In CSV the last row, without a rank, sums up the pages that are not shown,
-    and another one what comes of samples whose graph is not given. Put -- before names that begin
-    with -.
+    Each page has its share of the score, and the shares add up to the score. The arrows are links:
+    the ways from A and from B to the page. Long names are cut to fit the terminal, but not in JSON
+    and CSV. In CSV, a row without a rank sums up the pages that are not shown, and another one what
+    comes from samples whose graph was not found. Write -- before names that begin with -.
     """
     from cocite.query.documents import WhyDocument
 

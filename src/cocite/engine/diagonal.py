@@ -25,12 +25,12 @@ are this project's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.engine.certificate import LIMITS, Diagonal, SweepReport, Table
 from cocite.engine.rooms import make_room
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
@@ -41,10 +41,8 @@ from cocite.runner import in_order
 if TYPE_CHECKING:
     from cocite.kernels.linear import Room
 
-__all__ = ["LIMITS", "Diagonal", "diagonal_memory", "diagonal_room", "make_diagonal"]
+__all__ = ["diagonal_memory", "diagonal_room", "make_diagonal"]
 
-LIMITS = 5
-"""Levels with limits of their own; the last one's hold beyond."""
 _FLOOR = 1e-3
 _PIECE = 1024
 _FIRST = 1e-3
@@ -52,22 +50,8 @@ _ROUNDS, _EASE = 12, 0.85
 _MOST_LINKS = 4e6
 _NODE = 160
 
-Report = Callable[[int, int, int], None]
-Table = NDArray[np.float32]
 _SWEEPS = (16, 4, 1)
 """Each to so many times the target."""
-
-
-@dataclass(frozen=True)
-class Diagonal:
-    """``table`` float32[nodes, 1 + LIMITS], the diagonal and the limits as the kernels take them;
-    every residual is between ``low`` and ``high``.
-    """
-
-    decay: float
-    table: Table
-    low: float
-    high: float
 
 
 def make_diagonal(
@@ -77,7 +61,7 @@ def make_diagonal(
     *,
     threads: int = 1,
     target: float = 0.01,
-    progress: Report = lambda sweep, done, total: None,
+    progress: SweepReport = lambda sweep, done, total: None,
     reached: tuple[int, Table] | None = None,
     keep: Callable[[Table], None] = lambda table: None,
 ) -> Diagonal:
@@ -120,9 +104,9 @@ def _threads(ends: int, links: Links, means: Means) -> tuple[int, int]:
     whole, each = ends + _NODE * links.nodes, 24 * (links.nodes + 1)
     if means.memory < whole + each:
         raise ResourceError(
-            f"to make {links.edges:,} links ready for refined answers takes "
+            f"preparing refined answers for {links.edges:,} links takes "
             f"{format_size(whole + each)} of memory; {format_size(means.memory)} may be used. Give "
-            "more with --memory, or go without: answers from samples need no such thing"
+            "more with --memory, or ask without --refine (refine=True)"
         )
     threads = min(means.threads, (means.memory - whole) // each)
     return threads, whole + threads * each
@@ -138,7 +122,7 @@ class _Making:
         decay: float,
         threads: int,
         target: float,
-        progress: Report,
+        progress: SweepReport,
     ) -> None:
         from cocite.kernels.linear import Rows
 

@@ -30,11 +30,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import NOWHERE
 from cocite.engine.step import Step
 from cocite.engine.walk import Move, Mover
 from cocite.engine.weights import StepWeights
 from cocite.graph.rows import Links
-from cocite.store import Reader, Spool, forget
+from cocite.store import Spool, SpoolReader, forget
 
 __all__ = ["BLOCK_NODE", "ROW_ROOM", "Dealer", "ExternalWalker", "Meetings"]
 
@@ -43,7 +44,6 @@ BLOCK_NODE = 13
 ROW_ROOM = 64
 """Bytes for each row under way: five buffers of rows, and where tokens move to."""
 
-_NOWHERE = np.uint32(0xFFFFFFFF)
 _HOME_WORDS = 1 << 14
 _LEAST_NODES = 8
 
@@ -143,7 +143,7 @@ class ExternalWalker:
     def __call__(self, sample: int) -> Meetings:
         """Sample number ``sample``; its records are valid until the next call."""
         self._records.clear()
-        self._standing.fill(_NOWHERE)
+        self._standing.fill(NOWHERE)
         live: list[int] = []
         for step in range(1, self._length + 2):
             move = self._mover.kernel(sample, step)
@@ -182,7 +182,7 @@ class ExternalWalker:
             live = self._merge(runs, first, step)
         return live
 
-    def _merge(self, runs: Sequence[Reader], first: np.uint32, step: int) -> int:
+    def _merge(self, runs: Sequence[SpoolReader], first: np.uint32, step: int) -> int:
         """Read all runs side by side, in ascending order of head."""
         from cocite.kernels import external
 
@@ -226,7 +226,7 @@ class ExternalWalker:
             at = rooms.at[low : min(low + rooms.moved.size, count)]
             moved = rooms.moved[: at.size]
             if step > self._length:
-                moved.fill(_NOWHERE)
+                moved.fill(NOWHERE)
             else:
                 move(at, moved, first, last)
             self._make_room(at.size, step)

@@ -21,13 +21,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import NEVER, NOWHERE
 from cocite.engine.walk import Mover
 from cocite.graph.rows import Links
 
 __all__ = ["follow", "probe"]
 
 Nodes = NDArray[np.uint32]
-_NEVER = 255
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
@@ -35,9 +35,7 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
 
     uint8[nodes.size]: 0 for the first one itself, 255 where they do not meet within ``length``.
     """
-    from cocite.kernels.walk import NOWHERE
-
-    times = np.full(nodes.size, _NEVER, np.uint8)
+    times = np.full(nodes.size, NEVER, np.uint8)
     times[0] = 0
     at, who = nodes, np.arange(nodes.size)
     for step in range(1, length + 1):
@@ -79,8 +77,6 @@ def _moved(mover: Mover, sample: int, step: int, at: Nodes) -> Nodes:
 
 def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
     """Where the walk of ``node`` is, from step 0 on, as far as it goes."""
-    from cocite.kernels.walk import NOWHERE
-
     way = [np.uint32(node)]
     for step in range(1, length + 1):
         at = _moved(mover, sample, step, np.array(way[-1:], np.uint32))[0]

@@ -7,7 +7,14 @@ from cocite.evaluate.embedding import embed
 from cocite.evaluate.gamma import PairCount, count_pairs
 from cocite.evaluate.judge import Judge, Judgement
 from cocite.evaluate.labels import Hierarchy, Labels, read_labels
-from cocite.evaluate.rankings import Blend, IndexRanker, Ranker, RowRanker, Scale, VectorRanker
+from cocite.evaluate.rankings import (
+    BlendedRanking,
+    IndexRanker,
+    Ranker,
+    RowRanker,
+    Scale,
+    VectorRanker,
+)
 from cocite.evaluate.relevance import relevance_at
 from cocite.evaluate.running import run_suite
 from cocite.evaluate.structure import live_tokens, tree_sizes
@@ -17,7 +24,7 @@ from cocite.evaluate.suite_file import built_in_suites, load_suite
 
 __all__ = [
     "Accuracy",
-    "Blend",
+    "BlendedRanking",
     "Bootstrap",
     "Content",
     "Hierarchy",

@@ -22,7 +22,7 @@ from cocite.graph.generate import generate_web
 from cocite.graph.ingest import ingest
 from cocite.graph.names import Names
 
-__all__ = ["Truth", "drawn", "open_graph", "read_truth"]
+__all__ = ["Truth", "drawn", "graph_of", "read_truth"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -51,7 +51,7 @@ class Truth:
         )
 
 
-def open_graph(
+def graph_of(
     plan: DataPlan, folder: Path | None, work: Path, progress: Progress
 ) -> tuple[Graph, DataPlan]:
     """The graph, and the plan with what making it has added: the labels of a generated web.

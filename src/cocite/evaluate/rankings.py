@@ -19,14 +19,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.errors import UsageError
-from cocite.layouts.scores import GRAINS
 from cocite.measures import Value
 from cocite.query import Index
 from cocite.query.filters import Filter
 
 __all__ = [
-    "Blend",
+    "BlendedRanking",
     "IndexRanker",
     "Ranker",
     "Related",
@@ -140,7 +140,7 @@ class Scale(Enum):
     """1 / (60 + rank): reciprocal rank fusion (Cormack, Clarke, Buettcher 2009)."""
 
 
-class Blend:
+class BlendedRanking:
     """A weighted sum of the scores of other rankers, over all nodes that any of them names."""
 
     def __init__(

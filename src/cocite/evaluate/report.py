@@ -40,8 +40,8 @@ LONG_TITLES = (
 
 _EXPLAINED = """\
 Every method lists the nodes related to each query, best first, the query itself left out; only
-nodes with a label (or a text) are listed. Brackets hold the interval in which the figure lies with
-{confidence:.0%} confidence, were the queries drawn again (bootstrap, {resamples:,} resamples).
+nodes with a label (or a text) are listed. Brackets hold the {confidence:.0%} interval of a figure:
+how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 
 - **gamma**: sibling Γ, the agreement of a list with the categories: of the pairs of one node of the
   query's class and one of a sibling class, concordant less discordant over all that are ordered;

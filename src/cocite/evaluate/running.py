@@ -25,12 +25,12 @@ from cocite.errors import UsageError
 from cocite.evaluate.best import Swept, candidates, combined
 from cocite.evaluate.bootstrap import Bootstrap
 from cocite.evaluate.checks import accuracies, structures
-from cocite.evaluate.data import Truth, drawn, open_graph, read_truth
+from cocite.evaluate.data import Truth, drawn, graph_of, read_truth
 from cocite.evaluate.embedding import embed
 from cocite.evaluate.extras import MissingLibrary
 from cocite.evaluate.judge import Judge, Judgement
 from cocite.evaluate.plans import BlendPlan
-from cocite.evaluate.rankings import Blend, IndexRanker, Ranker, Scale, VectorRanker
+from cocite.evaluate.rankings import BlendedRanking, IndexRanker, Ranker, Scale, VectorRanker
 from cocite.evaluate.study import Best, Result, Series, Study, facts_of
 from cocite.evaluate.suite import Point, Suite, called, sweep_points
 from cocite.graph import Graph
@@ -75,7 +75,7 @@ def run_suite(
     ------
     UsageError, InputError, StoreError, ResourceError
     """
-    graph, data = open_graph(suite.data, folder, work, progress)
+    graph, data = graph_of(suite.data, folder, work, progress)
     truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
     means = Means.checked(threads, memory)
     return _Run(suite, graph, truth, work, seed, means, progress).study()
@@ -268,9 +268,9 @@ class _Run:
                 continue
             yield self._judge_other(plan.name, self._blend(plan))
 
-    def _blend(self, plan: BlendPlan) -> Blend:
+    def _blend(self, plan: BlendPlan) -> BlendedRanking:
         rankers = [self._rankers[name] for name in plan.of]
-        return Blend(rankers, plan.weights or None, Scale(plan.scale), plan.depth or None)
+        return BlendedRanking(rankers, plan.weights or None, Scale(plan.scale), plan.depth or None)
 
     def _differences(
         self, judged: Mapping[str, Judgement], rows: NDArray[np.bool_] | None

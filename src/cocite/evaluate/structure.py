@@ -31,6 +31,7 @@ from cocite.graph import Graph
 from cocite.graph.links import links_of
 from cocite.layouts.memory_plan import Room
 from cocite.layouts.table import sampled_builder
+from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import LENGTH
 from cocite.query import Index
 
@@ -67,27 +68,21 @@ def tree_sizes(index: Index) -> list[TreeSizes]:
     nodes, length = index.stored.nodes, _length(index)
     squares, largest, alone = (np.zeros(length + 1) for _ in range(3))
     samples = 0
-    for part in index.stored.parts:
-        for shard in part.shards:
-            for _, _, first, members in shard.blobs.tolist():
-                labels = _labels(shard.words, first, members)
-                samples += 1
-                for limit in range(1, length + 1):
-                    sizes = _runs(labels, limit)
-                    squares[limit] += float((sizes.astype(np.float64) ** 2).sum()) + nodes - members
-                    largest[limit] = max(largest[limit], sizes.max(initial=1))
-                    alone[limit] += np.count_nonzero(sizes == 1) + nodes - members
+    for reader in index.readers:
+        assert isinstance(reader, TreeReader)
+        for labels in reader.labels():
+            samples += 1
+            others = nodes - labels.size
+            for limit in range(1, length + 1):
+                sizes = _runs(labels, limit)
+                squares[limit] += float((sizes.astype(np.float64) ** 2).sum()) + others
+                largest[limit] = max(largest[limit], sizes.max(initial=1))
+                alone[limit] += np.count_nonzero(sizes == 1) + others
     count = samples * nodes
     return [
         TreeSizes(limit, squares[limit] / count, int(largest[limit]), alone[limit] / count)
         for limit in range(1, length + 1)
     ]
-
-
-def _labels(words: NDArray[np.uint32], first: int, members: int) -> NDArray[np.uint8]:
-    """uint8[members]: a sample's labels, unpacked."""
-    packed = words[first : first + -(-members // 8)].view(np.uint8)
-    return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:members]
 
 
 def _runs(labels: NDArray[np.uint8], limit: int) -> NDArray[np.int64]:

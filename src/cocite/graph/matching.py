@@ -13,19 +13,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import NOWHERE
 from cocite.graph.names import IntegerNames, Names, TextNames
 
-__all__ = ["GONE", "match_names"]
+__all__ = ["match_names"]
 
-GONE = np.uint32(2**32 - 1)
 _PIECE = 1 << 14
 
 Ids = NDArray[np.uint32]
 
 
 def match_names(old: Names, new: Names) -> Ids:
-    """uint32[len(old)]: the id that each old node has among the ``new``; GONE for none."""
-    ids = np.full(len(old), GONE, np.uint32)
+    """uint32[len(old)]: the id that each old node has among the ``new``; NOWHERE for none."""
+    ids = np.full(len(old), NOWHERE, np.uint32)
     if isinstance(old, IntegerNames) and isinstance(new, IntegerNames):
         if not len(old) or not len(new):
             return ids

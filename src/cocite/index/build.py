@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
@@ -23,14 +24,15 @@ from cocite.graph.links import links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.index.plan import BuildOptions
-from cocite.index.refined import Report, diagonal_bytes, write_diagonal
+from cocite.index.refined import diagonal_bytes, write_diagonal
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
+from cocite.index.work import SampleWork
 from cocite.layouts.memory_plan import Room
 from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.table import is_sampled, sampled_builder
+from cocite.layouts.table import is_sampled
 from cocite.means import Means
 from cocite.measures import SAMPLES
 from cocite.memory import OWN_MEMORY, format_size, format_time
@@ -108,18 +110,18 @@ class IndexBuild:
             return WholePart(plan, self._graph, links, directory, self._means)
         samples = shard_samples(plan, self._graph.nodes, self._means.shard)
         self._shards.append(samples)
-        means = self._means.up_to(plan.settings[SAMPLES])
-
-        def room(links: Links) -> Room:
-            return sampled_builder(plan.layout).plan_room(links, plan, means)
-
+        numbers, kept = self._numbers(plan, samples)
+        means, graph = self._means.up_to(plan.settings[SAMPLES]), self._graph
+        work = SampleWork(
+            graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()
+        )
         # What does not fit is said now; both directions take the same.
-        room(links_of(self._graph, "in", weighted=plan.weighted))
-        return ShardedPart(plan, links, directory, samples, room, *self._numbers(plan, samples))
+        work.room(links_of(graph, "in", weighted=plan.weighted))
+        return ShardedPart(work, links, samples, kept)
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
-        """Which samples a part draws, None for all, and which older ones it keeps."""
-        return None, None
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
+        """Which samples a part draws, and which older ones it keeps."""
+        return range(plan.settings[SAMPLES]), None
 
     def _links(self, plan: PartPlan) -> Links:
         """The links that a part follows; out-links for both directions at once, as in-links are
@@ -257,7 +259,7 @@ class IndexBuild:
     def run(
         self,
         progress: Progress = lambda done, total: None,
-        refining: Report = lambda sweep, done, total: None,
+        refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
         """Make what is missing and publish; ``progress`` gets samples or nodes (done, total), and
         ``refining`` (sweep, nodes done, nodes in it) while refined answers are made ready.
@@ -285,7 +287,7 @@ class IndexBuild:
         files = self._graph.store.manifest.files
         return {name: entry for name, entry in files.items() if name.startswith(NAME_FILES)}
 
-    def _make_ready(self, report: Report) -> tuple[dict[str, Entry], dict[str, Any]]:
+    def _make_ready(self, report: SweepReport) -> tuple[dict[str, Entry], dict[str, Any]]:
         """What refined answers need of each part: its files, and what is to be said of them."""
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cocite.engine.diagonal import LIMITS
+from cocite.engine.certificate import LIMITS
 from cocite.errors import Damaged
 from cocite.graph.names import take_name_files
 from cocite.index.facts import IndexFacts

@@ -91,9 +91,9 @@ class BuildOptions:
             found = self._weighted()
         if self.refine and not all(plan.linearised for plan in found.parts):
             raise UsageError(
-                "--refine (refine=True) makes an index of simrank, without weights of links or "
-                f"hubs, ready for refined answers; {self.measure.name} has nothing to make ready. "
-                "Leave it out here, and ask with it"
+                "--refine (refine=True) prepares refined answers of simrank, without weights of "
+                f"links or hubs; for {self.measure.name} there is nothing to prepare. Leave it out "
+                "here, and pass it when asking"
             )
         return found
 
@@ -101,8 +101,8 @@ class BuildOptions:
         deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
         if deaf:
             raise UsageError(
-                f"the links of the graph have weights, which {deaf[0]} does not follow. Leave them "
-                "aside with --unweighted (unweighted=True), or ingest the links without "
+                f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore them "
+                "with --unweighted (unweighted=True), or ingest the links without "
                 "--weight-column"
             )
         return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))

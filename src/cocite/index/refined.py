@@ -9,13 +9,12 @@ beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal
+from cocite.engine.certificate import LIMITS, Diagonal, SweepReport
 from cocite.graph.rows import Links
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
@@ -24,14 +23,12 @@ from cocite.store import ArrayWriter, Entry, Journal
 
 __all__ = [
     "DIAGONAL",
-    "Report",
     "diagonal_bytes",
     "read_diagonal",
     "write_diagonal",
 ]
 
 DIAGONAL = "diagonal"
-Report = Callable[[int, int, int], None]
 
 
 def decay_of(plan: PartPlan) -> float:
@@ -50,13 +47,15 @@ def write_diagonal(
     rows: Links,
     columns: Links,
     means: Means,
-    report: Report,
+    report: SweepReport,
 ) -> tuple[dict[str, Entry], dict[str, Any]]:
     """Make and write the diagonal of a part, for its decay or the default one; goes on where an
     earlier run was interrupted.
 
     Returns its entry and its facts, each under the name of the file.
     """
+    from cocite.engine.diagonal import diagonal_room, make_diagonal
+
     threads, decay = diagonal_room(rows, columns, means), decay_of(plan)
     name = plan.prefix + DIAGONAL
     with Journal(directory / (name + ".stages")) as journal:

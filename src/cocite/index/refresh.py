@@ -30,14 +30,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import NOWHERE
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.matching import GONE, match_names
+from cocite.graph.matching import match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import StoredIndex
+from cocite.index.work import Note
 from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
@@ -161,7 +163,7 @@ class RefreshBuild(IndexBuild):
 
     # -- what differs from a build -----------------------------------------------------
 
-    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
+    def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
         if not self.kept:
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
@@ -222,7 +224,7 @@ class RefreshBuild(IndexBuild):
             return {}
         since = np.full(self._graph.nodes, self.drawn.start, np.uint32)
         old, ids = self._old.freshness.since, self._ids
-        stay = np.flatnonzero(ids != GONE)
+        stay = np.flatnonzero(ids != NOWHERE)
         since[ids[stay]] = 0 if old is None else old[stay]
         if not since.size or since.max() <= self._generations[0].first:
             return {}
@@ -245,7 +247,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _ids(self) -> NDArray[np.uint32]:
-        """uint32[old nodes]: the id of each old node now, GONE for none."""
+        """uint32[old nodes]: the id of each old node now, NOWHERE for none."""
         if self._same:
             return np.arange(self._old.nodes, dtype=np.uint32)
         self._old.store.advise(Access.AROUND)
@@ -278,7 +280,7 @@ class _Carried(Kept):
         self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
         self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
 
-    def link(self, shard: range, path: Path) -> dict[str, Any] | None:
+    def link(self, shard: range, path: Path) -> Note | None:
         if shard not in self._linked:
             return None
         store, name = self._part.store, self._part.prefix + shard_file(shard.start)

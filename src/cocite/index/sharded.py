@@ -1,9 +1,10 @@
 """A part made sample by sample on all cores, written in shards, resumable at each shard.
 
-A shard file appears under its name when its bytes are on the disk; a small note beside it
-(members, digests) is written after it. A build that stops, however it stops, loses the shard it was
-in. Run again with the same settings on the same graph it takes up what is there, and ends
-with the bytes it would have had: samples depend on (graph, measure, length, seed, number) only.
+What is to be made is a value (``index/work.py``), done here on the threads of this process. A shard
+file appears under its name when its bytes are on the disk; a small note beside it is written after
+it. A build that stops, however it stops, loses the shard it was in. Run again with the same
+settings on the same graph it takes up what is there, whoever made it, and ends with the bytes it
+would have had: samples depend on (graph, measure, length, seed, number) only.
 
 Memory: the graph, mapped, and for each thread one maker and a finished blob that waits for its
 turn (``layouts/memory_plan.py``).
@@ -11,36 +12,33 @@ turn (``layouts/memory_plan.py``).
 
 from __future__ import annotations
 
-import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cocite.errors import Damaged, UsageError
+from cocite.errors import UsageError
 from cocite.graph.rows import Links
+from cocite.index.work import Note, SampleWork, read_note, write_shard
 from cocite.layouts.blobs import Blob, Maker
-from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
-from cocite.layouts.memory_plan import Room
-from cocite.layouts.part import Estimate, PartBuild, Progress
+from cocite.layouts.format import DIGESTS, MEMBERS
+from cocite.layouts.part import PartBuild, PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder, sampled_format
 from cocite.measures import SAMPLES
 from cocite.memory import OWN_MEMORY, Watch
 from cocite.runner import in_order
-from cocite.store import ArrayWriter, Entry, checksum, disk
+from cocite.store import ArrayWriter, Entry
 
 __all__ = ["MOST_SHARDS", "Kept", "ShardedPart", "shard_samples"]
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
 """Every shard is a mapped file, and a process may open about a thousand."""
-_NOTE = ".json"
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
@@ -67,7 +65,7 @@ class Kept(ABC):
     """How they are cut into shards."""
 
     @abstractmethod
-    def link(self, shard: range, path: Path) -> dict[str, Any] | None:
+    def link(self, shard: range, path: Path) -> Note | None:
         """Give the file of a shard that stays as it is the name ``path``; returns its note, None if
         it does not stay.
         """
@@ -78,37 +76,30 @@ class Kept(ABC):
 
 
 class ShardedPart(PartBuild):
-    """A part of samples. ``links`` gives those of the part's direction when they are needed.
-
-    It makes the samples of ``numbers``, by default as many as the settings say, from 0 on; those
-    ``kept`` come before them.
+    """A part of samples: those of the ``work``, in shards of so many, and before them those
+    ``kept``. ``links`` gives those of the part's direction when they are needed, as parts share
+    them.
     """
 
     def __init__(
         self,
-        plan: PartPlan,
+        work: SampleWork,
         links: Callable[[], Links],
-        directory: Path,
         shard: int,
-        room: Callable[[Links], Room],
-        numbers: range | None = None,
         kept: Kept | None = None,
     ) -> None:
-        self.plan = plan
-        self._numbers = range(plan.settings[SAMPLES]) if numbers is None else numbers
-        self._kept = kept
-        self.units = plan.settings[SAMPLES]
-        self._links, self._room, self._directory, self._shard = links, room, directory, shard
+        self.work, self.plan, self.units = work, work.plan, work.plan.settings[SAMPLES]
+        self._links, self._shard, self._kept = links, shard, kept
         self.linked = 0
         self._makers: list[Maker] = []
-        self._notes: dict[int, dict[str, Any]] = {}
+        self._notes: dict[int, Note] = {}
 
     # -- what is there, what is to do -------------------------------------------------
 
     def resume(self) -> None:
         """Keep the shards whose bytes are whole."""
         for shard in self._shards():
-            note = self._read_note(shard)
+            note = read_note(self.work.of(shard).shard, len(shard))
             if note is not None:
                 self._notes[shard.start] = note
 
@@ -117,7 +108,7 @@ class ShardedPart(PartBuild):
         if self._kept is None:
             return
         for shard in self._kept.shards:
-            note = self._kept.link(shard, self._directory / self._name(shard))
+            note = self._kept.link(shard, self.work.of(shard).shard)
             if note is not None:
                 self.linked += len(shard)
                 self._notes[shard.start] = note
@@ -127,27 +118,11 @@ class ShardedPart(PartBuild):
         """Samples in finished shards."""
         return self.units - sum(len(shard) for shard in self._missing())
 
-    def _name(self, shard: range) -> str:
-        return self.plan.prefix + shard_file(shard.start)
-
-    def _read_note(self, shard: range) -> dict[str, Any] | None:
-        """The note of a finished shard whose bytes are whole, or None."""
-        name = self._name(shard)
-        try:
-            note: dict[str, Any] = json.loads((self._directory / (name + _NOTE)).read_bytes())
-            entry = Entry.from_json(name, note["entry"])
-            counts = len(note["members"]), len(note["digests"])
-            if checksum(self._directory / name, entry) != entry.xxh3_128:
-                return None
-        except (OSError, ValueError, KeyError, TypeError, Damaged):
-            return None
-        return note if counts == (len(shard), len(shard)) else None
-
     def _shards(self) -> list[range]:
         return [*(() if self._kept is None else self._kept.shards), *self._drawn_shards()]
 
     def _drawn_shards(self) -> list[range]:
-        numbers, size = self._numbers, self._shard
+        numbers, size = self.work.numbers, self._shard
         return [numbers[low : low + size] for low in range(0, len(numbers), size)]
 
     def _missing(self) -> list[range]:
@@ -156,13 +131,11 @@ class ShardedPart(PartBuild):
     def _ready_makers(self) -> list[Maker]:
         if not self._makers:
             links = self._links()
-            self.room = self._room(links)
-            self._makers = sampled_builder(self.plan.layout).makers(
-                links, self.plan, self.room, self._directory
-            )
+            self.room = self.work.room(links)
+            self._makers = self.work.makers(links, self.room)
         return self._makers
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """Size, memory and time, from pilot samples on this graph: as many as the makers make at
         once, after another one each, which compiles the kernels and brings the graph into memory.
 
@@ -172,7 +145,7 @@ class ShardedPart(PartBuild):
         watch = Watch()
         makers = self._ready_makers()
         count = len(makers) * sampled_builder(self.plan.layout).together
-        first = self._numbers.start
+        first = self.work.numbers.start
         for _ in in_order(makers, range(first + count, first + count + len(makers))):
             pass
         begin = time.perf_counter()
@@ -183,11 +156,12 @@ class ShardedPart(PartBuild):
         seconds = seconds * -(-left // count) + self._carrying()
         assert self.room is not None
         memory = max(self.room.memory, watch.most - OWN_MEMORY)
-        return Estimate(int(self.units * (size + 12)), replace(self.room, memory=memory), seconds)
+        room = replace(self.room, memory=memory)
+        return PartEstimate(int(self.units * (size + 12)), room, seconds)
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""
-        missing = [shard for shard in self._missing() if shard.start < self._numbers.start]
+        missing = [shard for shard in self._missing() if shard.start < self.work.numbers.start]
         if self._kept is None or not missing:
             return 0.0
         makers, sample = self._kept.makers(), missing[0].start
@@ -216,7 +190,7 @@ class ShardedPart(PartBuild):
         blobs = in_order(makers(), todo)
         try:
             for shard in missing:
-                for blob in self._write_shard(shard, islice(blobs, len(shard))):
+                for blob in self._written(shard, islice(blobs, len(shard))):
                     done += 1
                     self.live_steps += sum(blob.live)
                     progress(done, self.units)
@@ -224,26 +198,9 @@ class ShardedPart(PartBuild):
             blobs.close()  # type: ignore[attr-defined]
             self.close()  # before the next part takes memory of its own
 
-    def _write_shard(self, shard: range, blobs: Iterator[Blob]) -> Iterator[Blob]:
+    def _written(self, shard: range, blobs: Iterator[Blob]) -> Iterator[Blob]:
         """Write one shard and its note; yields each blob as it is written."""
-        name = self._name(shard)
-        beside = self._directory / (name + ".new")
-        members, digests = [], []
-        with ArrayWriter(beside, np.uint32) as writer:
-            for blob in blobs:
-                for part in blob.parts:
-                    writer.write(part)
-                members.append(blob.members)
-                digests.append(blob.digest)
-                yield blob
-        disk.rename(beside, self._directory / name)
-        note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
-        with (beside.with_name(name + _NOTE + ".new")).open("wb") as file:
-            disk.write(file, json.dumps(note).encode())
-            disk.sync_file(file)
-        disk.rename(beside.with_name(name + _NOTE + ".new"), self._directory / (name + _NOTE))
-        disk.sync_directory(self._directory)
-        self._notes[shard.start] = note
+        self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
 
     def close(self) -> None:
         """The makers go, and their scratch with them."""
@@ -256,7 +213,8 @@ class ShardedPart(PartBuild):
         digests: list[int] = []
         for shard in self._shards():
             note = self._notes[shard.start]
-            files[self._name(shard)] = Entry.from_json(self._name(shard), note["entry"])
+            name = self.work.of(shard).shard.name
+            files[name] = Entry.from_json(name, note["entry"])
             members += note["members"]
             digests += note["digests"]
         for kind, dtype, values in (
@@ -264,7 +222,7 @@ class ShardedPart(PartBuild):
             (DIGESTS, np.uint64, digests),
         ):
             name = self.plan.prefix + kind
-            with ArrayWriter(self._directory / name, dtype) as writer:
+            with ArrayWriter(self.work.folder / name, dtype) as writer:
                 writer.write(np.array(values, dtype))
             files[name] = writer.finished
         return files

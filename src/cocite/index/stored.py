@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from cocite.engine.diagonal import Diagonal
+from cocite.engine.certificate import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names, open_names
 from cocite.index.facts import IndexFacts

@@ -59,11 +59,10 @@ class UnbuiltIndex(StoredIndex):
 
 def _layout(graph: Graph, plan: PartPlan) -> str:
     """How a part is read."""
-    if plan.measure.step is not None and "trees" in plan.measure.layouts:
-        return DRAWN
-    if plan.layout == "links":
-        return plan.layout
-    name = plan.measure.name
-    raise UsageError(
-        f"{name} needs an index: cocite index {graph.path} --measure {name} -o DIR; then ask that"
-    )
+    if plan.measure.needs_index:
+        name = plan.measure.name
+        raise UsageError(
+            f"{name} needs an index: cocite index {graph.path} --measure {name} -o DIR; then ask "
+            "that"
+        )
+    return DRAWN if plan.measure.step is not None else plan.layout

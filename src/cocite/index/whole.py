@@ -13,7 +13,7 @@ from pathlib import Path
 from cocite.errors import Damaged
 from cocite.graph import Graph
 from cocite.graph.rows import Links
-from cocite.layouts.part import Estimate, PartBuild, Progress
+from cocite.layouts.part import PartBuild, PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import whole_builder
 from cocite.layouts.whole import WholeBuilder
@@ -65,11 +65,11 @@ class WholePart(PartBuild):
         """All or nothing."""
         return self.units if self._files else 0
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """As the layout says."""
         if self._files:
             size = sum(entry.nbytes for entry in self._files.values())
-            return Estimate(size, None, 0.0)
+            return PartEstimate(size, None, 0.0)
         return self._layout().estimate()
 
     def run(self, progress: Progress) -> None:

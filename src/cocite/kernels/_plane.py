@@ -1,13 +1,19 @@
-"""Planes of bits as vectors: 16 words of 32 bits, a cache line, by one operation.
+"""Planes of bits as vectors: 16 words of 32 bits, a cache line, in one operation.
 
-    differ(into, words, at, same)       into |= words[at : at + 16] ^ same           same: one word
-    agree(into)                         into = ~into count_in(plane, at, carry)          add the
-    bits of carry to those of plane[at : at + 16], each to
-                                        its own; carry is then what goes to the next plane
-    spread(found, at, bits, worth)      found[at + i] += worth where bit i of ``bits`` is set
+A plane holds one bit of each of 512 numbers: bit i of word w is that of number 32 w + i. ``at`` is
+where a plane begins in an array of words.
 
-``into`` and ``carry`` are uint32[16], ``found`` is uint64. Loops written out in Python take five to
-ten times as long: arrays might overlap, and each is too short to find out.
+    differ(into, words, at, same)     into |= words[at : at + 16] ^ same
+                                      so a bit of ``into`` is set where a plane differs from the
+                                      one word ``same``
+    agree(into)                       into = ~into
+                                      so a bit is set where all planes were the same
+    count_in(plane, at, carry)        adds each bit of ``carry`` to its bit of plane[at : at + 16];
+                                      ``carry`` becomes what is to be added to the next plane
+    spread(found, at, bits, worth)    found[at + i] += worth, for each bit i that is set in ``bits``
+
+``into`` and ``carry`` are uint32[16], ``found`` is uint64. The same as loops takes five to ten
+times as long: the compiler cannot know that arrays do not overlap, and each loop is short.
 """
 
 from __future__ import annotations

@@ -21,13 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NEVER, NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch
-from cocite.kernels.walk import NOWHERE
 
 __all__ = ["DAMAGED", "follow", "gather", "list_children", "meeting_times"]
 
 DAMAGED = -1
-_NEVER = np.uint8(255)
 _DEEPEST = 16
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
@@ -71,7 +70,7 @@ def meeting_times(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, o
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
         one, other = np.uint32(first), np.uint32(second)
-        out[sample] = np.uint8(0) if one == other else _NEVER
+        out[sample] = np.uint8(0) if one == other else NEVER
         for step in range(1, np.int64(blob[4]) + 1):
             if one == other:
                 break

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch
-from cocite.kernels.walk import NOWHERE
 
 __all__ = [
     "begin",

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch
-from cocite.kernels.walk import NOWHERE
 
 __all__ = ["DAMAGED", "carry_over", "common", "gather", "list_groups", "masks", "unmark"]
 

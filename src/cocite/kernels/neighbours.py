@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import GRAINS
 from cocite.kernels._jit import helper, kernel, prefetch
-from cocite.kernels.totals import GRAINS
 
 __all__ = ["DAMAGED", "FORMS", "gather", "normalise", "norms", "pair", "score"]
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NOWHERE
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.walk import NOWHERE
 
 __all__ = ["follow", "lay_points", "lay_steps", "note_step", "seat_others"]
 

@@ -35,8 +35,8 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import GRAINS
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.totals import GRAINS
 
 __all__ = ["DAMAGED", "DONE", "MORE", "REACHED", "STATE", "finish", "push", "start"]
 

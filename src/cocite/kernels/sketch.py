@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import GRAINS, ONE
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels._plane import agree, count_in, differ, spread
 from cocite.kernels.random import draw
-from cocite.kernels.totals import GRAINS, ONE
 
 __all__ = ["BLOCK", "LINE", "add", "masks", "settle", "sketch", "tally", "unbiased"]
 

@@ -19,14 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import GRAINS, ONE
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["GRAINS", "ONE", "estimate", "settle", "settle_exact", "top"]
-
-ONE = float(1 << 48)
-"""The fixed-point number that stands for 1; 65,535 samples of it fit 64 bits."""
-GRAINS = 1e12
-"""A score is a whole number of grains, so that equal scores are equal and compare as printed."""
+__all__ = ["estimate", "settle", "settle_exact", "top"]
 
 _ROUNDING = 2.0**-45
 """A variance below this is the rounding of the weights."""

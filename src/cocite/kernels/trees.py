@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NOWHERE
 from cocite.kernels._jit import kernel
-from cocite.kernels.walk import NOWHERE
 
 __all__ = ["DAMAGED", "carry_over", "lay_out", "pack_labels"]
 

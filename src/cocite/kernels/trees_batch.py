@@ -32,18 +32,18 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import GRAINS, NOWHERE, ONE
 from cocite.kernels._jit import helper, kernel, word_at
-from cocite.kernels.totals import GRAINS, ONE, estimate, top
-from cocite.kernels.walk import NOWHERE
+from cocite.kernels.totals import estimate, top
 
-__all__ = ["NEVER", "SOUND", "related_many"]
+__all__ = ["SOUND", "UNMET", "related_many"]
 
-NEVER = 16
+UNMET = 16
 """The meeting time of walks that do not meet: above all labels, and its weight is 0."""
 
 SOUND = _DAMAGED = -1
 _ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
-_TWO32, _THREE32, _NEVER32 = np.uint32(2), np.uint32(3), np.uint32(NEVER)
+_TWO32, _THREE32, _UNMET32 = np.uint32(2), np.uint32(3), np.uint32(UNMET)
 _ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _SLACK = 2 * ONE / GRAINS
 """Two grains: means that differ by more have scores that differ."""
@@ -61,11 +61,11 @@ def _label(labels: Any, place: Any) -> Any:
 
 @helper
 def _meet(sample: Any, first: Any, second: Any) -> Any:
-    """tau(first, second) in a sample, NEVER if none, 255 if the sample is damaged."""
+    """tau(first, second) in a sample, UNMET if none, 255 if the sample is damaged."""
     low = word_at(sample[0], np.uint64(first))
     high = word_at(sample[0], np.uint64(second))
     if low == NOWHERE or high == NOWHERE:
-        return np.uint8(NEVER)
+        return np.uint8(UNMET)
     if low > high:
         low, high = high, low
     if high >= np.uint32(sample[3]):
@@ -75,7 +75,7 @@ def _meet(sample: Any, first: Any, second: Any) -> Any:
     while place <= high:
         label = _label(sample[2], place)
         if label == _ZERO32:
-            return np.uint8(NEVER)
+            return np.uint8(UNMET)
         largest = max(largest, label)
         place = np.uint32(place + _ONE32)
     return np.uint8(largest)
@@ -151,10 +151,10 @@ def _move(
     value = square = _ZERO64
     changed = 0
     for sample in range(table.shape[0]):
-        time = np.uint8(NEVER)
+        time = np.uint8(UNMET)
         if old != NOWHERE:
             time = _meet(table[sample], old, new)
-            if time > NEVER:
+            if time > UNMET:
                 return -1 - sample, 0
         value += weights[time, 0]
         square += weights[time, 1]
@@ -164,7 +164,7 @@ def _move(
             return -1 - sample, 0
         changed += met
         state[sample, 0] = time
-        if time == NEVER:
+        if time == UNMET:
             state[sample, 1] = met
     if old == NOWHERE:
         return count, changed
@@ -230,7 +230,7 @@ def related_many(
 ) -> Any:
     """The best k of each of ``nodes``, as ``totals.top`` has them for one.
 
-    ``weights`` uint64[17, 2] are those of ``trees_lookup.gather``, and 0 for NEVER; ``nodes`` are
+    ``weights`` uint64[17, 2] are those of ``trees_lookup.gather``, and 0 for UNMET; ``nodes`` are
     different uint32, fastest where neighbours in the list are neighbours in trees; ``floor`` is the
     least score in grains. ``who`` is two arrays: ``allowed`` bool[nodes of the graph] says who may
     be a hit, all if it is empty; ``since`` uint32[nodes of the graph] how many samples, the first

@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NEVER, NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch
-from cocite.kernels.walk import NOWHERE
 
-__all__ = ["DAMAGED", "NEVER", "gather", "meeting_times"]
+__all__ = ["DAMAGED", "gather", "meeting_times"]
 
 DAMAGED = -1
-NEVER = np.uint8(255)
 """The meeting time of walks that do not meet."""
 
 _ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)

@@ -30,13 +30,11 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels.random import draw, node_at, pick, place_of
 
-__all__ = ["NOWHERE", "meet", "start", "step_argmin", "step_uniform"]
-
-NOWHERE = np.uint32(0xFFFFFFFF)
-"""Not a node: an ended walk, a head without a parent, a node outside every tree."""
+__all__ = ["meet", "start", "step_argmin", "step_uniform"]
 
 _BATCH = 64
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)

@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
+from cocite.codes import NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch
 from cocite.kernels.random import draw
-from cocite.kernels.walk import NOWHERE
 
 __all__ = ["share", "step_clock", "step_weighted"]
 

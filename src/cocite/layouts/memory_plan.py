@@ -117,7 +117,7 @@ def plan_memory(links: Links, means: Means, demand: Demand) -> Room:
     """
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.has_external:
-        raise UsageError(f"external: the layout {demand.layout} keeps its tokens in memory")
+        raise UsageError(f"external: the layout {demand.layout} stays in memory. Leave it out")
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
     beside = step.node * nodes
     least = demand.maker(nodes, False) + beside

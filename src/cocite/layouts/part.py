@@ -14,13 +14,13 @@ from cocite.layouts.memory_plan import Room
 from cocite.layouts.plan import PartPlan
 from cocite.store import Entry
 
-__all__ = ["Estimate", "PartBuild", "Progress"]
+__all__ = ["PartBuild", "PartEstimate", "Progress"]
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PartEstimate:
     """What making a part will take: ``bytes`` on disk, ``seconds``, and the ``room`` it plans, None
     if it was made before.
     """
@@ -51,7 +51,7 @@ class PartBuild(ABC):
         """Units that are finished."""
 
     @abstractmethod
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """Size, memory and time of what is left to do, from a pilot on this very graph."""
 
     @abstractmethod

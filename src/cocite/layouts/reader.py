@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import ONE
 from cocite.layouts.reasons import Graphs, Reasons
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 
 __all__ = ["Estimate", "Reader", "SampledReader", "SummingReader", "weights_of"]
-
-ONE = 1 << 48
 
 
 class Estimate(NamedTuple):
@@ -42,7 +41,7 @@ class Reader(ABC):
         """The score of two nodes, which may be the same one."""
 
     @abstractmethod
-    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
 
     def variances(
@@ -93,7 +92,7 @@ class SampledReader(Reader):
 class SummingReader(SampledReader):
     """A part whose samples are added up as fixed-point sums, for each node that has any."""
 
-    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Gather the sums, then settle them, each over the samples that know both nodes."""
         used = scratch.used[: self.gather_sums(node, settings, scratch)]
         freshness = self.part.freshness
@@ -104,7 +103,7 @@ class SummingReader(SampledReader):
         for samples in np.unique(known).tolist():
             self._settle(scratch, used[known == samples], samples)
 
-    def _settle(self, scratch: Scratch, used: NDArray[np.uint32], samples: int) -> None:
+    def _settle(self, scratch: QueryScratch, used: NDArray[np.uint32], samples: int) -> None:
         from cocite.kernels import totals
 
         scratch.have = int(
@@ -121,7 +120,7 @@ class SummingReader(SampledReader):
         )
 
     @abstractmethod
-    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
 
     def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:

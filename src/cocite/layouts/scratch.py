@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Scratch", "borrowed"]
+__all__ = ["QueryScratch", "borrowed"]
 
 _MOST_MEMORY = 1 << 28
 """Bytes of scratch that a thread may keep between two queries."""
@@ -23,7 +23,7 @@ _PAGE = 4096
 _NODE = 44
 
 
-class Scratch:
+class QueryScratch:
     """Sums of one thread. ``nodes`` is the most nodes of an index that it serves.
 
     ``totals`` float64[nodes, 2] (grains, variance) with the nodes that have one in
@@ -62,11 +62,11 @@ _local = threading.local()
 
 
 @contextmanager
-def borrowed(nodes: int) -> Iterator[Scratch]:
+def borrowed(nodes: int) -> Iterator[QueryScratch]:
     """The scratch of this thread, all zero; put back only if the query ends well."""
-    found: Scratch | None = getattr(_local, "scratch", None)
+    found: QueryScratch | None = getattr(_local, "scratch", None)
     if found is None or found.nodes < nodes or found.worn:
-        found = Scratch(nodes)
+        found = QueryScratch(nodes)
     _local.scratch = None
     yield found
     found.wear += found.have

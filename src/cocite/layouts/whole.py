@@ -8,7 +8,7 @@ from pathlib import Path
 from cocite.graph import Graph
 from cocite.graph.rows import Links
 from cocite.layouts.format import WholeFormat
-from cocite.layouts.part import Estimate, Progress
+from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 from cocite.store import Entry
@@ -24,7 +24,7 @@ class WholeBuilder(WholeFormat):
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
 
     @abstractmethod
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """Size, memory and time, from a pilot on this graph."""
 
     @abstractmethod

@@ -37,10 +37,11 @@ __all__ = ["COCITATION", "FORM", "IDF"]
 FORM = Setting(
     "form",
     "cosine",
-    "common neighbours over the root of both degrees, over their union, or their number",
+    "count is how many neighbours both share; jaccard divides that by how many either has; cosine "
+    "divides it by the root of the product of how many each has",
     choices=("cosine", "jaccard", "count"),
 )
-IDF = Setting("idf", False, "common neighbours count less the more neighbours they have")
+IDF = Setting("idf", False, "a common neighbour counts less if it has many links itself")
 
 COCITATION = Measure(
     name="cocitation",

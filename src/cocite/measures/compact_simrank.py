@@ -31,7 +31,7 @@ __all__ = ["COMPACT_SIMRANK"]
 
 COMPACT_SIMRANK = Measure(
     name="compact-simrank",
-    summary="SimRank whose walks take one in-link a node at every step (nearly SimRank)",
+    summary="nearly simrank: each node keeps one drawn in-link for all steps (Fogaras, Racz)",
     layouts=("compact", "trees", "paths"),
     build=(SAMPLES, LENGTH, SEED),
     ask=(DECAY,),

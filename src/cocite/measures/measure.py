@@ -64,6 +64,12 @@ class Measure:
     chooses: Choice | None = None
 
     @property
+    def needs_index(self) -> bool:
+        """Whether a graph alone, without an index, cannot answer by it."""
+        walks = self.step is not None and "trees" in self.layouts
+        return not walks and self.layouts[0] != "links"
+
+    @property
     def components(self) -> tuple[Component, ...]:
         """What it is the weighted mean of: itself, unless it is a blend."""
         return (Component(self),)

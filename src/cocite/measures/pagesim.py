@@ -39,12 +39,22 @@ from cocite.measures.settings import Setting
 
 __all__ = ["DAMPING", "DECAY", "PAGESIM", "RADIUS", "THRESHOLD"]
 
-RADIUS = Setting("radius", 3, "hops that a page's score travels", 1, 6)
-DECAY = Setting("decay", 0.5, "what a step further is worth", 0.01, 1)
+RADIUS = Setting("radius", 3, "how many links away from a page its PageRank is passed on", 1, 6)
+DECAY = Setting("decay", 0.5, "how much a step counts, compared with the step before it", 0.01, 1)
 THRESHOLD = Setting(
-    "threshold", 1e-5, "paths that carry less are cut, of the 1 an average page has; 0: none"
+    "threshold",
+    1e-5,
+    "follow a path only as long as it passes on this much, if an average page starts with 1; 0: "
+    "to its end",
 )
-DAMPING = Setting("damping", 0.85, "share of PageRank's steps that follow a link", 0, 1, open=True)
+DAMPING = Setting(
+    "damping",
+    0.85,
+    "the probability that a step of the PageRank follows a link",
+    0,
+    1,
+    open=True,
+)
 
 PAGESIM = Measure(
     name="pagesim",

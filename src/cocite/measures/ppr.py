@@ -31,12 +31,14 @@ from cocite.measures.settings import Setting
 
 __all__ = ["DAMPING", "PPR", "TOLERANCE"]
 
-DAMPING = Setting("damping", 0.85, "how probably the walk goes on", 0.001, 0.999)
-TOLERANCE = Setting("tolerance", 1e-4, "how far below the truth a score may be", 1e-12, 1)
+DAMPING = Setting(
+    "damping", 0.85, "the probability that the walk goes on; else it starts again", 0.001, 0.999
+)
+TOLERANCE = Setting("tolerance", 1e-4, "how far a score may be below the exact one", 1e-12, 1)
 
 PPR = Measure(
     name="ppr",
-    summary="share of a walk that sets out from a page again and again; not symmetric",
+    summary="how often a walk that keeps starting at a page is at the other; not symmetric",
     layouts=("links",),
     ask=(DAMPING, TOLERANCE),
     symmetric=False,

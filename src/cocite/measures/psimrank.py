@@ -44,7 +44,7 @@ __all__ = ["PSIMRANK"]
 
 PSIMRANK = Measure(
     name="psimrank",
-    summary="SimRank whose walks meet with the Jaccard coefficient of their in-links",
+    summary="like simrank, but walks meet as likely as in-links overlap (Fogaras, Racz)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
     ask=(DECAY,),

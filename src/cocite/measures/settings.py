@@ -148,14 +148,19 @@ class PartSettings(Settings):
 MAX_SAMPLES = 65_535
 
 SAMPLES = Setting(
-    "samples", 100, "independent samples; four times as many halve the error", 1, MAX_SAMPLES
+    "samples", 100, "how many samples to draw; four times as many halve the error", 1, MAX_SAMPLES
 )
-LENGTH = Setting("length", 10, "steps of a walk", 1, MAX_LENGTH)
-SEED = Setting("seed", 0, "equal seeds give equal samples", 0, 2**64 - 1)
-DECAY = Setting("decay", 0.6, "what a step further is worth", 0, 1, open=True)
+LENGTH = Setting("length", 10, "how many steps a walk takes at most", 1, MAX_LENGTH)
+SEED = Setting(
+    "seed", 0, "where the random numbers start; equal seeds give equal samples", 0, 2**64 - 1
+)
+DECAY = Setting(
+    "decay", 0.6, "how much a step counts, compared with the step before it", 0, 1, open=True
+)
 HUBS = Setting(
     "hubs",
     "plain",
-    "plain: all links tell the same; idf or rare: the less, the more links their page has",
+    "plain: every link counts the same; idf: a link counts less if its page has many links; rare: "
+    "much less",
     choices=("plain", "idf", "rare"),
 )

@@ -45,15 +45,15 @@ from cocite.measures.settings import Setting
 
 __all__ = ["FORM", "MUTUAL", "NEAREST", "SHARED_NEAREST", "WIDEST"]
 
-NEAREST = Setting("nearest", 50, "how many pages a page's list has at most", 1, 65_535)
-WIDEST = Setting("widest", 10_000, "pages with more links than so many tell nothing", 1, 2**32 - 1)
+NEAREST = Setting("nearest", 50, "how many pages a list of nearest pages holds at most", 1, 65_535)
+WIDEST = Setting("widest", 10_000, "ignore pages that have more links than this", 1, 2**32 - 1)
 FORM = Setting(
     "form",
     "jaccard",
-    "lists compared by minima over maxima, or by their angle",
+    "jaccard divides what two lists share by what either holds; cosine compares their angle",
     choices=("jaccard", "cosine"),
 )
-MUTUAL = Setting("mutual", False, "lists have only those pages that have theirs")
+MUTUAL = Setting("mutual", False, "keep a page in a list only if each is in the other's list")
 
 SHARED_NEAREST = Measure(
     name="shared-nearest",

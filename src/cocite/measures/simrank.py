@@ -40,7 +40,7 @@ __all__ = ["SIMRANK"]
 
 SIMRANK = Measure(
     name="simrank",
-    summary="similar if similar pages link to them; independent walks (Jeh, Widom)",
+    summary="similar if similar pages link to both (Jeh, Widom)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
     ask=(DECAY,),

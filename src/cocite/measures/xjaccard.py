@@ -52,10 +52,14 @@ __all__ = ["BITS", "XJACCARD", "exact_xjaccard", "ring_weights"]
 _BITS = 8
 _BLOCK = 512
 BITS = Setting(
-    "bits", 0, "bits held of each min-hash, layout sketch; 0 holds all, layout minhash", 0, 16
+    "bits",
+    0,
+    "how many bits of each min-hash to store (layout sketch); 0: all of it (layout minhash)",
+    0,
+    16,
 )
-RINGS = replace(LENGTH, default=4)
-NORMALISED = Setting("normalised", False, "divide scores by what a node and itself score")
+RINGS = replace(LENGTH, default=4, text="how many links away the neighbourhoods reach")
+NORMALISED = Setting("normalised", False, "divide scores by the score of a node with itself")
 
 
 def ring_weights(settings: PartSettings, length: int) -> list[float]:
@@ -85,7 +89,7 @@ def _choose(
 
 XJACCARD = Measure(
     name="xjaccard",
-    summary="Jaccard coefficients of neighbourhoods of 1, 2, ... steps, added up (Fogaras, Racz)",
+    summary="similar if the same pages are 1, 2, ... links before both (Fogaras, Racz)",
     layouts=("minhash", "sketch"),
     build=(SAMPLES, RINGS, SEED, BITS),
     ask=(DECAY, NORMALISED),

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader, SampledReader
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.scratch import borrowed
 from cocite.layouts.table import reader_of
 from cocite.measures import Value, WholeSettings

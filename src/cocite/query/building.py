@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
-from cocite.index.plan import BuildOptions
-from cocite.index.unbuilt import UnbuiltIndex
 from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.index import Index
@@ -59,6 +57,9 @@ def open_graph(
     ------
     UsageError, NotAStore, WrongFormat, Damaged
     """
+    from cocite.index.plan import BuildOptions
+    from cocite.index.unbuilt import UnbuiltIndex
+
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     graph.check()
@@ -98,11 +99,11 @@ def build(
         Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
         Or a weighted mean of several: ``"blend:0.6*psimrank+0.4*cocitation(idf=true)"``.
     direction
-        Which links the measure looks at: ``in`` (two pages are similar if similar pages link to
-        them), ``out`` (the same on the graph turned round: if they link to similar pages), or
-        ``both``, the mean of the two scores. By default ``in``, for ``ppr`` ``out``.
+        Which links count: ``in`` (two pages are similar if similar pages link to them), ``out``
+        (if they link to similar pages), or ``both`` together. By default ``in``; ``out`` for
+        ``ppr``, ``both`` for ``shared-nearest``.
     layout
-        How the index is laid out on disk, for measures that have a choice.
+        How the index is stored, for a measure that has a choice.
     settings
         What the measure takes: ``samples``, ``length``, ``seed``, ... (``cocite measures``).
         Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
@@ -110,24 +111,24 @@ def build(
         By default all cores, and half of the memory that is available. The index is opened with
         the same.
     shard
-        Samples written between two points at which a build can resume; by default 16, fewer for
-        large graphs.
+        Save after so many samples; a build that was interrupted goes on from there. By default 16,
+        fewer for large graphs.
     blocks
-        Cut the graph into so many blocks, one of which is in memory at a time; by default as many
-        as the memory needs, mostly one.
+        Cut the graph into so many blocks and keep one of them in memory at a time; by default as
+        many as the memory requires, mostly one.
     external
-        Keep everything but one block in files, as is done by itself where the memory needs it: a
-        graph of any size in constant memory.
+        Keep everything but one block in files, so that memory does not grow with the graph. By
+        default only if the memory does not suffice otherwise.
     overwrite
-        Replace ``output`` if it is an index; the old one answers until the new one is whole.
+        Replace ``output`` if it is an index; the old one answers until the new one is complete.
     restart
-        Throw away an unfinished build with other settings.
+        Throw away an unfinished build that had other settings, and begin again.
     unweighted
-        Leave the weights of links aside. By default measures go by them, if there are any, and one
-        that cannot is refused.
+        Ignore the weights of links. By default they are used, if there are any; a measure that
+        cannot use them is refused.
     refine
-        Make an index of simrank ready for refined answers (``related(..., refine=True)``), which
-        else takes place when the first is asked for; 24 bytes a node.
+        Prepare refined answers of simrank (``related(..., refine=True)``), in 24 bytes a node.
+        Otherwise that is done when the first one is asked for.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -136,6 +137,7 @@ def build(
     UsageError, OutputExists, Busy, ResourceError
     """
     from cocite.index.build import IndexBuild
+    from cocite.index.plan import BuildOptions
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
@@ -180,7 +182,7 @@ def refresh(
     threads, memory
         As for :func:`build`.
     restart
-        Throw away an unfinished refresh with another graph, share or date.
+        Throw away an unfinished refresh that had another graph, share or date, and begin again.
     progress
         Called with (done, total), as for :func:`build`.
 

@@ -34,7 +34,7 @@ BOUNDS = ("bernstein", "theorem5")
 def checked_confidence(confidence: float, bound: str, name: str = "confidence") -> None:
     """Raises :class:`UsageError` for a level, called ``name``, or a bound that there is not."""
     if not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise UsageError(f"{name} is {confidence!r}; it is a number between 0 and 1, as 0.95")
+        raise UsageError(f"{name} is {confidence!r}; it is a number between 0 and 1, such as 0.95")
     if bound not in BOUNDS:
         raise UsageError(f"bound is {bound!r}; it is " + " or ".join(BOUNDS))
 

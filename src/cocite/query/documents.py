@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document, Rows
 from cocite.measures import Value
-from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Index
+from cocite.query.index import Index
+from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
 from cocite.query.scores import Hit, Score
 from cocite.query.why import Reason
 
 if TYPE_CHECKING:
-    from cocite.query.batch.run import Report
+    from cocite.query.batch.run import BatchReport
 
 __all__ = ["BatchDocument", "RelatedDocument", "SimilarityDocument", "WhyDocument"]
 
@@ -198,7 +199,7 @@ class BatchDocument(Document):
     bytes: int
 
     @classmethod
-    def of(cls, output: str, report: Report, seconds: float) -> Self:
+    def of(cls, output: str, report: BatchReport, seconds: float) -> Self:
         """What ``report`` says, and how large the file is."""
         return cls(output, report.nodes, report.rows, seconds, Path(output).stat().st_size)
 

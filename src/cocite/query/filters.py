@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.graph.names import Names
-from cocite.layouts.scores import GRAINS
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 
 __all__ = ["Filter"]
 
@@ -60,7 +60,9 @@ class Filter:
             never += _site(names, node)
         return cls(tuple(only), tuple(never))
 
-    def best(self, scratch: Scratch, k: int, min_score: float) -> tuple[Ids, NDArray[np.float64]]:
+    def best(
+        self, scratch: QueryScratch, k: int, min_score: float
+    ) -> tuple[Ids, NDArray[np.float64]]:
         """The best ``k`` of the nodes touched that pass and score ``min_score`` or more, and above
         0; the scratch is zero again.
 
@@ -75,7 +77,7 @@ class Filter:
         found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
         return ids[:found], best[:found]
 
-    def _apply(self, scratch: Scratch) -> None:
+    def _apply(self, scratch: QueryScratch) -> None:
         """Forget the nodes touched that do not pass."""
         if not self.only and not self.never:
             return

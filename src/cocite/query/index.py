@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cocite.errors import UsageError
-from cocite.graph.names import Names
-from cocite.index import StoredIndex
 from cocite.layouts.reader import SampledReader
-from cocite.means import Means
 from cocite.measures import Value
-from cocite.query.answers import Answers
 from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
 from cocite.query.filters import Filter
-from cocite.query.refine.choice import refiner_for
-from cocite.query.refine.refiner import Level, Refiner
+from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Opened
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
-from cocite.query.why import Why, explained
 
 if TYPE_CHECKING:
-    from cocite.query.batch.run import Report
+    from cocite.query.batch.run import BatchReport
+    from cocite.query.refine.refiner import Level
+    from cocite.query.why import Why
 
-__all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "Index"]
-
-DEFAULT_K = 20
-DEFAULT_REASONS = 10
-DEFAULT_CONFIDENCE = 0.95
-_MAKING = threading.Lock()
+__all__ = ["Index"]
 
 
 def _check_number(name: str, value: object, least: int) -> None:
@@ -42,13 +31,8 @@ def _check_number(name: str, value: object, least: int) -> None:
         raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
 
 
-class Index(Answers):
+class Index(Opened):
     """Answers questions on one graph by one measure. Safe to share between threads."""
-
-    def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
-        """``means`` are for what reads the graph again; ``graph`` says where that is."""
-        super().__init__(stored)
-        self.means, self._graph = means, graph
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value}" for name, value in self.settings.items())
@@ -57,60 +41,12 @@ class Index(Answers):
             f"direction={self.direction!r}, nodes={len(self.nodes)}{settings})"
         )
 
-    @property
-    def stored(self) -> StoredIndex:
-        """The directory behind it."""
-        return self._stored
-
-    @property
-    def measure(self) -> str:
-        """The measure's name."""
-        return self._stored.measure.name
-
-    @property
-    def direction(self) -> str:
-        """Which links it looks at: ``in``, ``out`` or ``both``."""
-        return self._stored.direction
-
-    @property
-    def settings(self) -> dict[str, Value]:
-        """What it was built with, such as ``samples``, ``length`` and ``seed``."""
-        return self._stored.settings.to_json()
-
-    @property
-    def samples(self) -> int | None:
-        """How many independent samples every estimate is the mean of; None if scores are exact."""
-        return self._stored.samples
-
-    @property
-    def sampled(self) -> bool:
-        """Whether scores are estimates from samples, those of a part at least."""
-        return bool(self._sampled)
-
     def first(self, samples: int) -> Index:
         """The same index with its first samples only, as if it had been built with so many.
 
         Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
         return Index(self._stored.first(samples), self.means, self._graph)
-
-    @cached_property
-    def nodes(self) -> Names:
-        """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``nearest``."""
-        return self._stored.names
-
-    @property
-    def refiner(self) -> Refiner | None:
-        """What gives refined answers; None if scores are exact anyway.
-
-        Raises :class:`UsageError` if there is no such thing for the measure.
-        """
-        with _MAKING:  # one for all threads, as it may hold a diagonal that takes seconds to make
-            if "_refiner" not in self.__dict__:
-                self._refiner = refiner_for(
-                    self._stored, self._graph, self.means, self.readers, self.top
-                )
-        return self._refiner
 
     def similarity(
         self,
@@ -190,27 +126,26 @@ class Index(Answers):
         k
             How many hits at most, 1 or more.
         offset
-            Hits to skip before the first: pages of one list, which is the same for every page; but
-            not with ``refine`` by samples, which settles the first ``k + offset`` anew.
+            How many hits to skip first. Pages of one list fit together; but not with ``refine`` by
+            samples, which refines the first ``k + offset`` for each page anew.
         min_score
-            The least score of a hit, itself included; nodes whose score is 0 are never hits.
+            Leave out hits with a lower score. Nodes whose score is 0 are never hits.
         min_confidence
-            Drop hits whose score is not above 0 with this probability; of a refined answer, with
-            that of ``confidence``.
+            Leave out hits unless their score is above 0 with this probability, such as 0.95.
         prefix, exclude_prefix
-            Only nodes whose name begins so, or none of them.
+            Only nodes whose name begins like this, or none of them.
         among
             Only these nodes, by name.
         other_sites
             No pages of the node's own site, the host in its URL.
         refine
-            Settle the order beyond what the index's samples can (``query/refine/refiner.py``):
-            scores of SimRank are computed, and their intervals hold for certain; those of other
-            measures of walks get more samples, and their intervals hold together.
+            Give better scores than the samples alone (``query/refine/refiner.py``). With simrank,
+            scores are computed, and their intervals always hold. With other measures that have
+            samples, the best hits get more of them, and their intervals hold all at once.
         target_error
-            Refine until scores are off by this much at most, by default 0.001, or until more would
-            cost too much or, by samples, change nothing of which hits there are; an interval says
-            what came of it. Implies ``refine``.
+            How far off a refined score may be, by default 0.001. If that would cost too much, or if
+            more samples would not change the list, it stops before; the interval of a score says
+            how far off it may be. Turns on ``refine``.
         confidence
             The probability with which each interval holds the true score, in (0, 1).
         bound
@@ -310,8 +245,8 @@ class Index(Answers):
 
     def related_all(
         self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
-    ) -> Report:
-        """Write ``related`` of every node to a file: see :func:`cocite.query.related_all`."""
+    ) -> BatchReport:
+        """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
         from cocite.query.batch.run import related_all
 
         return related_all(self, output, k, **options)
@@ -361,6 +296,8 @@ class Index(Answers):
         _check_number("k", k, 1)
         asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
         (score,), _ = self._estimate(*pair, asked)
+        from cocite.query.why import explained
+
         return explained(
             self._stored,
             self.readers,
@@ -382,6 +319,8 @@ class Index(Answers):
         """How far to refine; None for not at all."""
         if not refine and target is None:
             return None
+        from cocite.query.refine.refiner import Level
+
         level = Level.checked(target, confidence, above)
         if bound != BOUNDS[0] and self.refiner:
             raise UsageError(

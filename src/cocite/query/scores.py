@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.layouts.scores import GRAINS
+from cocite.codes import GRAINS
 
 __all__ = ["Hit", "Score", "scores_of"]
 

@@ -177,8 +177,8 @@ def study(
     )
     if mode is Dangling.UNIFORM and personalization is not None:
         raise UsageError(
-            "the study follows one solution, and uniform dangling nodes with a personalisation "
-            "take two; take another way with dangling nodes, or no personalisation"
+            "a study does not go with uniform dangling nodes and a personalisation at once: choose "
+            "another --dangling (dangling=), or leave out --toward (personalization=)"
         )
     sets = _sets(system, queries)
     x = _last(system, where, reference, progress)

@@ -20,7 +20,7 @@ from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
-from cocite.store.spool import Reader, ScratchFile, Spool
+from cocite.store.spool import ScratchFile, Spool, SpoolReader
 
 __all__ = [
     "FORMAT_VERSION",
@@ -33,10 +33,10 @@ __all__ = [
     "Facts",
     "Journal",
     "Manifest",
-    "Reader",
     "Scratch",
     "ScratchFile",
     "Spool",
+    "SpoolReader",
     "Store",
     "advise",
     "check_folder",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cocite.store.scratch import no_room
 
-__all__ = ["ROW", "Reader", "ScratchFile", "Spool"]
+__all__ = ["ROW", "ScratchFile", "Spool", "SpoolReader"]
 
 ROW = 12
 """Bytes of a row."""
@@ -87,17 +87,17 @@ class Spool:
         self._table = None
         self._rows += rows.shape[0]
 
-    def readers(self, bucket: int) -> list[Reader]:
+    def readers(self, bucket: int) -> list[SpoolReader]:
         """What a bucket holds, in the order of writing: one reader for each stretch of one tag."""
         if not self._starts:
             return []
         if self._table is None:
             self._table = np.stack(self._starts)
         begin, end = self._table[:, bucket], self._table[:, bucket + 1]
-        readers: list[Reader] = []
+        readers: list[SpoolReader] = []
         for batch in np.flatnonzero(end > begin).tolist():
             if not readers or readers[-1].tag != self._tags[batch]:
-                readers.append(Reader(self._file, self._tags[batch]))
+                readers.append(SpoolReader(self._file, self._tags[batch]))
             first = self._firsts[batch]
             readers[-1].add(first + int(begin[batch]), int(end[batch] - begin[batch]))
         return readers
@@ -111,7 +111,7 @@ class Spool:
                 yield reader.tag, buffer[:count]
 
 
-class Reader:
+class SpoolReader:
     """Rows under one tag, read from first to last."""
 
     def __init__(self, file: ScratchFile, tag: int) -> None:

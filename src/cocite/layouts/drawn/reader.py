@@ -20,10 +20,11 @@ from cocite.graph.links import opposite
 from cocite.graph.rows import Links
 from cocite.layouts.drawn.part import UnbuiltPart
 from cocite.layouts.reader import weights_of
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.meetings import Times
-from cocite.layouts.walks.replay import ReplayedReader, part_mover
+from cocite.layouts.walks.replay import part_mover
+from cocite.layouts.walks.replayed import ReplayedReader
 from cocite.measures import DECAY, LENGTH, PartSettings
 
 __all__ = ["DrawnReader"]
@@ -52,7 +53,7 @@ class DrawnReader(ReplayedReader):
         samples = range(self.part.samples)
         return np.array([follow(self._mover, self._length, i, pair)[1] for i in samples], np.uint8)
 
-    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all samples what the node meets."""
         weights, count = weights_of(settings[DECAY]), 0
         for sample in range(self.part.samples):

@@ -40,7 +40,7 @@ from cocite.graph.links import links_of, opposite, transpose
 from cocite.graph.rows import Links
 from cocite.layouts.features.format import FeaturesFormat
 from cocite.layouts.memory_plan import Room
-from cocite.layouts.part import Estimate, Progress
+from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.whole import WholeBuilder
 from cocite.means import Means
@@ -188,7 +188,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         """Entries of a row at most."""
         return int(min(self.nodes, 3 + self.scores.max() * self.rates[3]))
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """Size, memory and time, from the rows of a sample of sources."""
         nodes, room = self.nodes, self.room
         spreader = _Spreader(self)
@@ -203,7 +203,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         room = replace(room, memory=max(room.memory, turning))
         if self.plan.weight < 1:  # the other direction's part comes first, with its own
             del self.onward, self.scores
-        return Estimate(
+        return PartEstimate(
             int(16 * entries + 20 * nodes), room, each * nodes + entries * _TURN_SECONDS
         )
 

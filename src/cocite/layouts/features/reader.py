@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
-from cocite.layouts.scores import GRAINS
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 
@@ -113,7 +113,7 @@ class FeatureReader(Reader):
         room[others == node] = 0.0, cut[node]
         return room
 
-    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Follow each feature, ascending, to all who hold it."""
         from cocite.kernels import features
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from cocite.codes import GRAINS
 from cocite.graph.links import opposite
 from cocite.layouts.links.format import NORMS
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Reasons, apportioned
-from cocite.layouts.scores import GRAINS
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 from cocite.measures.cocitation import FORM, IDF
@@ -71,7 +71,7 @@ class CommonReader(Reader):
         worths = np.log(self.part.nodes / sizes) ** power
         return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
-    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up the common neighbours with everybody, divide, settle."""
         from cocite.kernels import neighbours, totals
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.graph.links import opposite
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
-from cocite.layouts.scores import GRAINS
-from cocite.layouts.scratch import Scratch, borrowed
+from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 from cocite.measures.ppr import DAMPING, TOLERANCE
@@ -90,7 +90,7 @@ class PushReader(Reader):
         room[:, 1] = settings[TOLERANCE]
         return room
 
-    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Push from ``node``, settle all shares but its own."""
         from cocite.kernels import totals
 
@@ -110,7 +110,7 @@ class PushReader(Reader):
         )
 
     def _push(
-        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: Scratch
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
     ) -> tuple[int, float]:
         """Leave shares in grains in ``values[:, 0]``, of the nodes ``scratch.used[:count]``.
 
@@ -119,7 +119,7 @@ class PushReader(Reader):
         return self._finished(values, scratch, self._pushed(node, settings, values, scratch))
 
     def _pushed(
-        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: Scratch
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
     ) -> NDArray[np.float64]:
         """Push until the error is within the tolerance: estimates in ``values[:, 0]``."""
         from cocite.kernels import push
@@ -138,7 +138,7 @@ class PushReader(Reader):
 
     @staticmethod
     def _finished(
-        values: NDArray[np.float64], scratch: Scratch, state: NDArray[np.float64]
+        values: NDArray[np.float64], scratch: QueryScratch, state: NDArray[np.float64]
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, bound of the error)."""
         from cocite.kernels import push

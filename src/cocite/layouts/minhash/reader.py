@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.layouts.reader import ONE, Estimate, SummingReader
+from cocite.codes import ONE
+from cocite.layouts.reader import Estimate, SummingReader
 from cocite.layouts.reasons import NOTHING, Graphs, Reasons
 from cocite.layouts.rings.matches import Masks, MatchReader
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard
 from cocite.measures import PartSettings
 
@@ -84,7 +85,7 @@ class MinhashReader(MatchReader, SummingReader):
         found = self.masks(first, second)[-known:]
         return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
 
-    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all groups that hold the node."""
         from cocite.kernels import minhash_groups
 

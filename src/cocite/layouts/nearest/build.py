@@ -35,7 +35,7 @@ from cocite.graph.links import links_of, transpose
 from cocite.graph.rows import Links
 from cocite.layouts.memory_plan import Room
 from cocite.layouts.nearest.format import NearestFormat
-from cocite.layouts.part import Estimate, Progress
+from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
 from cocite.measures.shared_nearest import NEAREST, WIDEST
 from cocite.memory import format_size, short_of
@@ -165,7 +165,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
             found[side] = worths, whole
         return found
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PartEstimate:
         """Size, memory and time, from the lists of some pages."""
         nodes, room = self.links.nodes, self.room
         lister = _Lister(self)
@@ -178,7 +178,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         each = seconds / len(sample) / room.threads
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
         room = replace(room, memory=min(self.means.memory, room.memory + int(_ENTRY * entries)))
-        return Estimate(size, room, each * nodes + entries * _TURN_SECONDS)
+        return PartEstimate(size, room, each * nodes + entries * _TURN_SECONDS)
 
     # -- the work --------------------------------------------------------------------------
 

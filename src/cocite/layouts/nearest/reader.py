@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
-from cocite.layouts.scores import GRAINS
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 from cocite.measures.shared_nearest import FORM, MUTUAL
@@ -82,7 +82,7 @@ class NearestReader(Reader):
 
         return apportioned(score, common, terms, path)
 
-    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Follow each page of the list, ascending, to all who have it in theirs."""
         from cocite.kernels import nearest, neighbours, totals
 

@@ -15,7 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.layouts.reader import ONE, SampledReader
+from cocite.codes import ONE
+from cocite.layouts.reader import SampledReader
 from cocite.layouts.stored import Shard
 from cocite.measures import LENGTH, PartSettings
 from cocite.measures.xjaccard import ring_weights

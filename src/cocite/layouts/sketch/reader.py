@@ -17,11 +17,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import ONE
 from cocite.errors import UsageError
-from cocite.layouts.reader import ONE, Estimate
+from cocite.layouts.reader import Estimate
 from cocite.layouts.reasons import Graphs, Reasons
 from cocite.layouts.rings.matches import Masks, MatchReader
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard
 from cocite.measures import PartSettings
 from cocite.measures.xjaccard import BITS
@@ -90,7 +91,7 @@ class SketchReader(MatchReader):
         sketch.unbiased(sums, float(self.part.samples), self.chance, whole, found)
         return found
 
-    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Count the matches of all nodes, and make scores of them."""
         from cocite.kernels import sketch
 

@@ -26,6 +26,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from cocite.codes import NOWHERE
 from cocite.engine.external import Dealer, ExternalWalker, Meetings
 from cocite.layouts.blobs import Blob
 from cocite.layouts.trees.format import blob_words
@@ -33,7 +34,6 @@ from cocite.store import ScratchFile, Spool
 
 __all__ = ["ExternalTreeMaker", "Words"]
 
-_NOWHERE = np.uint32(0xFFFFFFFF)
 _PIECE = 1 << 16
 _EIGHT = 8
 """Labels to a word: ranges of positions begin at whole words of labels."""
@@ -88,7 +88,7 @@ class ExternalTreeMaker:
             size = int(last) - int(first)
             parent, extent = self._rooms.flat[:size], self._rooms.flat[size : 2 * size]
             label, position = self._rooms.label[:size], extent
-            parent.fill(_NOWHERE)
+            parent.fill(NOWHERE)
             extent.fill(1)
             label.fill(0)
             buffer = self._rooms.merged

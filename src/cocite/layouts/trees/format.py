@@ -21,12 +21,18 @@ from numpy.typing import NDArray
 from cocite.layouts.format import SampledFormat, padded
 from cocite.measures import PartSettings
 
-__all__ = ["TreesFormat", "blob_words"]
+__all__ = ["TreesFormat", "blob_words", "labels_at"]
 
 
 def blob_words(nodes: int, members: int) -> int:
     """32-bit words of a blob."""
     return padded(nodes + members + -(-members // 8))
+
+
+def labels_at(words: NDArray[np.uint32], first: int, members: int) -> NDArray[np.uint8]:
+    """uint8[members]: the labels of a sample, which begin at word ``first``."""
+    packed = words[first : first + -(-members // 8)].view(np.uint8)
+    return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:members]
 
 
 class TreesFormat(SampledFormat):

@@ -10,6 +10,7 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -19,14 +20,12 @@ from numpy.typing import NDArray
 from cocite.layouts.reader import weights_of
 from cocite.layouts.scratch import borrowed
 from cocite.layouts.stored import Shard
+from cocite.layouts.trees.format import labels_at
 from cocite.layouts.walks.meetings import ShardReader, Times
-from cocite.layouts.walks.replay import ReplayedReader
+from cocite.layouts.walks.replayed import ReplayedReader
 from cocite.measures import DECAY, PartSettings
 
-__all__ = ["NEVER", "TreeReader"]
-
-NEVER = 255
-"""The meeting time of walks that do not meet."""
+__all__ = ["TreeReader"]
 
 
 class TreeReader(ReplayedReader, ShardReader):
@@ -51,6 +50,12 @@ class TreeReader(ReplayedReader, ShardReader):
         shard = self.part.shards[0]
         begin = int(shard.blobs[0, 0])
         return shard.words[begin : begin + self.part.nodes]
+
+    def labels(self) -> Iterator[NDArray[np.uint8]]:
+        """uint8[members] of each sample: the labels in dendrogram order."""
+        for shard in self.part.shards:
+            for _, _, first, members in shard.blobs[:, :4].tolist():
+                yield labels_at(shard.words, first, members)
 
     def related_many(
         self,

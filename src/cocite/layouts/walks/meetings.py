@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.layouts.reader import ONE, Estimate, SummingReader, weights_of
+from cocite.codes import NEVER, NOWHERE, ONE
+from cocite.layouts.reader import Estimate, SummingReader, weights_of
 from cocite.layouts.reasons import NOTHING, Graphs, Paths, Reasons
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard
 from cocite.measures import DECAY, LENGTH, PartSettings
 
-__all__ = ["NEVER", "MeetingReader", "Points", "ShardReader", "Times", "WalkReader", "Ways"]
+__all__ = ["MeetingReader", "Points", "ShardReader", "Times", "WalkReader", "Ways"]
 
-NEVER = 255
-"""The meeting time of walks that do not meet."""
-_NOWHERE = 2**32 - 1
 _DAMAGED = -1
 """What kernels return for a shard that points outside of itself."""
 
@@ -126,7 +124,7 @@ class ShardReader(MeetingReader):
                 raise self.part.damaged(shard.first)
         return times
 
-    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all walks that meet the node's."""
         gather, weights, count = self._gather(), weights_of(settings[DECAY]), 0
         for shard in self.part.shards:
@@ -183,9 +181,9 @@ class WalkReader(ShardReader):
         met = np.flatnonzero(times != NEVER)
         points = np.column_stack((np.full(times.size, first, np.uint32), walks))
         steps = np.minimum(times[met], walks.shape[1])
-        nodes = np.full(times.size, _NOWHERE, np.uint32)
+        nodes = np.full(times.size, NOWHERE, np.uint32)
         nodes[met] = points[met, steps]
-        self._refuse(met[(nodes[met] == _NOWHERE) | (steps != times[met])])
+        self._refuse(met[(nodes[met] == NOWHERE) | (steps != times[met])])
         return times, nodes
 
     def _ways(
@@ -199,7 +197,7 @@ class WalkReader(ShardReader):
         """As they are stored."""
         one, other = self.walks(first)[samples], self.walks(second)[samples]
         walked = np.arange(one.shape[1]) < steps[:, None]
-        ended = walked & ((one == _NOWHERE) | (other == _NOWHERE))
+        ended = walked & ((one == NOWHERE) | (other == NOWHERE))
         self._refuse(samples[ended.any(axis=1) | (steps > one.shape[1])])
         return Ways(one, other, np.ones(samples.size, bool))
 

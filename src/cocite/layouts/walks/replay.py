@@ -26,15 +26,13 @@ from cocite.graph import Graph
 from cocite.graph.links import links_of
 from cocite.graph.names import open_names
 from cocite.graph.rows import Links
-from cocite.layouts.reasons import Graphs
 from cocite.layouts.stored import StoredPart
-from cocite.layouts.walks.meetings import MeetingReader, Times, Ways
 from cocite.layouts.walks.steps import part_weights, step_bytes
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED
 from cocite.store import Access, Scratch
 
-__all__ = ["Replay", "ReplayedReader", "part_mover"]
+__all__ = ["Replay", "part_mover"]
 
 Points = NDArray[np.uint32]
 
@@ -142,37 +140,3 @@ class Replay:
             f"the walks of {graph} are not those of {index}, which was built from it: one of them "
             f"is damaged. See: cocite verify {graph}; cocite verify {index}"
         )
-
-
-class ReplayedReader(MeetingReader):
-    """A part that knows when walks meet and not where: there they are made again."""
-
-    def __init__(self, part: StoredPart) -> None:
-        super().__init__(part)
-        self._replays: dict[str, Replay] = {}
-
-    def _ways(
-        self,
-        first: int,
-        second: int,
-        samples: NDArray[np.int64],
-        steps: Times,
-        graphs: Graphs,
-    ) -> Ways:
-        """Made again, on the graph of each sample."""
-        one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
-        found = Ways(one, one.copy(), np.zeros(samples.size, bool))
-        gone: list[str] = []
-        numbers = samples + self.part.freshness.numbers.start
-        for generation in self.part.freshness.generations:
-            drawn = generation.numbers
-            rows = np.flatnonzero((numbers >= drawn.start) & (numbers < drawn.stop))
-            graph = graphs.find(generation.digest) if rows.size else None
-            if graph is None:
-                continue
-            replay = self._replays.get(generation.digest) or Replay(self.part, graph, graphs.means)
-            self._replays[generation.digest] = replay
-            ways = replay(first, second, numbers[rows], steps[rows], gone)
-            found.one[rows], found.other[rows] = ways
-            found.placed[rows] = True
-        return found._replace(gone=tuple(gone))

@@ -32,21 +32,21 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES, check_output, write_table
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import Value
-from cocite.memory import available, checked_threads
+from cocite.memory import checked_threads
 from cocite.query.batch.rows import WORDS, packed, ranks, rows_of
 from cocite.query.filters import Filter
-from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, Index
+from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, Opened
 from cocite.query.refine.refiner import Level
 from cocite.query.scores import scores_of
 from cocite.runner import in_order
 from cocite.store import Access, Building, Journal, disk
 
-__all__ = ["Batch", "Report", "related_all"]
+__all__ = ["Batch", "BatchReport", "related_all"]
 
 _FORMAT = 1
 """Of the journal: with another one an unfinished batch is not gone on with."""
@@ -63,7 +63,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Report:
+class BatchReport:
     """What a batch took: the nodes that it asked for itself, if it resumed, and all rows."""
 
     nodes: int
@@ -71,13 +71,13 @@ class Report:
 
 
 def related_all(
-    index: Index,
+    index: Opened,
     output: str | os.PathLike[str],
     k: int = DEFAULT_K,
     *,
     progress: Progress = lambda stage, done, total: None,
     **options: Any,
-) -> Report:
+) -> BatchReport:
     """Write the ``k`` nodes most related to every node of ``index`` to the file ``output``.
 
     Parameters
@@ -138,7 +138,7 @@ class Batch:
 
     def __init__(
         self,
-        index: Index,
+        index: Opened,
         output: str | os.PathLike[str],
         k: int = DEFAULT_K,
         *,
@@ -259,7 +259,7 @@ class Batch:
 
     # -- the work ----------------------------------------------------------------------
 
-    def run(self, progress: Progress = lambda stage, done, total: None) -> Report:
+    def run(self, progress: Progress = lambda stage, done, total: None) -> BatchReport:
         """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
         before = self.done
         self._index.stored.store.advise(self._access)
@@ -275,16 +275,16 @@ class Batch:
             pieces.close()  # type: ignore[attr-defined]
             self._stopped.clear()
         rows = self._write(progress)
-        return Report(self.nodes - before, rows)
+        return BatchReport(self.nodes - before, rows)
 
     @property
     def _access(self) -> Access:
         """Of many nodes nearly every page will be read, so what stands around it is welcome; but
-        where the cache does not hold them all, it would drive out others.
+        where the memory given does not hold them all, it would drive out others.
         """
-        store = self._index.stored.store
-        many = self.nodes >= _MANY * len(self._index.nodes) and store.nbytes <= available()
-        return Access.AROUND if many else Access.SCATTERED
+        index, many = self._index, self.nodes >= _MANY * len(self._index.nodes)
+        fits = index.stored.store.nbytes <= index.means.memory
+        return Access.AROUND if many and fits else Access.SCATTERED
 
     def _answer(self, begin: int) -> bytes:
         """The hits of one piece of nodes: how many each has, then all rows of all."""

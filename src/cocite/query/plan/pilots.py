@@ -46,7 +46,8 @@ from cocite.means import Means
 from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time
-from cocite.query.index import DEFAULT_K, Index
+from cocite.query.index import Index
+from cocite.query.opened import DEFAULT_K
 
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
 
@@ -96,7 +97,7 @@ class Costs:
         number = int((size - self.names) / self.sample)
         if number < 1:
             raise UsageError(
-                f"{format_size(size)} of disk hold no sample: one takes "
+                f"no sample fits on {format_size(size)} of disk: one takes "
                 f"{format_size(self.sample)}, and the names of the nodes {format_size(self.names)}"
             )
         return min(number, MAX_SAMPLES)
@@ -105,7 +106,7 @@ class Costs:
         """The most samples made in that time; raises :class:`UsageError` if not one."""
         if self.seconds(1) > seconds:
             raise UsageError(
-                f"in {format_time(seconds)} no sample is made: one takes about "
+                f"no sample can be made in {format_time(seconds)}: one takes about "
                 f"{format_time(self.seconds(1))}"
             )
         number = (seconds - self.fixed) / self.each if self.each > 0 else MAX_SAMPLES

@@ -175,8 +175,8 @@ def plan_index(
     options = BuildOptions.checked(measure, direction, layout, kept, unweighted=unweighted)
     if any(SAMPLES in component.fixed for component in options.measure.components):
         raise UsageError(
-            f"{measure} has its number of samples in it, and a plan is measured with fewer. Leave "
-            "it out there, and give it beside it: --samples (samples=)"
+            f"{measure} fixes its number of samples, but a plan is measured with fewer. Leave it "
+            "out there, and give --samples (samples=) instead"
         )
     asked = options.measure.ask_settings(ask)
     means = Means.checked(threads, memory)
@@ -221,15 +221,15 @@ def _chosen_way(
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
         raise UsageError(
-            f"{options.measure.name} has no samples that {given[0]} could choose the number of: "
-            "its index is made in one go. Leave it out"
+            f"{options.measure.name} has no samples, so {given[0]} cannot choose their number. "
+            "Leave it out"
         )
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} are given; a plan starts from one of them")
+        raise UsageError(f"{' and '.join(given)} are given; give one of them")
     if promise is not None and promise not in PROMISES:
         raise UsageError(f"promise is {promise!r}; it is " + " or ".join(PROMISES))
     if promise is not None and "delta" not in given:
-        raise UsageError("a promise is kept for a delta; give that, too")
+        raise UsageError("a promise is about a delta; give that, too")
     if "delta" in given:
         needs = samples_for(ways["delta"], failure)
         most = promise or max(needs, key=lambda name: needs[name])

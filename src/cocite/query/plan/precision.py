@@ -97,7 +97,7 @@ def checked_samples(needed: int, promise: str, delta: float, failure: float) -> 
         return needed
     least = PROMISES[promise].delta(MAX_SAMPLES, failure)
     raise UsageError(
-        f"delta is {delta:g}; to keep it but for {failure:g} takes {needed:,} samples, and an "
+        f"delta is {delta:g}; with a failure of {failure:g} it takes {needed:,} samples, and an "
         f"index has {MAX_SAMPLES:,} at most, enough for {math.ceil(least * 1e4) / 1e4:g}. Choose a "
         "larger delta or failure, or one --promise (promise=) that takes fewer"
     )

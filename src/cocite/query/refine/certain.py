@@ -18,10 +18,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.engine.diagonal import diagonal_room, make_diagonal
 from cocite.index import StoredIndex
-from cocite.layouts.scores import GRAINS
-from cocite.layouts.scratch import Scratch, borrowed
+from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.means import Means
 from cocite.measures import DECAY, WholeSettings
 from cocite.query.filters import Filter
@@ -83,7 +83,7 @@ class LinearRefiner(Refiner):
         return self._with_intervals(np.array([other], np.uint32), score, error, settings)
 
     def _add_rows(
-        self, node: int, settings: WholeSettings, target: float, scratch: Scratch
+        self, node: int, settings: WholeSettings, target: float, scratch: QueryScratch
     ) -> tuple[float, float, float]:
         """Add the rows of all parts, no score above what different nodes can have; returns what
         may be missing, and the residuals' extremes.

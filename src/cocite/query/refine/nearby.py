@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.engine.rooms import make_room
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
-from cocite.layouts.scores import GRAINS
 from cocite.layouts.scratch import borrowed
 from cocite.measures import DECAY, WholeSettings
 from cocite.memory import format_size, short_of

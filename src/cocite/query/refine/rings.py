@@ -20,10 +20,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader
 from cocite.layouts.rings.matches import MatchReader
-from cocite.layouts.scores import GRAINS
 from cocite.means import Means
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights

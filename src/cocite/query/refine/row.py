@@ -24,10 +24,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cocite.engine.diagonal import Diagonal
+from cocite.engine.certificate import Diagonal
 from cocite.engine.rooms import make_room
 from cocite.graph.rows import Links
-from cocite.layouts.scratch import Scratch
+from cocite.layouts.scratch import QueryScratch
 
 if TYPE_CHECKING:
     from cocite.kernels.linear import Room
@@ -62,7 +62,7 @@ class Linear:
         self.nodes, self.diagonal = rows.nodes, diagonal
 
     def add_row(
-        self, node: int, target: float, most_links: int, weight: float, scratch: Scratch
+        self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
     ) -> Row:
         """Add the scores with ``node``, times ``weight``, to the totals, off by ``target`` at most
         if some ``most_links`` links suffice.

@@ -1,0 +1,272 @@
+"""What Yu et al. 2011 print of space, order and differences, made anew beside it.
+
+    python -m benchmarks.exact_figures [--only NAME] [--full] [--save] [-o FOLDER]
+
+    space       memory by method and size (its figure 7b), as planned and as measured
+    sparsity    links before and after reverse Cuthill-McKee (its figure 6f), as tables and pictures
+    table6      mean |S_k - S_(k-1)| on an author-paper graph
+    table7      the same on category graphs, and sweeps to the accuracy asked for
+
+Its data are not to be had: DBLP becomes generated author-paper graphs of the same sizes
+(``benchmarks/sor.py``), Wikipedia's categories become those of wikispeedia and a generated graph of
+a hundredth of the size; real graphs stand beside them where they are there. ``--full`` also runs
+what takes minutes or many gigabytes, ``--save`` keeps all as ``results/exact-figures.json``.
+
+Measured bytes are the most that NumPy's arrays took together, the graph's reduction included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.exact_changes import TABLE_6, TABLE_7, real, table6, table7
+from benchmarks.report import RESULTS
+from benchmarks.sor import Row, Shop
+from cocite import Graph
+from cocite.allpairs import Options
+from cocite.allpairs.order import bandwidth, reordered
+from cocite.allpairs.run import AllPairs
+from cocite.errors import NotConverged, ResourceError
+from cocite.memory import format_size
+from cocite.plots import SERIES, draw
+
+PERIODS = {"98-99": 1525, "98-01": 3208, "98-03": 5307, "98-05": 7984, "98-07": 10_682}
+"""Authors of each DBLP graph (its table 3)."""
+KINDS: dict[str, dict[str, Any]] = {
+    "SOR-SR (sor 1.3, pruned at 0.01)": {
+        "method": "sor",
+        "prune": 0.01,
+        "order": "rcm",
+        "sweeps": 6,
+    },
+    "gauss-seidel": {},
+    "PSUM-SR (psum)": {"method": "psum"},
+    "SVD-SR (svd, rank 50)": {"method": "svd", "rank": 50},
+}
+"""The paper's three methods, and our default, at its settings: c = 0.8, epsilon = 0.05. What the
+pruned one keeps no longer grows after six sweeps; it seldom reaches its accuracy (docs/exact.md).
+"""
+MOST_BYTES, MOST_ROWS = 600_000_000, 9000
+BLOCKS = 5
+
+# -- figure 7b ----------------------------------------------------------------------------------
+
+
+def space(shop: Shop) -> Iterator[Row]:
+    """Bytes by method and graph; what would take too long is planned only."""
+    for period, authors in PERIODS.items():
+        yield from _spaces(f"authors as DBLP {period}", shop.authors(authors), shop.full)
+    for name, graph in real(shop, "cora", "polblogs", "wiki-Vote"):
+        yield from _spaces(name, graph, shop.full)
+
+
+def _spaces(name: str, graph: Graph, full: bool) -> Iterator[Row]:
+    for title, options in KINDS.items():
+        checked = Options.checked(decay=0.8, epsilon=0.05, **options)
+        plan = AllPairs(graph, checked, memory=1 << 45)
+        sparse = checked.prune is not None
+        row = {"graph": name, "nodes": graph.nodes, "links": graph.edges, "rows": plan.core.size}
+        row |= {"method": title, "planned": None if sparse else plan.bytes}
+        if full or sparse or (plan.core.size <= MOST_ROWS and plan.bytes <= MOST_BYTES):
+            row |= _measured(graph, checked)
+        yield row
+
+
+def _measured(graph: Graph, options: Options) -> Row:
+    tracemalloc.start()
+    kept: Row = {}
+    try:
+        found = AllPairs(graph, options).run()
+        how = found.convergence
+        ended = f"{how.sweeps} sweeps, error at most {how.error_bound:.2g}"
+        kept = {"scores kept": int(found.matrix.end)} if options.prune is not None else {}  # type: ignore[attr-defined]
+    except (NotConverged, ResourceError) as error:
+        ended = str(error).split(". ")[0]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return {"measured": most, **kept, "ended": ended}
+
+
+def space_picture(rows: list[Row], folder: Path) -> None:
+    def panel(axes: Any) -> None:
+        at = {f"authors as DBLP {period}": i for i, period in enumerate(PERIODS)}
+        for title, colour in zip(KINDS, SERIES, strict=False):
+            mine = [row for row in rows if row["method"] == title and row["graph"] in at]
+            for kind, style in (("planned", "-"), ("measured", "o")):
+                points = [(at[row["graph"]], row[kind]) for row in mine if row.get(kind)]
+                if points:
+                    label = title.split(" (")[0] if kind == "measured" else None
+                    axes.plot(*zip(*points, strict=True), style, color=colour, label=label)
+        axes.set(yscale="log", xlabel="DBLP's sizes", ylabel="bytes: dots measured, lines planned")
+        axes.set_xticks(range(len(PERIODS)), PERIODS)
+
+    draw(folder / "space.svg", "Space by method (figure 7b)", [panel])
+
+
+# -- figure 6f ----------------------------------------------------------------------------------
+
+
+def sparsity(shop: Shop) -> Iterator[Row]:
+    """How near links are to the diagonal, in the stored order and in reverse Cuthill-McKee's."""
+    for name, graph in _patterns(shop):
+        for title, row, column in _orders(graph):
+            apart = np.abs(row - column)
+            blocks = row * BLOCKS // graph.nodes == column * BLOCKS // graph.nodes
+            widest = bandwidth(*_sorted(row, column, graph.nodes))
+            yield {
+                "graph": name,
+                "nodes": graph.nodes,
+                "links": graph.edges,
+                "order": title,
+                "bandwidth": widest,
+                "mean distance": round(float(apart.mean()), 1),
+                "in the diagonal's blocks": round(float(blocks.mean()), 4),
+                "blocks without links": _empty_blocks(row, column, graph.nodes),
+            }
+
+
+def _patterns(shop: Shop) -> Iterator[tuple[str, Graph]]:
+    yield "8 links a page", shop.sparse(10_000)
+    yield "shuffled grid", shop.grid(100)
+    yield "authors as DBLP 98-99", shop.authors(PERIODS["98-99"])
+    yield from real(shop, "cora", "wikispeedia")
+
+
+def _orders(graph: Graph) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.int64]]]:
+    """(order, rows, columns) of all links."""
+    offsets = graph.in_offsets.astype(np.int64)
+    row = np.repeat(np.arange(graph.nodes), np.diff(offsets))
+    column = graph.in_sources.astype(np.int64)
+    yield "stored", row, column
+    rank = np.empty(graph.nodes, np.int64)
+    rank[reordered(offsets, graph.in_sources)] = np.arange(graph.nodes)
+    yield "reverse Cuthill-McKee", rank[row], rank[column]
+
+
+def _sorted(row: Any, column: Any, nodes: int) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=nodes))])
+    return offsets, column[np.argsort(row, kind="stable")].astype(np.uint32)
+
+
+def _empty_blocks(row: Any, column: Any, nodes: int) -> int:
+    """Of the 25 blocks that the paper cuts the matrix into."""
+    block = (row * BLOCKS // nodes) * BLOCKS + column * BLOCKS // nodes
+    return BLOCKS * BLOCKS - np.unique(block).size
+
+
+def sparsity_pictures(shop: Shop, folder: Path) -> None:
+    def pattern(title: str, row: Any, column: Any, nodes: int) -> Callable[[Any], None]:
+        def panel(axes: Any) -> None:
+            bins = min(nodes, 250)
+            place = row * bins // nodes * bins + column * bins // nodes
+            counts = np.bincount(place, minlength=bins * bins).reshape(bins, bins)
+            extent = (0, nodes, nodes, 0)
+            axes.imshow(np.log1p(counts), cmap="Greys", extent=extent, interpolation="nearest")
+            axes.set(title=title, xlabel="column")
+            axes.set_xticks([nodes * i // BLOCKS for i in range(BLOCKS + 1)])
+            axes.set_yticks([nodes * i // BLOCKS for i in range(BLOCKS + 1)])
+            axes.tick_params(labelsize=6)
+
+        return panel
+
+    for name, graph in _patterns(shop):
+        panels = [pattern(t, row, column, graph.nodes) for t, row, column in _orders(graph)]
+        path = folder / f"sparsity-{name.replace(' ', '-')}.png"
+        draw(path, f"Links of {name}, {graph.nodes:,} nodes (figure 6f)", panels)
+
+
+# -- all of it ----------------------------------------------------------------------------------
+
+FIGURES: dict[str, Callable[[Shop], Iterator[Row]]] = {
+    "space": space,
+    "sparsity": sparsity,
+    "table6": table6,
+    "table7": table7,
+}
+
+
+def shown(value: Any) -> str:
+    """A cell."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.2e}" if 0 < abs(value) < 1e-3 else f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def table(rows: list[Row]) -> str:
+    """Markdown; bytes in words."""
+    titles = list(dict.fromkeys(title for row in rows for title in row))
+    lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
+    for row in rows:
+        cells = dict(row)
+        for title in ("planned", "measured"):
+            if cells.get(title) is not None:
+                cells[title] = format_size(cells[title])
+        lines.append("| " + " | ".join(shown(cells.get(title)) for title in titles) + " |")
+    return "\n".join(lines)
+
+
+def pictures(name: str, rows: list[Row], shop: Shop, folder: Path) -> None:
+    """Those that the paper has."""
+    if name == "space":
+        space_picture(rows, folder)
+    elif name == "sparsity":
+        sparsity_pictures(shop, folder)
+
+
+def keep(results: dict[str, Any], path: Path) -> None:
+    """Write ``results``; figures that were not made this time stay as they were."""
+    before = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(before | results, indent=1) + "\n", "utf-8")
+
+
+def main() -> None:
+    """Make the figures asked for, print them, and save them if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.exact_figures",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--only", choices=sorted(FIGURES))
+    parser.add_argument("--full", action="store_true", help="up to the paper's sizes")
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("-o", "--output", type=Path, default=Path("build/exact"), metavar="FOLDER")
+    chosen = parser.parse_args()
+    drawn = find_spec("matplotlib") is not None
+    if not drawn:
+        print("no pictures: Matplotlib is not installed; pip install 'cocite[plots]'")
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {
+        "printed": {"table6": TABLE_6, "table7": TABLE_7, "sweeps to 0.1": {"SOR": 3, "PSUM": 6}}
+    }
+    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
+    with tempfile.TemporaryDirectory(prefix="exact") as folder:
+        shop = Shop(Path(folder), chosen.full, [])
+        for name in [chosen.only] if chosen.only else FIGURES:
+            rows = list(FIGURES[name](shop))
+            results[name] = {"date": date.today().isoformat(), "machine": machine, "rows": rows}
+            print(f"\n{name}\n\n{table(rows)}", flush=True)
+            if drawn:
+                pictures(name, rows, shop, chosen.output)
+    keep(results, chosen.output / "figures.json")
+    if chosen.save:
+        keep(results, RESULTS / "exact-figures.json")
+    print(f"\nwritten to {chosen.output}")
+
+
+if __name__ == "__main__":
+    main()

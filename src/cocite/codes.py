@@ -1,0 +1,22 @@
+"""Numbers that mean something of their own, the same in files, kernels and answers.
+
+    NOWHERE   2**32 - 1   no node, no place, among ids and positions (uint32): an ended walk, a head
+                          without a parent, a node outside every tree
+    NEVER     255         no meeting, among the steps at which walks meet (uint8)
+    ONE       2**48       1 in fixed point: 65,535 samples of it fit 64 bits
+    GRAINS    10**12      1 in grains: scores are whole numbers of them, so that equal scores are
+                          equal and compare as they are printed
+
+The last two are floats, as kernels multiply by them; both are exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["GRAINS", "NEVER", "NOWHERE", "ONE"]
+
+NOWHERE = np.uint32(0xFFFFFFFF)
+NEVER = np.uint8(255)
+ONE = float(1 << 48)
+GRAINS = 1e12

@@ -1,0 +1,83 @@
+"""What an opened index says of itself, and what answers for it: the ground of ``index.py``."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from cocite.graph.names import Names
+from cocite.index import StoredIndex
+from cocite.means import Means
+from cocite.measures import Value
+from cocite.query.answers import Answers
+from cocite.query.source import Given
+
+if TYPE_CHECKING:
+    from cocite.query.refine.refiner import Refiner
+
+__all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "DEFAULT_REASONS", "Opened"]
+
+DEFAULT_K = 20
+DEFAULT_REASONS = 10
+DEFAULT_CONFIDENCE = 0.95
+_MAKING = threading.Lock()
+
+
+class Opened(Answers):
+    """An index that is open: measure, settings, names of nodes. Safe to share between threads."""
+
+    def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
+        """``means`` are for what reads the graph again; ``graph`` says where that is."""
+        super().__init__(stored)
+        self.means, self._graph = means, graph
+
+    @property
+    def stored(self) -> StoredIndex:
+        """The directory behind it."""
+        return self._stored
+
+    @property
+    def measure(self) -> str:
+        """The measure's name."""
+        return self._stored.measure.name
+
+    @property
+    def direction(self) -> str:
+        """Which links it looks at: ``in``, ``out`` or ``both``."""
+        return self._stored.direction
+
+    @property
+    def settings(self) -> dict[str, Value]:
+        """What it was built with, such as ``samples``, ``length`` and ``seed``."""
+        return self._stored.settings.to_json()
+
+    @property
+    def samples(self) -> int | None:
+        """How many independent samples every estimate is the mean of; None if scores are exact."""
+        return self._stored.samples
+
+    @property
+    def sampled(self) -> bool:
+        """Whether scores are estimates from samples, those of a part at least."""
+        return bool(self._sampled)
+
+    @cached_property
+    def nodes(self) -> Names:
+        """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``nearest``."""
+        return self._stored.names
+
+    @property
+    def refiner(self) -> Refiner | None:
+        """What gives refined answers; None if scores are exact anyway.
+
+        Raises :class:`UsageError` if there is no such thing for the measure.
+        """
+        with _MAKING:  # one for all threads, as it may hold a diagonal that takes seconds to make
+            if "_refiner" not in self.__dict__:
+                from cocite.query.refine.choice import refiner_for
+
+                self._refiner = refiner_for(
+                    self._stored, self._graph, self.means, self.readers, self.top
+                )
+        return self._refiner

@@ -1,0 +1,208 @@
+"""The work of making samples, pickled and done by another process: the bytes of the build."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import NotAStore, UsageError
+from cocite.index import StoredIndex
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.refresh import RefreshBuild
+from cocite.index.sharded import ShardedPart
+from cocite.index.work import SampleWork, read_note
+from cocite.layouts.table import LAYOUTS, is_sampled
+from cocite.means import Means
+
+CHILD = """
+import pickle, sys
+
+for work in pickle.load(open(sys.argv[1], "rb")):
+    work.write()
+"""
+SAMPLES, SHARD = 7, 3
+ONE = {"threads": 1, "memory": 10**9}
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "trees": ("simrank", ONE),
+    "trees-two": ("psimrank", {"threads": 2, "memory": "1GB"}),
+    "trees-blocks": ("psimrank", ONE | {"blocks": 3}),
+    "trees-external": ("psimrank", ONE | {"blocks": 3, "external": True}),
+    "trees-hubs": ("simrank", ONE | {"hubs": "idf"}),
+    "paths": ("psimrank", ONE | {"layout": "paths"}),
+    "compact": ("compact-simrank", ONE | {"layout": "compact"}),
+    "minhash": ("xjaccard", {"threads": 2, "memory": "1GB"}),
+    "minhash-blocks": ("xjaccard", ONE | {"blocks": 2}),
+    "sketch": ("xjaccard", ONE | {"bits": 3}),
+    "blend": ("blend:0.7*psimrank(hubs=rare)+0.3*xjaccard(bits=2,length=3)", ONE),
+    "weighted-trees": ("simrank", ONE),
+    "weighted-clock": ("psimrank", {"threads": 2, "memory": "1GB"}),
+    "weighted-hubs": ("simrank", ONE | {"hubs": "rare", "blocks": 2}),
+    "weighted-paths": ("simrank", ONE | {"layout": "paths"}),
+}
+"""Measure and options of a build; those with weights on the graph that has them."""
+CUTS = ("threads", "memory", "blocks", "external")
+
+
+def done_elsewhere(works: list[SampleWork], folder: Path) -> None:
+    """By a process of its own, in a folder of its own."""
+    (folder / "work").write_bytes(pickle.dumps(works))
+    command = [sys.executable, "-c", CHILD, str(folder / "work")]
+    (folder / "cwd").mkdir()
+    subprocess.run(command, cwd=folder / "cwd", check=True)
+
+
+def works_of(build: IndexBuild) -> list[SampleWork]:
+    """One a shard."""
+    found = []
+    for part in build.parts:
+        assert isinstance(part, ShardedPart)
+        numbers = part.work.numbers
+        for low in range(0, len(numbers), SHARD):
+            found.append(part.work.of(numbers[low : low + SHARD]))
+    return found
+
+
+def prepared(graphs: dict[bool, Graph], kind: str, output: Path) -> IndexBuild:
+    measure, given = KINDS[kind]
+    settings = {name: value for name, value in given.items() if name not in CUTS}
+    layout = settings.pop("layout", None)
+    chosen = BuildOptions.checked(measure, "both", layout, {"samples": SAMPLES, **settings})
+    means = {name: given[name] for name in CUTS if name in given}
+    graph = graphs[kind.startswith("weighted")]
+    return IndexBuild(graph, output, chosen, Means.checked(shard=SHARD, **means))
+
+
+def ingested(folder: Path, seed: int, *weights: str) -> Graph:
+    rng = np.random.default_rng(seed)
+    near = rng.integers(0, 300, (1500, 1)) // 10 * 10 + rng.integers(0, 14, (1500, 2))
+    rows = [f"{a}\t{b}\t{w}" for (a, b), w in zip(near, rng.integers(1, 9, 1500), strict=True)]
+    (folder / "links").write_text("\n".join(rows))
+    (folder / "nodes").write_text("".join(f"{node}\n" for node in range(320)))
+    columns: dict[str, Any] = {"weight_column": "3"} if weights else {"columns": "1,2"}
+    return cocite.ingest(
+        folder / "links", folder / "graph", nodes=folder / "nodes", header="no", **columns
+    )
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Graph]:
+    """By whether links have weights."""
+    plain, heavy = (tmp_path_factory.mktemp(name) for name in ("plain", "heavy"))
+    return {False: ingested(plain, 5), True: ingested(heavy, 5, "weights")}
+
+
+@pytest.fixture(scope="module")
+def elsewhere(graphs: dict[bool, Graph], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of shards for each kind, made by one other process."""
+    top, works = tmp_path_factory.mktemp("elsewhere"), []
+    for kind in KINDS:
+        (top / kind).mkdir()
+        with prepared(graphs, kind, top / f"{kind}.index") as build:
+            works += [replace(work, folder=top / kind) for work in works_of(build)]
+    assert all(len(pickle.dumps(work)) < 3000 for work in works)
+    done_elsewhere(works, top)
+    return top
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def test_there_is_a_kind_of_every_layout_of_samples() -> None:
+    layouts = set()
+    for measure, options in KINDS.values():
+        settings = {"bits": options["bits"]} if "bits" in options else {}
+        chosen = BuildOptions.checked(measure, "both", options.get("layout"), settings)
+        layouts |= {part.layout for part in chosen.parts}
+    assert layouts == {layout for layout in LAYOUTS if is_sampled(layout)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_process_makes_the_bytes_of_the_build(
+    graphs: dict[bool, Graph], elsewhere: Path, tmp_path: Path, kind: str
+) -> None:
+    with prepared(graphs, kind, tmp_path / "x") as build:
+        directions = {part.plan.direction for part in build.parts}
+        build.run()
+    assert directions == {"in", "out"}
+    index = StoredIndex.open(tmp_path / "x")
+    for part in index.parts:
+        digests, members = [], []
+        for low in range(0, SAMPLES, SHARD):
+            name = f"{part.prefix}samples-{low:06d}"
+            note = read_note(elsewhere / kind / name, min(SHARD, SAMPLES - low))
+            assert note is not None
+            assert (elsewhere / kind / name).read_bytes() == (tmp_path / "x" / name).read_bytes()
+            digests += note["digests"]
+            members += note["members"]
+        assert digests == part.array("digests").tolist()
+        assert members == part.array("members").tolist()
+
+
+def test_a_build_goes_on_behind_the_shards_of_others(
+    graphs: dict[bool, Graph], tmp_path: Path
+) -> None:
+    """All of them made elsewhere, and two by nobody."""
+    with prepared(graphs, "trees-two", tmp_path / "whole") as build:
+        build.run()
+    with prepared(graphs, "trees-two", tmp_path / "x") as build:
+        works = works_of(build)
+    done_elsewhere([*works[:2], works[3], works[5]], tmp_path)
+    with prepared(graphs, "trees-two", tmp_path / "x") as build:
+        assert build.run().units == len(works[2].numbers) + len(works[4].numbers)
+    assert files(tmp_path / "x") == files(tmp_path / "whole")
+
+
+def test_the_fresh_samples_of_a_refresh_are_work_of_their_own_numbers(
+    graphs: dict[bool, Graph], tmp_path: Path
+) -> None:
+    newer = ingested(tmp_path, 6)
+    means = Means.checked(1, shard=SHARD)
+
+    def refreshed(name: str) -> RefreshBuild:
+        return RefreshBuild(tmp_path / name, newer, 0.5, means, date="2026-11-21")
+
+    for name in ("x", "whole"):
+        cocite.build(graphs[False], tmp_path / name, samples=9, shard=SHARD)
+    with refreshed("whole") as build:
+        assert build.run().units == 6  # three stay as they are, linked
+    with refreshed("x") as build:
+        works = works_of(build)
+    assert [list(each.numbers) for each in works] == [[9, 10, 11], [12, 13]]
+    done_elsewhere(works, tmp_path)
+    with refreshed("x") as build:
+        assert build.run().units == 1  # written anew, as its shard lost others
+    assert files(tmp_path / "x") == files(tmp_path / "whole")
+
+
+def test_another_graph_in_its_place_is_refused(graphs: dict[bool, Graph], tmp_path: Path) -> None:
+    with prepared(graphs, "trees", tmp_path / "x") as build:
+        work = works_of(build)[0]
+    with pytest.raises(
+        UsageError, match=r"is not the graph that these samples .* checksums differ"
+    ):
+        replace(work, graph=graphs[True].path).links()
+    with pytest.raises(NotAStore):
+        replace(work, graph=tmp_path / "nowhere").links()
+
+
+def test_a_shard_that_is_not_whole_has_no_note(graphs: dict[bool, Graph], tmp_path: Path) -> None:
+    with prepared(graphs, "trees", tmp_path / "x") as build:
+        work = works_of(build)[0]
+    work.write()
+    assert read_note(work.shard, SHARD) is not None
+    assert read_note(work.shard, SHARD + 1) is None
+    damaged = bytearray(work.shard.read_bytes())
+    damaged[100] ^= 1
+    work.shard.write_bytes(damaged)
+    assert read_note(work.shard, SHARD) is None
