@@ -97,5 +97,5 @@ def test_refined_answers_are_told_or_refused_before_anything_is_made(
         told = f"and longer, with {format_size(whole + OWN_MEMORY)}, to make refined answers ready"
         assert told in str(work.estimate())
     too_little = IndexBuild(Graph.open(web), tmp_path / "j", options, Means(1, whole - 1))
-    with too_little as work, pytest.raises(ResourceError, match="ready for refined answers takes"):
+    with too_little as work, pytest.raises(ResourceError, match="preparing refined answers"):
         work.estimate()
