@@ -27,6 +27,8 @@ import numpy as np
 from cocite import Graph
 from cocite.kernels._jit import kernel
 from cocite.memory import budget
+from cocite.ranking import plan_memory
+from cocite.ranking.resident import Resident
 from cocite.ranking.system import System
 
 WORDS = 1 << 25
@@ -71,10 +73,11 @@ def bandwidths() -> tuple[float, float]:
 
 def row(name: str, graph: Graph, reading: float) -> list[str]:
     """The table's row of one graph."""
-    system = System(graph, 0.85, 0, "double", budget(None))
+    system = System(graph, 0.85, room=plan_memory(graph, budget(None)))
+    assert isinstance(system.links, Resident), "this graph does not fit in memory"
     sweeps = system.sweeps(np.full(graph.nodes, 1 / graph.nodes), None)
     seconds = best(lambda: next(sweeps), runs=40)
-    core, links = system.core, int(system.rows[-1])
+    core, links = system.lumped.core, int(system.links.core[0][-1])
     streamed, gathered = (8 + 32 + 16 + 16) * core + 4 * links, 8 * links
     rate = streamed / seconds
     return [

@@ -47,7 +47,7 @@ def test_a_new_kind_of_file_is_written_by_every_verb_that_writes_tables(
 def test_an_array_has_the_numbers_of_a_table(graph: cocite.Graph, tmp_path: Path) -> None:
     values = cocite.pagerank(graph).values
     for ending in ARRAYS:
-        writers.write_numbers(tmp_path / f"x{ending}", graph.names, "rank", values)
+        writers.write_numbers(tmp_path / f"x{ending}", graph.names, rank=values)
     assert ARRAYS == (".npy",)
     assert np.load(tmp_path / "x.npy", mmap_mode="r").tolist() == values.tolist()
     assert not [path for path in tmp_path.iterdir() if path.suffix == ".new"]

@@ -14,10 +14,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite.cli.main import main
-from cocite.errors import ResourceError
-from cocite.graph.blocks import cut_evenly
-from cocite.graph.links import in_links
-from cocite.ranking import Dangling, Residual, Sweeps, pagerank, system
+from cocite.ranking import Dangling, Residual, Sweeps, pagerank
 from tests.conftest import MakeGraph
 from tests.oracles import pagerank as exact
 from tests.oracles.graphs import WEIGHTS, Edges, weighted_graphs
@@ -114,43 +111,6 @@ def test_equal_weights_are_no_weights_to_the_bit(
         assert found.weighted
         assert (found.values == plain.values).all()
         assert found.convergence == plain.convergence
-
-
-@pytest.mark.parametrize("blocks", [2, 7, 64])
-@pytest.mark.parametrize("dangling", list(Dangling))
-@pytest.mark.parametrize("precision", ["double", "single"])
-def test_blocks_from_disk_do_not_change_a_bit(
-    graph: cocite.Graph,
-    monkeypatch: pytest.MonkeyPatch,
-    blocks: int,
-    dangling: Dangling,
-    precision: str,
-) -> None:
-    options: dict[str, Any] = {"dangling": dangling, "precision": precision}
-    options |= {"personalization": ["n1", "n7"], "stop": Residual(1e-6) | Sweeps(200)}
-    whole = pagerank(graph, **options)
-    files = sorted(graph.path.iterdir())
-    monkeypatch.setattr(
-        system,
-        "plan_memory",
-        lambda g, m, *_: system.RankRoom(m, cut_evenly(in_links(g), blocks), 1),
-    )
-    cut = pagerank(graph, **options)
-    assert cut.blocks > 1
-    assert (cut.values == whole.values).all()
-    assert cut.convergence == whole.convergence
-    assert sorted(graph.path.iterdir()) == files
-
-
-def test_weights_are_in_the_budget(graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What just holds the links alone does not hold their weights."""
-    monkeypatch.setattr(system, "_LEAST_BLOCK", 1)
-    enough = (60 + 40 + 26) * graph.nodes + 8 * graph.edges
-    assert pagerank(graph, weighted=False, memory=enough).blocks == 1
-    assert pagerank(graph, memory=enough).blocks > 1
-    assert pagerank(graph, memory=enough + 15 * graph.nodes + 8 * graph.edges).blocks == 1
-    with pytest.raises(ResourceError, match="however many blocks"):
-        pagerank(graph, memory=30 * graph.nodes)
 
 
 def test_networkx_finds_the_same(data: Callable[[str], Path], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.errors import ResourceError
-from cocite.store import ScratchFile, Spool
+from cocite.store import ScratchFile, Spool, Stream
 
 BUCKETS = 4
 
@@ -87,3 +87,15 @@ def test_writes_and_reads_that_stop_short_go_on(
     assert out.tolist() == list(range(10))
     with pytest.raises(ValueError, match="a scratch file ends at 48"):
         file.read(12, out)
+
+
+@given(st.lists(st.integers(0, 9), max_size=8))
+def test_a_stream_is_what_was_written_to_it(tmp_path: Path, sizes: list[int]) -> None:
+    stream, whole = Stream(tmp_path, np.uint32), np.arange(sum(sizes), dtype=np.uint32)
+    for size in sizes:
+        stream.append(whole[stream.size : stream.size + size])
+    array = stream.finish()
+    del stream
+    assert array.tolist() == whole.tolist()
+    array[:] = 7
+    assert list(tmp_path.iterdir()) == []

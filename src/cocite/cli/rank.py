@@ -91,6 +91,13 @@ _ONE_RUN = ("damping", "dangling", "removals", "precision")
 )
 @click.option("--unweighted", is_flag=True, help="Ignore the weights of links.")
 @memory_option
+@click.option(
+    "--blocks",
+    type=click.IntRange(1),
+    metavar="COUNT",
+    help="Keep everything on disk but one of so many blocks, even if it fits; the ranks are the "
+    "same.  [default: as --memory needs]",
+)
 @click.option("--overwrite", is_flag=True, help="Replace the output file, or the study.")
 @format_option
 @study_options
@@ -107,6 +114,7 @@ def rank(
     top_order: int | None,
     unweighted: bool,
     memory: int | None,
+    blocks: int | None,
     overwrite: bool,
     show: Show,
     study: str | None,
@@ -120,13 +128,13 @@ def rank(
     """
     check_alone(context)
     if study is not None:
-        options |= {"memory": memory, "unweighted": unweighted}
+        options |= {"memory": memory, "blocks": blocks, "unweighted": unweighted}
         show(run_study(graph, study, toward, overwrite, **options))
         return
     options = {name: options[name] for name in _ONE_RUN}
     from cocite.graph import Graph
-    from cocite.graph.writers import check_output, write_numbers
-    from cocite.memory import budget
+    from cocite.graph.writers import check_output, memory_of, write_numbers
+    from cocite.memory import OWN_MEMORY, budget, format_size
     from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank, plan_memory
     from cocite.ranking.documents import RankDocument
 
@@ -135,20 +143,24 @@ def rank(
     if top_order:
         stop = stop | TopOrder(top_order)
     opened = Graph.open(graph)
-    room = plan_memory(opened, budget(memory), opened.in_weights is not None and not unweighted)
-    say(str(room))
+    limit = budget(memory)
+    room = plan_memory(opened, limit, opened.in_weights is not None and not unweighted, blocks)
+    writing = memory_of(path) if path else 0
+    later = f"; {format_size(writing + OWN_MEMORY)} while the table is written"
+    say(str(room) + later * (writing > room.memory))
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
             opened,
             personalization=toward or None,
             stop=stop,
             weighted=not unweighted,
-            memory=room.memory,
+            memory=limit,
+            blocks=blocks,
             progress=lambda done, residual: stages("ranking", done, 0),
             **options,
         )
     if path is not None:
-        write_numbers(path, found.names, "rank", found.values)
+        write_numbers(path, found.names, rank=found.values)
     told, ended = RankDocument.of(opened, found, k), found.convergence
     show(Reply(told, lambda: _text(told)))
     if found.weighted:

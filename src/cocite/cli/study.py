@@ -125,6 +125,7 @@ def run_study(
     dangling: str,
     removals: int,
     memory: int | None,
+    blocks: int | None,
     unweighted: bool,
     **run_only: object,
 ) -> Reply:
@@ -155,6 +156,7 @@ def run_study(
             dangling=dangling,
             removals=removals,
             memory=memory,
+            blocks=blocks,
             progress=stages,
         )
         stages("writing", 0, 0)

@@ -25,7 +25,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.store import ArrayWriter, DeclaredFiles, Entry, Facts, Store
+from cocite.store import ArrayWriter, DeclaredFiles, Entry, Facts, Store, forget
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -105,6 +105,10 @@ class Names(ABC):
     def complete(self, prefix: str, limit: int = 10) -> list[str]:
         """The first ``limit`` names that begin with ``prefix``, in the order of names."""
         return self.names(self._first_with_prefix(prefix, limit))
+
+    def forget(self) -> None:
+        """Give back the memory of the files: they are read again when they are needed."""
+        forget(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
 
     def nearest(self, name: str, limit: int = 5) -> list[str]:
         """Names that ``name`` may have meant: itself written otherwise (URL-encoded, blanks as

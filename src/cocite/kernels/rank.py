@@ -2,17 +2,24 @@
 
 Nodes without out-links (*dangling*) pass nothing on, so no other rank depends on theirs: the
 iteration runs on the *core*, the nodes with out-links, and dangling nodes are computed once, at
-the end. With z[u] = y[u] / out-degree(u), a sweep solves row after row of
+the end. A node's rank is shared among its out-links in proportion to their weights w; without
+weights w = 1. With W[u] the sum of the weights of u's out-links (its *strength*) and
+z[u] = y[u] / W[u], a sweep solves row after row of
 
-    y[v] = damping * sum of z[u] over in-neighbours u != v  +  damping * z[v] if v links to itself
+    y[v] = damping * sum of w(u, v) z[u] over in-neighbours u != v  +  damping * w(v, v) z[v]
            + base[v]
 
 for y[v], using each new value at once (Gauss-Seidel); the link of v to itself is solved for and
 not iterated: it is in ``scale`` and not among the core's links.
 
-A caller goes over the graph block by block: arrays by row are the block's part of them, offsets
-are absolute, and ``first`` is the block's first row where a whole array is indexed too. Sums
-are carried from call to call, so that where the blocks are cut does not change a bit of them.
+The order of a sum is: what comes from nodes above v, then what comes from those below, both in
+order of id. When v's turn comes, the former are as the last sweep left them and the latter are
+new, so this order can be kept wherever the core is cut into blocks (``rank_blocks.py``).
+
+Links are tuples of arrays (offsets or rows, nodes, weights float32). Without weights, those of
+stored links are empty, and where links are only read they are None, for which kernels are compiled
+anew; all operations have the operands and the result that weights of 1 give, to the bit. Sums are
+float64, and carried from call to call, so that where a caller cuts does not change a bit of them.
 
 Cost: a pass over the core's links a sweep, about a nanosecond a link where ids have locality.
 Source: block sweeps after Haveliwala, *Efficient computation of PageRank*, 3; lumping of dangling
@@ -31,14 +38,19 @@ __all__ = [
     "FACTS",
     "GONE",
     "NO_NODE",
+    "add_weights",
+    "advance",
+    "collect",
     "compact",
+    "compact_tails",
     "contribute",
+    "count_links",
     "describe",
     "expand",
-    "lose_links",
+    "gather_rows",
+    "gather_tails",
     "number_core",
     "residual",
-    "step",
     "sweep",
     "weigh",
 ]
@@ -53,27 +65,56 @@ FACTS = 4
 """float64 words of a core row: what it gets besides its in-links; what turns y into z; and its
 weights in the balance of the mass and in the sum of all y."""
 
-_ONE32, _ONE64, _ONE8 = np.uint32(1), np.uint64(1), np.uint8(1)
+_ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
+_ONE64 = np.uint64(1)
 
 STRIP = np.uint64(1023)
 """Rows of a strip, less one: sums are made strip by strip."""
 
 
 @kernel
-def lose_links(in_offsets: Any, in_sources: Any, gone: Any, out: Any) -> None:
-    """Count into ``out`` (uint32[nodes]) each node's links to rows that are ``gone`` (uint8)."""
-    for row in range(gone.size):
-        if gone[row]:
-            for link in range(in_offsets[row], in_offsets[np.uint64(row) + _ONE64]):
-                out[in_sources[link]] += _ONE32
+def count_links(in_links: Any, begin: Any, end: Any, taken: Any, first: Any, out: Any) -> None:
+    """Count links number ``begin`` to ``end`` into ``out`` (uint32), if their row is ``taken``
+    (uint8), for the sources from ``first`` on.
+
+    ``in_links`` has the offsets of these rows, and all links.
+    """
+    in_offsets, in_sources, _ = in_links
+    width = np.uint64(out.size)
+    link = begin
+    for row in range(taken.size):
+        stop = in_offsets[np.uint64(row) + _ONE64]
+        stop = end if stop > end else stop
+        if taken[row]:
+            for at in range(link, stop):
+                slot = np.uint64(in_sources[at]) - first
+                if slot < width:
+                    out[slot] += _ONE32
+        link = stop
 
 
 @kernel
-def number_core(degrees: Any, number: Any) -> Any:
-    """Number the nodes that link to any and are not GONE; returns how many there are."""
-    count = np.uint32(0)
+def add_weights(in_links: Any, begin: Any, end: Any, taken: Any, first: Any, out: Any) -> None:
+    """``count_links`` for weights, which are added to ``out`` (float64) in order of destination."""
+    in_offsets, in_sources, in_weights = in_links
+    width = np.uint64(out.size)
+    link = begin
+    for row in range(taken.size):
+        stop = in_offsets[np.uint64(row) + _ONE64]
+        stop = end if stop > end else stop
+        if taken[row]:
+            for at in range(link, stop):
+                slot = np.uint64(in_sources[at]) - first
+                if slot < width:
+                    out[slot] += np.float64(in_weights[at])
+        link = stop
+
+
+@kernel
+def number_core(degrees: Any, count: Any, number: Any) -> Any:
+    """Number the nodes that link to any and are not GONE, from ``count`` on; returns the next."""
     for node in range(number.size):
-        if degrees[node] == np.uint32(0) or degrees[node] == GONE:
+        if degrees[node] == _ZERO32 or degrees[node] == GONE:
             number[node] = NO_NODE
         else:
             number[node] = count
@@ -82,51 +123,82 @@ def number_core(degrees: Any, number: Any) -> Any:
 
 
 @kernel
-def compact(
-    in_offsets: Any,
-    in_sources: Any,
-    number: Any,
-    first: Any,
-    state: Any,
-    rows: Any,
-    links: Any,
-    loops: Any,
-) -> None:
-    """Append the core's links of some rows, renumbered.
+def compact(in_links: Any, number: Any, core: Any, loops: Any) -> Any:
+    """Write the core's links, renumbered and in the order of their sums.
 
-    ``state`` uint64[2] holds rows and links so far; ``rows`` uint64[core + 1] begins with 0,
-    ``links`` uint32[links of the core, or more], ``loops`` uint8[core] is 1 where a node links to
-    itself: such links are left out.
+    ``core`` is (rows uint64[rows + 1], which begin with 0, links uint32, weights); ``loops`` (of a
+    row of the core: uint8, or float32) is the weight of its link to itself. Returns how many links
+    come from nodes outside the core: none, if degrees are those of the links.
     """
-    row, count = state[0], state[1]
-    for i in range(in_offsets.size - 1):
-        node = np.uint64(i) + np.uint64(first)
-        if number[node] == NO_NODE:
+    in_offsets, in_sources, in_weights = in_links
+    rows, links, weights = core
+    weighted = in_weights.size > 0
+    row = count = lost = np.uint64(0)
+    for i in range(number.size):
+        if number[i] == NO_NODE:
             continue
-        loops[row] = np.uint8(0)
-        for link in range(in_offsets[i], in_offsets[np.uint64(i) + _ONE64]):
-            source = in_sources[link]
-            if source == node:
-                loops[row] = _ONE8
-            elif number[source] != NO_NODE:
-                links[count] = number[source]
-                count += _ONE64
+        node, begin, end = np.uint64(i), in_offsets[i], in_offsets[np.uint64(i) + _ONE64]
+        below = begin
+        while below < end and in_sources[below] < node:
+            below += _ONE64
+        above = below
+        loops[row] = 0
+        if above < end and in_sources[above] == node:
+            loops[row] = in_weights[above] if weighted else 1
+            above += _ONE64
+        behind = count + (end - above)
+        for link in range(above, end):
+            source = number[in_sources[link]]
+            lost += np.uint64(source == NO_NODE)
+            links[count] = source
+            if weighted:
+                weights[count] = in_weights[link]
+            count += _ONE64
+        for link in range(begin, below):
+            source = number[in_sources[link]]
+            lost += np.uint64(source == NO_NODE)
+            links[behind] = source
+            if weighted:
+                weights[behind] = in_weights[link]
+            behind += _ONE64
+        count = behind
         row += _ONE64
         rows[row] = count
-    state[0], state[1] = row, count
+    return lost
+
+
+@kernel
+def compact_tails(in_links: Any, degrees: Any, number: Any, tails: Any) -> Any:
+    """The same for links from the core to dangling nodes (*tails*), in order of id."""
+    in_offsets, in_sources, in_weights = in_links
+    rows, links, weights = tails
+    weighted = in_weights.size > 0
+    row = count = lost = np.uint64(0)
+    for i in range(number.size):
+        if degrees[i] == _ZERO32:
+            for link in range(in_offsets[i], in_offsets[np.uint64(i) + _ONE64]):
+                source = number[in_sources[link]]
+                lost += np.uint64(source == NO_NODE)
+                links[count] = source
+                if weighted:
+                    weights[count] = in_weights[link]
+                count += _ONE64
+            row += _ONE64
+            rows[row] = count
+    return lost
 
 
 @kernel
 def describe(
-    number: Any, degrees: Any, leaving: Any, loops: Any, where: Any, damping: Any, facts: Any
+    number: Any, strengths: Any, leaving: Any, loops: Any, where: Any, damping: Any, facts: Any
 ) -> None:
-    """Fill ``facts`` (float64[core, FACTS]) for the nodes of one block, whose part the first three
-    and ``where`` are; ``leaving`` counts links to dangling nodes.
+    """Fill ``facts`` (float64[core, FACTS]) for some nodes, whose part the first three and
+    ``where`` are; ``leaving`` is what of their strength goes to dangling nodes.
     """
     for node in range(number.size):
         row = number[node]
         if row != NO_NODE:
-            out, lost = np.float64(degrees[node]), damping * np.float64(leaving[node])
+            out, lost = np.float64(strengths[node]), damping * np.float64(leaving[node])
             facts[row, BASE] = where[node]
             facts[row, SCALE] = 1.0 / (out - damping * np.float64(loops[row]))
             facts[row, MASS] = (1.0 - damping) * out + lost
@@ -134,24 +206,25 @@ def describe(
 
 
 @kernel
-def contribute(number: Any, degrees: Any, values: Any, factor: Any, z: Any) -> None:
-    """z = factor * value / out-degree for the core nodes of one block."""
+def contribute(number: Any, strengths: Any, values: Any, factor: Any, z: Any) -> None:
+    """z = factor * value / strength for those of some nodes that are in the core."""
     for node in range(number.size):
         if number[node] != NO_NODE:
-            z[number[node]] = factor * values[node] / np.float64(degrees[node])
+            z[number[node]] = factor * values[node] / np.float64(strengths[node])
 
 
 @kernel
 def weigh(z: Any, facts: Any, first: Any, sums: Any) -> None:
-    """Add the mass of one block of the core's rows, and their teleport, to ``sums`` float64[2, 2].
+    """Add the mass of some rows of the core, ``first`` and on, and their teleport, to ``sums``
+    float64[2, 2].
 
     Sums of a strip of rows, then of strips: what is lost to rounding would be the floor of the
     residual. ``sums[1]`` is what the strip under way has so far.
     """
     mass, owed = sums[1, 0], sums[1, 1]
     for i in range(facts.shape[0]):
-        row = np.uint64(i) + np.uint64(first)
-        mass += np.float64(z[row]) * facts[i, MASS]
+        row = np.uint64(i) + first
+        mass += np.float64(z[i]) * facts[i, MASS]
         owed += facts[i, BASE]
         if row & STRIP == STRIP:
             sums[0, 0] += mass
@@ -160,94 +233,121 @@ def weigh(z: Any, facts: Any, first: Any, sums: Any) -> None:
     sums[1, 0], sums[1, 1] = mass, owed
 
 
-@kernel
-def sweep(rows: Any, links: Any, z: Any, facts: Any, first: Any, damping: Any, sums: Any) -> None:
-    """Gauss-Seidel over the rows of one block of the core, ``z`` (float32 or 64) in place.
+@helper
+def _added(start: Any, links: Any, weights: Any, begin: Any, end: Any, z: Any) -> Any:
+    gathered = start
+    if weights is None:
+        for link in range(begin, end):
+            gathered += np.float64(z[links[link]])
+    else:
+        for link in range(begin, end):
+            gathered += np.float64(weights[link]) * np.float64(z[links[link]])
+    return gathered
 
-    Adds to ``sums`` float64[4]: the L1 change of y, z * reach, z * mass, and what of the latter the
-    strip of rows under way has so far (``weigh``).
+
+@kernel
+def sweep(core: Any, at: Any, so_far: Any, z: Any, facts: Any, damping: Any, sums: Any) -> None:
+    """Gauss-Seidel over some rows of the core, ``z`` (float32 or 64) in place.
+
+    ``core`` has the ends of these rows behind the begin of the first; ``at`` is the number of the
+    first link that is still to be added, of their first row in ``z``, and of that in the core.
+    ``so_far`` (float64) is what was added to each row before. Adds to ``sums`` float64[4]: the L1
+    change of y, z * reach, z * mass, and what of the latter the strip under way has so far.
     """
+    rows, links, weights = core
+    begin, here, first = at
     change, reach, mass = sums[0], sums[1], sums[3]
     for i in range(facts.shape[0]):
-        gathered = 0.0
-        for link in range(rows[i], rows[np.uint64(i) + _ONE64]):
-            gathered += np.float64(z[links[link]])
-        row = np.uint64(i) + np.uint64(first)
+        end = rows[np.uint64(i) + _ONE64]
+        gathered = _added(so_far[i], links, weights, begin, end, z)
+        begin = end
+        place = np.uint64(i) + here
         new = (damping * gathered + facts[i, BASE]) * facts[i, SCALE]
-        change += abs(new - np.float64(z[row])) / facts[i, SCALE]
+        change += abs(new - np.float64(z[place])) / facts[i, SCALE]
         mass += new * facts[i, MASS]
         reach += new * facts[i, REACH]
-        z[row] = new
-        if row & STRIP == STRIP:
+        z[place] = new
+        if (np.uint64(i) + first) & STRIP == STRIP:
             sums[2] += mass
             mass = 0.0
     sums[0], sums[1], sums[3] = change, reach, mass
 
 
-@helper
-def _gather(in_sources: Any, begin: Any, end: Any, number: Any, z: Any) -> Any:
-    gathered = 0.0
-    for link in range(begin, end):
-        source = number[in_sources[link]]
-        if source != NO_NODE:
-            gathered += np.float64(z[source])
-    return gathered
+@kernel
+def collect(core: Any, begin: Any, end: Any, z: Any, sums: Any) -> None:
+    """Add links number ``begin`` to ``end`` to the ``sums`` (float64) of their rows."""
+    rows, links, weights = core
+    for i in range(sums.size):
+        stop = rows[np.uint64(i) + _ONE64]
+        stop = end if stop > end else stop
+        sums[i] = _added(sums[i], links, weights, begin, stop, z)
+        begin = stop
+
+
+@kernel
+def gather_tails(tails: Any, degrees: Any, z: Any, sums: Any) -> None:
+    """``sums`` (float64[nodes]): what dangling nodes get by ``z``, 0 for all others."""
+    rows, links, weights = tails
+    begin = tail = np.uint64(0)
+    for i in range(sums.size):
+        gathered = 0.0
+        if degrees[i] == _ZERO32:
+            tail += _ONE64
+            end = rows[tail]
+            gathered = _added(0.0, links, weights, begin, end, z)
+            begin = end
+        sums[i] = gathered
+
+
+@kernel
+def gather_rows(core: Any, number: Any, loops: Any, z: Any, sums: Any) -> None:
+    """``sums`` (float64[nodes]): what the nodes of the core get by ``z``; others are left alone."""
+    rows, links, weights = core
+    begin = row = np.uint64(0)
+    for i in range(sums.size):
+        if number[i] != NO_NODE:
+            own = np.float64(loops[row]) * np.float64(z[row])
+            row += _ONE64
+            end = rows[row]
+            sums[i] = _added(0.0, links, weights, begin, end, z) + own
+            begin = end
 
 
 @kernel
 def expand(
-    in_offsets: Any,
-    in_sources: Any,
-    number: Any,
-    z: Any,
-    degrees: Any,
-    first: Any,
-    damping: Any,
-    y: Any,
+    number: Any, strengths: Any, degrees: Any, z: Any, sums: Any, damping: Any, y: Any
 ) -> None:
-    """All of y from the core's z, for the nodes of one block.
-
-    ``y`` (float64[nodes of the block]) holds their teleport and receives the result.
+    """y of some nodes from the core's z and what dangling nodes get: ``y`` (float64) holds their
+    teleport and receives the result.
     """
     for i in range(y.size):
-        row = number[np.uint64(i) + np.uint64(first)]
-        if row != NO_NODE:
-            y[i] = np.float64(z[row]) * np.float64(degrees[i])
-        elif degrees[i] == np.uint32(0):
-            end = in_offsets[np.uint64(i) + _ONE64]
-            y[i] += damping * _gather(in_sources, in_offsets[i], end, number, z)
+        if number[i] != NO_NODE:
+            y[i] = np.float64(z[number[i]]) * np.float64(strengths[i])
+        elif degrees[i] == _ZERO32:
+            y[i] += damping * sums[i]
         else:
             y[i] = 0.0
 
 
 @kernel
-def step(
-    in_offsets: Any, in_sources: Any, number: Any, z: Any, degrees: Any, following: Any
-) -> None:
-    """Power iteration for the nodes of one block: adds gathered z to ``following`` (float64).
+def advance(degrees: Any, sums: Any, following: Any) -> None:
+    """Power iteration for some nodes: adds ``sums`` to ``following`` (float64), which holds what
+    comes from elsewhere; nodes that are GONE get 0.
 
-    It holds what comes from elsewhere; nodes that are GONE get 0. With z = damping * x / out-degree
-    it receives G x.
+    With z = damping * x / strength it receives G x.
     """
     for i in range(following.size):
-        if degrees[i] == GONE:
-            following[i] = 0.0
-        else:
-            end = in_offsets[np.uint64(i) + _ONE64]
-            following[i] += _gather(in_sources, in_offsets[i], end, number, z)
+        following[i] = 0.0 if degrees[i] == GONE else following[i] + sums[i]
 
 
 @kernel
-def residual(
-    in_offsets: Any, in_sources: Any, number: Any, z: Any, degrees: Any, rest: Any, sums: Any
-) -> None:
-    """Add |gathered z + rest| over the nodes of one block that are not GONE to ``sums[0]``.
+def residual(degrees: Any, sums: Any, rest: Any, total: Any) -> None:
+    """Add |sums + rest| over those of some nodes that are not GONE to ``total[0]``.
 
-    With z = damping * x / out-degree and rest = teleport - x that is the L1 residual of x.
+    With z = damping * x / strength and rest = teleport - x that is the L1 residual of x.
     """
-    total = sums[0]
+    added = total[0]
     for i in range(rest.size):
         if degrees[i] != GONE:
-            end = in_offsets[np.uint64(i) + _ONE64]
-            total += abs(_gather(in_sources, in_offsets[i], end, number, z) + rest[i])
-    sums[0] = total
+            added += abs(sums[i] + rest[i])
+    total[0] = added

@@ -3,8 +3,8 @@
 from cocite.ranking.convergence import Agreement, Histogram, Iteration, Settled, Study, study
 from cocite.ranking.pagerank import Dangling, Ranks, pagerank
 from cocite.ranking.queries import Query, query_of_nodes, query_of_words
+from cocite.ranking.room import RankRoom, plan_memory
 from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps, TopOrder
-from cocite.ranking.system import RankRoom, plan_memory
 
 __all__ = [
     "Agreement",

@@ -39,7 +39,8 @@ from cocite.graph import Graph
 from cocite.memory import budget, format_size
 from cocite.ranking.pagerank import Dangling, Personalization, set_up
 from cocite.ranking.queries import Query
-from cocite.ranking.system import System, order_of
+from cocite.ranking.system import System
+from cocite.ranking.vectors import Vector, order_of
 
 __all__ = [
     "Agreement",
@@ -52,7 +53,6 @@ __all__ = [
     "top_similarity",
 ]
 
-Vector = NDArray[np.float64]
 Ids = NDArray[np.uint32]
 _NODE = 80
 """Bytes a node of a set while its ranks are computed, sorted and compared."""
@@ -130,6 +130,7 @@ def study(
     dangling: Dangling | str = Dangling.SPREAD,
     removals: int = 2,
     memory: str | int | None = None,
+    blocks: int | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> Study:
     """Follow PageRank sweep by sweep.
@@ -149,7 +150,7 @@ def study(
         How many of the highest nodes are looked at, or all if there are fewer.
     bucket
         How many positions share a bucket of the histogram.
-    damping, personalization, dangling, removals, memory
+    damping, personalization, dangling, removals, memory, blocks
         As :func:`~cocite.ranking.pagerank` has them. A personalisation does not go with
         ``uniform``, which takes two solutions of the system.
     progress
@@ -174,6 +175,7 @@ def study(
         dangling=dangling,
         removals=removals,
         memory=_left(graph, queries, memory),
+        blocks=blocks,
     )
     if mode is Dangling.UNIFORM and personalization is not None:
         raise UsageError(
@@ -215,7 +217,7 @@ def _left(graph: Graph, queries: Sequence[Query], memory: str | int | None) -> i
 
 def _sets(system: System, queries: Sequence[Query]) -> list[tuple[str | None, Ids]]:
     """The sets of nodes to look at, without those that were removed."""
-    kept = ~system.gone()
+    kept = ~system.lumped.gone()
     found: list[tuple[str | None, Ids]] = [(None, np.flatnonzero(kept).astype(np.uint32))]
     for query in queries:
         nodes = query.nodes[kept[query.nodes]]

@@ -20,8 +20,8 @@ sum 0 by the damping. A sweep with L1 change c leaves a residual of at most 2 da
 rows are solved exactly but for what later rows changed, each passing on at most damping times its
 change. That bound stops the iteration; the residual reported is computed from the result.
 
-Cost: a pass over the links a sweep. Memory: the links twice and about 120 bytes a node, or 26 bytes
-a node and a block (``system.py``).
+Cost: a pass over the links a sweep. Memory: the links twice and 126 bytes a node; or any amount,
+from 8 MB on (``room.py``).
 Source: Haveliwala, *Efficient computation of PageRank*, 2 and 5; Del Corso, Gulli, Romani 2005
 (the linear system).
 """
@@ -33,21 +33,21 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.memory import budget
+from cocite.ranking.room import plan_memory
 from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
-from cocite.ranking.system import System, order_of
-from cocite.ranking.weighted import WeightedSystem
+from cocite.ranking.system import System
+from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
 
 __all__ = ["Dangling", "Personalization", "Ranks", "pagerank", "set_up"]
 
-Vector = NDArray[np.float64]
 Personalization = Mapping[str, float] | Iterable[str] | Vector
 _PATIENCE = 10_000
+"""Sweeps after which the iteration ends, whatever else it is to stop for."""
 
 
 class Dangling(Enum):
@@ -65,6 +65,9 @@ class Dangling(Enum):
 class Ranks:
     """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
     were removed, in how many blocks the graph was read, and whether its weights counted.
+
+    If everything did not fit in memory, ``values`` is a file without a name, mapped: it goes with
+    the last reference to it.
     """
 
     values: Vector
@@ -92,6 +95,7 @@ def pagerank(
     precision: str = "double",
     weighted: bool = True,
     memory: str | int | None = None,
+    blocks: int | None = None,
     progress: Callable[[int, float], None] = lambda sweeps, residual: None,
 ) -> Ranks:
     """Compute the PageRank of every node.
@@ -110,7 +114,7 @@ def pagerank(
     removals
         How often dangling nodes are removed, for ``remove`` only.
     stop
-        When to stop; by default ``Residual(1e-8) | Sweeps(10_000)``.
+        When to stop; by default ``Residual(1e-8)``. After 10,000 sweeps it ends in any case.
     start
         A vector to start from, float64[nodes], such as an earlier result.
     precision
@@ -121,14 +125,16 @@ def pagerank(
         aside.
     memory
         For the data, beside some 170 MB for Python: bytes, or text such as ``"600MB"``; by default
-        half of what is available. What does not fit is streamed from disk, block after block;
-        the ranks are the same, to the bit.
+        half of what is available; at least 8 MB. What does not fit is on disk, and goes by block
+        after block; the ranks are the same, to the bit.
+    blocks
+        Keep everything on disk but one of so many blocks, even if it fits.
     progress
         Called after every sweep with (sweeps, bound on the L1 residual).
 
     Raises
     ------
-    UsageError, UnknownNode
+    UsageError, UnknownNode, ResourceError, Damaged
     """
     system, where, mode = set_up(
         graph,
@@ -138,26 +144,28 @@ def pagerank(
         removals=removals,
         precision=precision,
         memory=budget(memory),
+        blocks=blocks,
         weighted=weighted,
     )
-    guess = _checked_start(graph, start)
-    rule = stop if stop is not None else Residual() | Sweeps(_PATIENCE)
+    guess = _checked_start(system, start)
+    rule = (Residual() if stop is None else stop) | Sweeps(_PATIENCE)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
     share, converged = where, rule.accurate
     if mode is Dangling.UNIFORM and personalization is not None:
-        share = system.kept(np.full(graph.nodes, 1 / graph.nodes))
+        share = _teleport(system, None)
         other, more, _ = system.solve(share, rule, None, progress)
-        values, sweeps = _combine(system, damping, values, other), sweeps + more
+        _combine(system, damping, values, other)
+        sweeps += more
         converged = converged and rule.accurate
-    values /= values.sum()
+    divide(values, total(values))
     residual = system.residual(values, where, share)
     return Ranks(
         values,
         Convergence(sweeps, residual, residual / (1 - damping), reason, converged),
         graph.names,
-        int(system.gone().sum()),
-        len(system.cuts) + 1,
-        system.weighted,
+        system.lumped.removed(),
+        system.links.blocks,
+        system.lumped.weighted,
     )
 
 
@@ -170,6 +178,7 @@ def set_up(
     removals: int,
     precision: str = "double",
     memory: int,
+    blocks: int | None = None,
     weighted: bool = False,
 ) -> tuple[System, Vector, Dangling]:
     """Check what :func:`pagerank` is given: the system, the teleport (sum 1), the way."""
@@ -177,64 +186,85 @@ def set_up(
         raise UsageError(f"damping is {damping!r}; it is a number between 0 and 1, both excluded")
     if precision not in ("single", "double"):
         raise UsageError(f"precision is {precision!r}; it is single or double")
-    graph.check()
     try:
         mode = Dangling(dangling)
     except ValueError:
         raise UsageError(
             f"dangling is {dangling!r}; it is " + ", ".join(m.value for m in Dangling)
         ) from None
-    kind = WeightedSystem if weighted and graph.in_weights is not None else System
-    system = kind(graph, damping, removals if mode is Dangling.REMOVE else 0, precision, memory)
-    return system, system.kept(_teleport(graph, personalization, system.gone())), mode
+    weighted = weighted and graph.in_weights is not None
+    room = plan_memory(graph, memory, weighted, blocks)
+    graph.check()
+    system = System(
+        graph,
+        damping,
+        room=room,
+        removals=removals if mode is Dangling.REMOVE else 0,
+        precision=precision,
+        weighted=weighted,
+    )
+    return system, _teleport(system, personalization), mode
 
 
-def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> Vector:
-    """Ranks whose dangling mass is spread uniformly, from the two solutions.
+def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
+    """Ranks whose dangling mass is spread uniformly, from the two solutions, into ``solved``.
 
     With m the dangling mass, x = (1 - d) y_p + d m y_q, and m on both sides.
     """
     here, there = system.dangling_sum(solved), system.dangling_sum(uniform)
     mass = (1 - d) * here / (1 - d * there)
-    combined: Vector = (1 - d) * solved + d * mass * uniform
-    return combined
+    for part in pieces(0, solved.size, solved, uniform):
+        solved[part] = (1 - d) * solved[part] + d * mass * uniform[part]
 
 
-def _teleport(
-    graph: Graph, personalization: Personalization | None, gone: NDArray[np.bool_]
-) -> Vector:
+def _teleport(system: System, personalization: Personalization | None) -> Vector:
     """float64[nodes], sum 1, over the nodes that are not gone."""
-    if personalization is None:
-        weights = np.ones(graph.nodes)
-    elif isinstance(personalization, np.ndarray):
-        weights = personalization.astype(np.float64)
-    elif isinstance(personalization, str):
+    from cocite.kernels import rank
+
+    lumped = system.lumped
+    where, names = system.vector(), lumped.graph.names
+    fine = True
+    if isinstance(personalization, str):
         raise UsageError("personalization is one text; give a list of names, or a mapping")
-    else:
+    if isinstance(personalization, np.ndarray):
+        fine = personalization.shape == where.shape
+    elif personalization is not None:
         pairs = (
             personalization.items()
             if isinstance(personalization, Mapping)
             else ((name, 1.0) for name in personalization)
         )
-        weights = np.zeros(graph.nodes)
         for name, weight in pairs:
-            weights[graph.names.id(name)] += weight
-    fine = weights.shape == (graph.nodes,) and np.isfinite(weights).all() and (weights >= 0).all()
-    if fine:
-        weights[gone] = 0
-    if not fine or weights.sum() == 0:
+            where[names.id(name)] += weight
+    for part in lumped.pieces(lumped.degrees, where) if fine else ():
+        piece = where[part]
+        if personalization is None:
+            piece[:] = 1
+        elif isinstance(personalization, np.ndarray):
+            piece[:] = personalization[part]
+        fine = fine and bool(np.isfinite(piece).all()) and bool((piece >= 0).all())
+        piece[lumped.degrees[part] == rank.GONE] = 0
+    whole = total(where) if fine else 0.0
+    if not 0 < whole < np.inf:
         raise UsageError(
-            f"personalization is a non-negative, finite weight for each of {graph.nodes:,} nodes, "
-            "not 0 for all that are ranked"
+            f"personalization is a non-negative, finite weight for each of {lumped.nodes:,} nodes, "
+            "not 0 for all that are ranked, and of a finite sum"
         )
-    weights /= weights.sum()
-    return weights
+    divide(where, whole)
+    return where
 
 
-def _checked_start(graph: Graph, start: Vector | None) -> Vector | None:
+def _checked_start(system: System, start: Vector | None) -> Vector | None:
     if start is None:
         return None
-    guess = np.asarray(start, np.float64)
-    if guess.shape != (graph.nodes,) or not np.isfinite(guess).all() or (guess < 0).any():
-        raise UsageError(f"start is a non-negative, finite vector of {graph.nodes:,} values")
+    given, guess = np.asarray(start), system.vector()
+    fine = given.shape == guess.shape
+    for part in pieces(0, guess.size, guess) if fine else ():
+        piece = guess[part]
+        piece[:] = given[part]
+        fine = fine and bool(np.isfinite(piece).all()) and bool((piece >= 0).all())
+    if not fine or not np.isfinite(total(guess)):
+        raise UsageError(
+            f"start is a non-negative vector of {guess.size:,} values, of a finite sum"
+        )
     return guess

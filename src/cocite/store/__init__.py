@@ -21,6 +21,7 @@ from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
 from cocite.store.spool import ScratchFile, Spool, SpoolReader
+from cocite.store.stream import Stream
 
 __all__ = [
     "FORMAT_VERSION",
@@ -38,6 +39,7 @@ __all__ = [
     "Spool",
     "SpoolReader",
     "Store",
+    "Stream",
     "advise",
     "check_folder",
     "checksum",

@@ -33,6 +33,11 @@ class Scratch:
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     @property
+    def directory(self) -> Path | None:
+        """Where its files are, if they are any."""
+        return self._directory
+
+    @property
     def on_disk(self) -> bool:
         """Whether its arrays are files."""
         return self._directory is not None

@@ -10,6 +10,7 @@ In memory are four bytes for each pair of a batch and a bucket.
 
 from __future__ import annotations
 
+import mmap
 import os
 import tempfile
 import weakref
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cocite.store.scratch import no_room
 
@@ -58,6 +59,13 @@ class ScratchFile:
             if found == 0:
                 raise ValueError(f"a scratch file ends at {offset}, where more was written")
             rest, offset = rest[found:], offset + found
+
+    def mapped(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
+        """The first ``size`` values of the file as a writable array; it outlives this object."""
+        if size == 0:
+            return np.empty(0, dtype)
+        area = mmap.mmap(self._file, size * np.dtype(dtype).itemsize)
+        return np.frombuffer(area, dtype)
 
 
 class Spool:

@@ -20,7 +20,7 @@ from cocite.graph.names import Names
 from cocite.graph.writers.numpy import NPY
 from cocite.graph.writers.tables import CSV, PARQUET, TSV
 from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
-from cocite.store import disk
+from cocite.store import disk, forget
 
 __all__ = [
     "ARRAYS",
@@ -32,6 +32,7 @@ __all__ = [
     "Types",
     "check_output",
     "is_array",
+    "memory_of",
     "write_array",
     "write_numbers",
     "write_table",
@@ -48,7 +49,7 @@ WRITERS: dict[str, TableFile | ArrayFile] = {
 TABLES = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, TableFile))
 ARRAYS = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, ArrayFile))
 
-_PIECE = 1 << 17
+_PIECE = 1 << 16
 
 
 def check_output(
@@ -73,6 +74,12 @@ def is_array(path: Path) -> bool:
     return isinstance(WRITERS[path.suffix], ArrayFile)
 
 
+def memory_of(path: Path) -> int:
+    """Bytes that writing a file of that name takes, whatever its size."""
+    writer = WRITERS[path.suffix]
+    return writer.memory if isinstance(writer, TableFile) else 0
+
+
 def write_table(path: Path, pieces: Iterable[Columns], types: Types) -> None:
     """Write pieces of equally long columns; ``types`` names them and their SQL types."""
     writer = WRITERS[path.suffix]
@@ -89,19 +96,33 @@ def write_array(
     _written(path, lambda beside: writer.write(beside, pieces, dtype, shape))
 
 
-def write_numbers(path: Path, names: Names, title: str, values: NDArray[np.float64]) -> None:
-    """Write a number a node: a table of ``node`` and ``title``, or an array by id."""
+def write_numbers(path: Path, names: Names, **columns: NDArray[np.float64]) -> None:
+    """Write numbers a node: a table of ``node`` and the titles of the columns, or an array by id,
+    with a row a column if there are several. Both may be larger than memory.
+    """
+    first, *others = columns.values()
     if is_array(path):
-        write_array(path, [values], values.dtype, values.shape)
+        shape = (1 + len(others), *first.shape) if others else first.shape
+        write_array(path, _pieces(first, *others), first.dtype, shape)
     else:
-        types = {"node": "VARCHAR", title: "DOUBLE"}
-        write_table(path, _named(names, title, values), types)
+        types = {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
+        write_table(path, _named(names, columns), types)
 
 
-def _named(names: Names, title: str, values: NDArray[np.float64]) -> Iterator[Columns]:
+def _pieces(*columns: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    for values in columns:
+        for low in range(0, values.size, _PIECE):
+            yield values[low : low + _PIECE]
+            forget(values[low : low + _PIECE])
+
+
+def _named(names: Names, columns: dict[str, NDArray[np.float64]]) -> Iterator[Columns]:
     for low in range(0, len(names), _PIECE):
-        ids = np.arange(low, min(low + _PIECE, len(names)))
-        yield {"node": np.array(names.names(ids), dtype=object), title: values[ids]}
+        part = slice(low, min(low + _PIECE, len(names)))
+        named = {"node": np.array(names.names(np.arange(part.start, part.stop)), dtype=object)}
+        yield named | {title: values[part] for title, values in columns.items()}
+        names.forget()
+        forget(*(values[part] for values in columns.values()))
 
 
 def _written(path: Path, fill: Callable[[Path], None]) -> None:

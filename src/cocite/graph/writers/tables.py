@@ -24,6 +24,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
 }
 """Rows stream through: this is enough for any number of them."""
+_MEMORY = 150 << 20
+"""That, the library and a piece of names."""
 
 
 def _write(how: str, target: Path, pieces: Iterable[Columns], types: Types) -> None:
@@ -62,6 +64,6 @@ def _through_duckdb(target: Path, how: str, pieces: Iterable[Columns], types: Ty
         connection.execute(f"COPY rows TO '{name}' ({how})")
 
 
-PARQUET = TableFile("Parquet", partial(_write, "FORMAT parquet, COMPRESSION zstd"))
-CSV = TableFile("CSV", partial(_write, "FORMAT csv, HEADER"))
-TSV = TableFile("TSV", partial(_write, "FORMAT csv, HEADER, DELIMITER '\t'"))
+PARQUET = TableFile("Parquet", partial(_write, "FORMAT parquet, COMPRESSION zstd"), _MEMORY)
+CSV = TableFile("CSV", partial(_write, "FORMAT csv, HEADER"), _MEMORY)
+TSV = TableFile("TSV", partial(_write, "FORMAT csv, HEADER, DELIMITER '\t'"), _MEMORY)

@@ -20,10 +20,13 @@ Types = Mapping[str, str]
 
 @dataclass(frozen=True)
 class TableFile:
-    """Files of columns with titles: ``write(path, pieces, types)`` makes one."""
+    """Files of columns with titles: ``write(path, pieces, types)`` makes one, and takes ``memory``
+    bytes, whatever its size.
+    """
 
     title: str
     write: Callable[[Path, Iterable[Columns], Types], None]
+    memory: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,133 @@
+"""What a ranking takes, told before it begins: everything in memory, or all on disk but one block.
+
+    in memory     126 bytes a node and the links twice (141, and weights twice as well)
+    in blocks     any amount of memory from 8 MB on
+
+In blocks, a quarter of the memory, or half of a larger one, is for the block itself: for each of
+its nodes the sum that is being made, and for each node of the core its contribution z, 8 bytes
+each. The rest holds what passes by. So the number of blocks goes as the nodes over the memory, and
+each block reads all of z once:
+
+    bytes read a sweep  = blocks * 8 a core node + 48 a core node + 4 to 8 a link of the core
+    bytes of scratch    = 8 a link (16 with weights) and 120 a node at most
+
+Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cocite.errors import ResourceError, UsageError
+from cocite.graph import Graph
+from cocite.graph.links import links_of
+from cocite.memory import OWN_MEMORY, format_size
+from cocite.ranking.vectors import pieces
+
+__all__ = ["RankRoom", "plan_memory"]
+
+LEAST = 8 << 20
+"""Memory below which it would be all boundaries."""
+_STREAMS = 12 << 20
+"""What the pages take that come along with what is read: six files at a time, 2 MB of each."""
+_NODE, _WEIGHT_NODE = 126, 15
+"""Bytes of a node while everything is in memory, and what weights add to them."""
+_SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 120, 20
+_STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
+"""Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
+_LARGEST_STRIP = 1 << 22
+_LARGEST_PIECE, _LARGEST_WINDOW = 16 << 20, 64 << 20
+_BESIDE = 256 << 20
+"""What is of use beside a block: more is not asked for."""
+
+
+@dataclass(frozen=True)
+class RankRoom:
+    """What a ranking takes: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
+    bytes on disk at most.
+    """
+
+    memory: int
+    blocks: int = 0
+    scratch: int = 0
+
+    def __str__(self) -> str:
+        text = f"{format_size(self.memory + OWN_MEMORY)} of memory, which holds "
+        if not self.blocks:
+            return text + "the graph and the ranks"
+        if self.blocks == 1:
+            text += "all that is read at random; the rest"
+        else:
+            text += f"one of {self.blocks:,} blocks; the rest"
+        return text + f" is on disk, with up to {format_size(self.scratch)} of scratch"
+
+    @property
+    def block(self) -> int:
+        """Bytes of a block."""
+        return max((self.memory - _STREAMS) // 2, self.memory // 4, 1)
+
+    @property
+    def piece(self) -> int:
+        """Bytes of what is read in order, such as links, that are in memory at a time."""
+        return max(1, min(self.memory // 16, _LARGEST_PIECE))
+
+    @property
+    def window(self) -> int:
+        """Bytes of z that are in memory at a time while they are passed on to a block."""
+        return max(1, min(self.memory // 8, _LARGEST_WINDOW))
+
+    def strip(self, weighted: bool) -> int:
+        """Links that are sorted at a time."""
+        each = _STRIP_LINK + weighted * _WEIGHT_STRIP_LINK
+        return max(1, min(self.memory // 4 // each, _LARGEST_STRIP))
+
+
+def plan_memory(
+    graph: Graph, memory: int, weighted: bool = False, blocks: int | None = None
+) -> RankRoom:
+    """Whether all is in memory, and else in how many blocks; ``blocks`` asks for so many.
+
+    Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
+    is not enough for any number of blocks, or for as few as are asked for.
+    """
+    nodes = graph.nodes
+    if nodes == 0:
+        raise UsageError(f"{graph.path} has no nodes: there is nothing to rank")
+    if blocks is not None and (type(blocks) is not int or blocks < 1):
+        raise UsageError(f"blocks is {blocks!r}; it is a whole number, 1 or more")
+    links = links_of(graph, "in", weighted=weighted)
+    whole = (_NODE + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
+    if blocks is None and whole <= memory:
+        return RankRoom(whole)
+    if memory < LEAST:
+        raise ResourceError(
+            f"ranks need {format_size(min(LEAST, whole))} of memory, however many blocks; "
+            f"{format_size(memory)} may be used. Give more with --memory"
+        )
+    size = 8 * (nodes + _linking(graph))
+    count = blocks or -(-size // RankRoom(memory).block)
+    block = -(-size // count)
+    if RankRoom(memory).block < block:
+        blocks_need = f"{count} blocks need" if count > 1 else "1 block needs"
+        raise ResourceError(
+            f"{blocks_need} {format_size(_memory_of(block))} of memory; {format_size(memory)} may "
+            "be used. Ask for more --blocks, or give more with --memory"
+        )
+    scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE) * nodes
+    scratch += (8 + 8 * weighted) * links.edges
+    return RankRoom(min(memory, _memory_of(block) + _BESIDE), count, scratch)
+
+
+def _memory_of(block: int) -> int:
+    """What is needed for blocks of that many bytes."""
+    return max(LEAST, min(4 * block, 2 * block + _STREAMS))
+
+
+def _linking(graph: Graph) -> int:
+    """How many nodes have out-links."""
+    count = 0
+    for part in pieces(0, graph.nodes, graph.out_degrees):
+        count += int(np.count_nonzero(graph.out_degrees[part]))
+    return count

@@ -1,0 +1,125 @@
+"""What the golden files are made of: small graphs, an index of every layout, and their answers.
+
+``python -m tests.golden.make`` makes the folder of the format that this release writes; once it is
+there it never changes. ``make_all`` makes the same anywhere, so that the tests can compare bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cocite
+from cocite import Graph, Index
+from cocite.errors import UsageError
+from cocite.store import FORMAT_VERSION
+
+HERE = Path(__file__).parent
+DAY = "2026-11-21"
+_NOON = 1_795_262_400  # of that day
+
+PAGES = ["hub", "Zebra", "Horse", "Okapi", "Africa", "Zoo", "Lion", "Grass", "Ünïcode", "a b"]
+LINKS = [
+    *[(0, page) for page in range(1, 8)],
+    (1, 2), (2, 1), (1, 4), (3, 4), (6, 4), (5, 1), (5, 3), (5, 6), (4, 7), (1, 7), (2, 7),
+    (8, 1), (8, 2), (9, 8), (7, 4), (3, 1),
+]  # fmt: skip
+LATER = [*LINKS[:-3], (9, 1), (6, 1), (4, 0)]
+WEIGHTS = [1 + (3 * number) % 5 for number in range(len(LINKS))]
+
+NAMES: dict[str, Callable[[int], str]] = {
+    "text": PAGES.__getitem__,
+    "integers": lambda page: str(7 * page + 3),
+    "dense": str,
+}
+
+INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
+    "trees": ("text", {}),
+    "trees-out": ("dense", {"direction": "out", "measure": "simrank"}),
+    "trees-both": ("integers", {"direction": "both", "measure": "simrank"}),
+    "trees-weighted": ("weighted", {"measure": "simrank"}),
+    "trees-hubs": ("text", {"hubs": "idf"}),
+    "paths": ("text", {"layout": "paths"}),
+    "compact": ("text", {"measure": "compact-simrank"}),
+    "minhash": ("text", {"measure": "xjaccard"}),
+    "sketch": ("text", {"measure": "xjaccard", "bits": 4}),
+    "features": ("text", {"measure": "pagesim"}),
+    "nearest": ("text", {"measure": "shared-nearest"}),
+    "links-cocitation": ("text", {"measure": "cocitation"}),
+    "links-coupling": ("integers", {"measure": "coupling"}),
+    "links-ppr": ("weighted", {"measure": "ppr"}),
+    "refined": ("text", {"measure": "simrank", "refine": True}),
+    "blend": (
+        "text",
+        {"measure": "blend:0.6*psimrank(direction=both)+0.3*psimrank(length=4)+0.1*cocitation"},
+    ),
+    "refreshed": ("text", {}),
+}
+"""Name -> the graph, and what the index is built with. What walks has 20 samples."""
+
+
+def make_all(folder: Path) -> None:
+    """Make all graphs and indexes in ``folder``."""
+    graphs: dict[str, Graph] = {}
+    for kind, named in NAMES.items():
+        graphs[kind] = _graph(folder, kind, [f"{named(u)}\t{named(v)}" for u, v in LINKS])
+    rows = [f"{PAGES[u]}\t{PAGES[v]}\t{w}" for (u, v), w in zip(LINKS, WEIGHTS, strict=True)]
+    graphs["weighted"] = _graph(folder, "weighted", rows, weight_column=3)
+    graphs["later"] = _graph(folder, "later", [f"{PAGES[u]}\t{PAGES[v]}" for u, v in LATER])
+    for name, (graph, options) in INDEXES.items():
+        settings = {"samples": 20} | options if _walks(options) else options
+        output = folder / "indexes" / name
+        cocite.build(graphs[graph], output, shard=8 if _walks(options) else None, **settings)
+        if name == "refreshed":
+            os.utime(output / "manifest.json", (_NOON, _NOON))  # the day that it was built on
+            cocite.refresh(output, graphs["later"], share=0.25, date=DAY)
+
+
+def _graph(folder: Path, name: str, rows: list[str], **options: Any) -> Graph:
+    links = folder / f"{name}.tsv"
+    links.parent.mkdir(parents=True, exist_ok=True)
+    links.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    made = cocite.ingest(links, folder / "graphs" / name, **options)
+    links.unlink()
+    return made
+
+
+def _walks(options: dict[str, Any]) -> bool:
+    exact = ("pagesim", "shared-nearest", "cocitation", "coupling", "ppr")
+    return options.get("measure", "psimrank") not in exact
+
+
+def answers(index: Index) -> dict[str, Any]:
+    """What an index says of some of its pages; without intervals, which are no matter of files."""
+    names = [index.nodes.name(page) for page in (1, 2, 4)]
+    try:
+        why = index.why(names[0], names[1], 3)
+    except UsageError:
+        reasons = None  # a sketch does not know
+    else:
+        reasons = [reason._asdict() for reason in why.reasons]
+    return {
+        "nodes": list(index.nodes),
+        "related": {name: [hit[:3] for hit in index.related(name, 5)] for name in names},
+        "similarity": [index.similarity(names[0], name)[:2] for name in names],
+        "why": reasons,
+    }
+
+
+def main() -> None:
+    """Make the folder of today's format."""
+    folder = HERE / f"format-{FORMAT_VERSION}"
+    if folder.exists():
+        sys.exit(f"{folder} is there: golden files never change. See {HERE / 'README.md'}")
+    make_all(folder)
+    found = {name: answers(cocite.open(folder / "indexes" / name)) for name in INDEXES}
+    text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    (folder / "answers.json").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,305 @@
+"""Ranks from disk, block by block: those in memory, to the bit, in the memory that is stated."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import Damaged, NotConverged, ResourceError, UsageError
+from cocite.ranking import (
+    RankRoom,
+    Ranks,
+    Residual,
+    Sweeps,
+    TopOrder,
+    pagerank,
+    plan_memory,
+    vectors,
+)
+from cocite.store import Scratch, Stream
+from tests.conftest import MakeGraph
+from tests.oracles.graphs import WEIGHTS, Edges, weighted_graphs
+
+HASTE = Residual(1e-6) | Sweeps(60)
+
+
+@pytest.fixture
+def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few numbers at a time of everything, so that rows, strips and windows are cut."""
+    monkeypatch.setattr(vectors, "PIECE", 3)
+    monkeypatch.setattr(RankRoom, "piece", 96)
+    monkeypatch.setattr(RankRoom, "window", 24)
+    monkeypatch.setattr(RankRoom, "strip", lambda self, weighted: 5)
+
+
+def same(found: Ranks, truth: Ranks) -> bool:
+    return (
+        found.values.tobytes() == truth.values.tobytes()
+        and found.convergence == truth.convergence
+        and found.removed == truth.removed
+    )
+
+
+@pytest.mark.usefixtures("cut_small")
+@settings(max_examples=40)
+@given(weighted_graphs(), st.booleans(), st.integers(1, 5), st.data())
+def test_any_graph_has_the_ranks_that_it_has_in_memory(
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges, list[float]],
+    weighted: bool,
+    blocks: int,
+    data: st.DataObject,
+) -> None:
+    n, edges, weights = graph
+    loops = data.draw(st.dictionaries(st.integers(0, n - 1), WEIGHTS))
+    edges, weights = edges + [(v, v) for v in loops], weights + list(loops.values())
+    if weighted and edges:
+        rows = [(a, b, w) for (a, b), w in zip(edges, weights, strict=True)]
+        stored = make_graph(rows, range(n), keep_self_loops=True, weight_column=3)
+    else:
+        stored = make_graph(edges, range(n), keep_self_loops=True)
+    dangling = data.draw(st.sampled_from(["spread", "uniform", "remove"]))
+    toward = data.draw(st.none() | st.sets(st.sampled_from(range(n)), min_size=1))
+    options: dict[str, Any] = {
+        "dangling": dangling,
+        "precision": data.draw(st.sampled_from(["double", "single"])),
+        "personalization": toward and list(map(str, toward)),
+        "stop": HASTE,
+    }
+    ends: list[Ranks | str] = []
+    for cut in (None, blocks):
+        try:
+            ends.append(pagerank(stored, blocks=cut, **options))
+        except UsageError as error:  # nothing is left, or nothing that is wanted
+            ends.append(str(error))
+    whole, found = ends
+    if isinstance(whole, str) or isinstance(found, str):
+        assert found == whole
+    else:
+        assert found.blocks <= blocks
+        assert same(found, whole)
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> cocite.Graph:
+    rng = np.random.default_rng(5)
+    return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 7, 64])
+def test_as_many_blocks_as_asked_for_and_no_bit_less(graph: cocite.Graph, blocks: int) -> None:
+    files = sorted(graph.path.iterdir())
+    whole = pagerank(graph)
+    found = pagerank(graph, blocks=blocks)
+    assert found.blocks == blocks
+    assert same(found, whole)
+    assert found.top(7) == whole.top(7)
+    assert sorted(graph.path.iterdir()) == files
+
+
+def test_a_start_and_the_order_of_the_top_are_heeded_on_disk_too(graph: cocite.Graph) -> None:
+    cold = pagerank(graph, stop=Residual(1e-10), blocks=3)
+    warm = pagerank(graph, stop=Residual(1e-10), blocks=3, start=cold.values)
+    assert warm.convergence.sweeps < cold.convergence.sweeps / 2
+    assert same(warm, pagerank(graph, stop=Residual(1e-10), start=cold.values))
+    ordered = TopOrder(10, sweeps=2) | Residual(1e-13)
+    assert same(pagerank(graph, stop=ordered, blocks=3), pagerank(graph, stop=ordered))
+
+
+def test_the_memory_decides_the_number_of_blocks(
+    graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cocite.ranking.room.LEAST", 1)
+    rooms = {memory: plan_memory(graph, memory) for memory in (3_000, 8_000, 10**6)}
+    assert rooms[10**6].blocks == 0
+    assert 1 < rooms[8_000].blocks < rooms[3_000].blocks
+    for memory, room in rooms.items():
+        assert pagerank(graph, memory=memory).blocks == max(1, room.blocks)
+    said = [str(rooms[memory]) for memory in (3_000, 10**6)]
+    assert said[0].startswith("168 MB of memory, which holds one of ")
+    assert " blocks; the rest is on disk, with up to " in said[0]
+    assert said[1] == "168 MB of memory, which holds the graph and the ranks"
+
+
+def test_weights_are_in_the_budget(make_graph: MakeGraph) -> None:
+    """What just holds the links alone does not hold their weights."""
+    graph = make_graph([(a, b, 1 + a) for a in range(60) for b in range(60)], weight_column=3)
+    enough = 126 * graph.nodes + 8 * graph.edges
+    assert plan_memory(graph, enough).blocks == 0
+    with pytest.raises(ResourceError, match="however many blocks"):
+        plan_memory(graph, enough, weighted=True)
+    assert plan_memory(graph, enough + 15 * graph.nodes + 8 * graph.edges, True).blocks == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"blocks": 0}, UsageError, "blocks is 0; it is a whole number, 1 or more"),
+        ({"memory": 9000}, ResourceError, "need .* of memory, however many blocks; 9 kB may be"),
+        ({"memory": "1MB", "blocks": 9}, ResourceError, "however many blocks; 1 MB may be used"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    graph: cocite.Graph, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        pagerank(graph, **options)
+
+
+def test_fewer_blocks_than_the_memory_holds_are_refused(tmp_path: Path) -> None:
+    graph = cocite.generate_web(
+        tmp_path / "g", nodes=400_000, links=10_000, seed=1, names="integers"
+    )
+    with pytest.raises(ResourceError, match=r"1 block needs .* Ask for more --blocks, or give"):
+        pagerank(graph, memory="9MB", blocks=1)
+    assert plan_memory(graph, 9_000_000, blocks=2).memory == 9_000_000
+
+
+def test_the_command_line_takes_blocks(
+    graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = [
+        "rank",
+        str(graph.path),
+        "--format",
+        "json",
+        "--overwrite",
+        "-o",
+        str(tmp_path / "r.npy"),
+    ]
+    assert main(ask) == 0
+    whole, values = json.loads(capsys.readouterr().out), (tmp_path / "r.npy").read_bytes()
+    assert main([*ask, "--blocks", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == whole | {"blocks": 3}
+    assert (tmp_path / "r.npy").read_bytes() == values
+    assert "of memory, which holds one of 3 blocks; the rest is on disk, with up to" in err
+    assert main(["rank", str(graph.path), "-o", str(tmp_path / "r.csv")]) == 0
+    assert "the graph and the ranks; 315 MB while the table is written" in capsys.readouterr().err
+
+
+def test_an_empty_graph_is_refused_in_words(
+    make_graph: MakeGraph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(make_graph([]).path)
+    for more in ([], ["--blocks", "2"], ["--study", "s", "--no-plots"]):
+        assert main(["rank", path, *more]) == 2
+        assert "has no nodes: there is nothing to rank" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scratch_takes_no_more_than_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weighted: bool
+) -> None:
+    graph = cocite.generate_web(tmp_path / "g", nodes=30_000, links=200_000, seed=1)
+    if weighted:
+        rows = tmp_path / "w.csv"
+        targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
+        table = np.column_stack([graph.in_sources, targets, 1 + graph.in_sources % 7])
+        np.savetxt(rows, table, "%d", ",")
+        graph = cocite.ingest(rows, tmp_path / "w", weight_column=3)
+    taken = [0]
+    zeros, append = Scratch.zeros, Stream.append
+
+    def counted_zeros(self: Scratch, shape: Any, dtype: Any) -> NDArray[Any]:
+        found = zeros(self, shape, dtype)
+        taken[0] += found.nbytes
+        return found
+
+    def counted_append(self: Stream, piece: NDArray[Any]) -> None:
+        taken[0] += piece.nbytes
+        append(self, piece)
+
+    monkeypatch.setattr(Scratch, "zeros", counted_zeros)
+    monkeypatch.setattr(Stream, "append", counted_append)
+    toward, dangling = [graph.names.name(5)], "uniform"
+    pagerank(graph, blocks=9, personalization=toward, dangling=dangling, stop=Sweeps(2))
+    said = plan_memory(graph, 1 << 30, weighted, 9).scratch
+    assert said / 3 < taken[0] <= said
+
+
+@pytest.mark.parametrize("options", [{}, {"blocks": 2}])
+def test_degrees_that_are_not_those_of_the_links_are_found(
+    graph: cocite.Graph, options: dict[str, Any]
+) -> None:
+    """A kernel would read the number of a node that has none, and far behind the end of z."""
+    file = graph.path / "out_degrees"
+    degrees = np.fromfile(file, np.uint32)
+    degrees[degrees.argmax()] = 0
+    file.chmod(0o644)
+    file.write_bytes(degrees.tobytes())
+    with pytest.raises(Damaged, match="its out-degrees are not those of its links"):
+        pagerank(cocite.Graph.open(graph.path), **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"blocks": 2}])
+def test_ranks_that_are_no_numbers_are_an_error(
+    graph: cocite.Graph, options: dict[str, Any]
+) -> None:
+    """1e300 is a number, but not in single precision."""
+    start = np.full(graph.nodes, 1e300)
+    assert pagerank(graph, start=start, **options).convergence.converged
+    with pytest.raises(NotConverged, match=r"no finite numbers after sweep 0: .* Take double"):
+        pagerank(graph, start=start, precision="single", **options)
+    with pytest.raises(UsageError, match="of a finite sum"):
+        pagerank(graph, start=np.full(graph.nodes, 1e308), **options)
+
+
+CHILD = """
+import json, re, sys
+from pathlib import Path
+from cocite import Graph
+from cocite.ranking import Sweeps, pagerank
+
+def now(what):
+    return 1024 * int(re.search(what + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+
+small, large, memory = Graph.open(sys.argv[1]), Graph.open(sys.argv[2]), int(sys.argv[3])
+for blocks in (1, 3):
+    pagerank(small, blocks=blocks, stop=Sweeps(2))  # loads the kernels
+Path("/proc/self/clear_refs").write_text("5")
+before = now("VmRSS")
+found = pagerank(large, memory=memory, stop=Sweeps(5))
+peak = now("VmHWM") - before
+print(json.dumps({"peak": peak, "blocks": found.blocks, "sum": float(found.values.sum()),
+                  "top": found.top(3)}))
+"""
+
+
+@pytest.mark.parametrize("memory", [9_000_000, 20_000_000])
+def test_memory_stays_within_what_is_stated(tmp_path: Path, memory: int) -> None:
+    """1 million nodes: in memory they take 190 MB, and their vectors alone 8 MB each."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("needs /proc")
+    small = cocite.generate_web(tmp_path / "small", nodes=2000, links=9000, seed=1)
+    large = cocite.generate_web(
+        tmp_path / "large", nodes=1_000_000, links=8_000_000, seed=1, names="integers"
+    )
+    command = [sys.executable, "-c", CHILD, str(small.path), str(large.path), str(memory)]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    assert found["blocks"] == plan_memory(large, memory).blocks > 1
+    assert found["peak"] < 1.03 * memory
+    assert found["top"] == [list(hit) for hit in pagerank(large, stop=Sweeps(5)).top(3)]
+
+
+def test_a_web_of_300_000_pages_is_ranked_in_20_mb(
+    data: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = cocite.ingest(data("web-NotreDame/web-NotreDame.txt.gz"), tmp_path / "g")
+    for memory in ("20MB", "9MB"):
+        out = str(tmp_path / f"{memory}.npy")
+        assert main(["rank", str(graph.path), "--memory", memory, "-o", out]) == 0
+        assert np.load(out).tobytes() == pagerank(graph).values.tobytes()
+    assert "177 MB of memory, which holds all that is read at random" in capsys.readouterr().err
