@@ -33,7 +33,7 @@ def levels() -> dict[str, int]:
     """Room -> level, as the architecture's table has it."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| (\d) \| `(\w+)` \|", text, re.M)
-    return {room: int(level) for level, room in rows}
+    return {fit: int(level) for level, fit in rows}
 
 
 def room_of(path: Path) -> str:

@@ -24,7 +24,7 @@ from cocite.graph.blocks import cut_evenly
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.layouts import memory_plan as room
+from cocite.layouts import memory_plan as fit
 from cocite.layouts.blobs import Blob
 from cocite.layouts.trees.build import TreeMaker, maker_bytes
 from cocite.layouts.trees.external import ExternalTreeMaker
@@ -124,11 +124,11 @@ def test_real_graphs_have_the_same_index(
 
 def planned(
     graph: cocite.Graph, memory: int, blocks: int | None = None, external: bool = False
-) -> room.Room:
+) -> fit.MemoryPlan:
     """What the trees layout makes of a budget, with one thread."""
     means = Means(1, memory, None, blocks, external)
-    demand = room.Demand("trees", maker_bytes, has_external=True)
-    return room.plan_memory(in_links(graph), means, demand)
+    demand = fit.Demand("trees", maker_bytes, has_external=True)
+    return fit.plan_memory(in_links(graph), means, demand)
 
 
 # -- which form is chosen -----------------------------------------------------------------
@@ -138,8 +138,8 @@ def test_the_budget_decides_the_form(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = tangled(make_graph)
-    monkeypatch.setattr(room, "_LEAST_BLOCK", 4096)
-    monkeypatch.setattr(room, "_LEAST_MEMORY", 1024)
+    monkeypatch.setattr(fit, "_LEAST_BLOCK", 4096)
+    monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     tokens = int(26.5 * graph.nodes)
     cocite.build(graph, tmp_path / "whole", samples=4)
     texts = {}
@@ -186,7 +186,7 @@ def test_memory_is_what_it_says(make_graph: MakeGraph) -> None:
 def test_blocks_fit_what_is_left_beside_the_buffers(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "_LEAST_MEMORY", 1024)
+    monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     graph = make_graph([(i % 97, (i * i) % 1000) for i in range(5000)], range(1000))
     for memory in (3000, 10_000, 50_000):
         found = planned(graph, memory, external=True)

@@ -18,7 +18,7 @@ from cocite.graph.links import in_links
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.layouts.rings.build import RingMaker, RingRoom
+from cocite.layouts.rings.build import RingMaker, RingPlan
 from cocite.layouts.table import sampled_builder
 from cocite.means import Means
 from cocite.measures import PartSettings
@@ -49,12 +49,12 @@ def build(graph: Graph, output: Path, layout: str, **options: Any) -> bytes:
 
 def room_of(
     graph: Graph, layout: str, memory: int, blocks: int | None = None, threads: int = 2
-) -> RingRoom:
+) -> RingPlan:
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
-    found = sampled_builder(layout).plan_room(
+    found = sampled_builder(layout).fitted(
         in_links(graph), part, Means(threads, memory, blocks=blocks)
     )
-    assert isinstance(found, RingRoom)
+    assert isinstance(found, RingPlan)
     return found
 
 

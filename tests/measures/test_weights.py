@@ -18,8 +18,8 @@ from cocite.graph.rows import Links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import ShardedPart
-from cocite.layouts import memory_plan as room
-from cocite.layouts.memory_plan import Demand, Room, StepBytes, plan_memory
+from cocite.layouts import memory_plan as fit
+from cocite.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_memory
 from cocite.layouts.trees.build import maker_bytes
 from cocite.means import Means
 from cocite.measures import MEASURES
@@ -234,7 +234,7 @@ def test_the_command_line_tells_of_weights(
 # -- memory --------------------------------------------------------------------------------
 
 
-def planned(links: Links, memory: int, step: StepBytes, external: bool = False) -> Room:
+def planned(links: Links, memory: int, step: StepBytes, external: bool = False) -> MemoryPlan:
     demand = Demand("trees", maker_bytes, step, has_external=True)
     return plan_memory(links, Means(1, memory, external=external), demand)
 
@@ -242,8 +242,8 @@ def planned(links: Links, memory: int, step: StepBytes, external: bool = False) 
 def test_shares_and_node_weights_count_as_memory(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "_LEAST_MEMORY", 1024)
-    monkeypatch.setattr(room, "_LEAST_BLOCK", 1024)
+    monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
+    monkeypatch.setattr(fit, "_LEAST_BLOCK", 1024)
     graph = tangled(make_graph)
     links = in_links(graph, weighted=True)
     n, m = graph.nodes, graph.edges
@@ -270,7 +270,7 @@ def test_a_build_counts_them(make_graph: MakeGraph, tmp_path: Path) -> None:
         work = IndexBuild(graph, tmp_path / "x", options, Means.checked(1))
         (part,) = work.parts
         assert isinstance(part, ShardedPart)
-        return part.work.room(part.work.links()).memory
+        return part.work.fit(part.work.links()).memory
 
     for measure, shares in (("psimrank", 0), ("simrank", 4)):
         plain = memory(measure, "plain", True)

@@ -64,7 +64,7 @@ def spread(
     n = links.nodes
     unit = 2.0**40
     rates = np.array([decay, threshold, unit, np.inf])
-    room = (
+    fit = (
         np.zeros(radius + 1, np.uint32),
         np.zeros(radius, np.uint64),
         np.zeros(radius, np.uint64),
@@ -73,7 +73,7 @@ def spread(
     sums, cut = (np.zeros(n), np.zeros(n + 1, np.uint32)), np.zeros((radius, n), np.uint64)
     out = np.zeros(n, np.uint64), np.zeros(n * n, np.uint32), np.zeros(n * n)
     done, used = kernels.spread(
-        (links.offsets, links.neighbours), np.uint64(0), scores, rates, room, sums, cut, out
+        (links.offsets, links.neighbours), np.uint64(0), scores, rates, fit, sums, cut, out
     )
     assert done == n
     found = np.zeros((n, n))
@@ -234,7 +234,7 @@ def test_a_hub_that_is_cut_costs_nothing(make_graph: MakeGraph) -> None:
 
     def seconds(threshold: float, sources: int, size: int) -> tuple[float, int]:
         rates = np.array([0.5, threshold, 2.0**40, 0.0])
-        room = np.zeros(4, np.uint32), np.zeros(3, np.uint64), np.zeros(3, np.uint64), np.zeros(4)
+        fit = np.zeros(4, np.uint32), np.zeros(3, np.uint64), np.zeros(3, np.uint64), np.zeros(4)
         sums, cut = (np.zeros(n), np.zeros(n + 1, np.uint32)), np.zeros((3, n), np.uint64)
         best = np.inf
         for _ in range(3):
@@ -242,7 +242,7 @@ def test_a_hub_that_is_cut_costs_nothing(make_graph: MakeGraph) -> None:
             out = counts, np.zeros(size, np.uint32), np.zeros(size, np.float32)
             begin = time.perf_counter()
             done, used = kernels.spread(
-                (offsets, neighbours), np.uint64(0), scores, rates, room, sums, cut, out
+                (offsets, neighbours), np.uint64(0), scores, rates, fit, sums, cut, out
             )
             best = min(best, time.perf_counter() - begin)
             assert done == sources
@@ -404,13 +404,13 @@ def test_with_little_memory_links_are_streamed(make_graph: MakeGraph) -> None:
     both = 2 * links.nbytes + 40 * nodes
     for spreaders in (1, 2, 4):
         layout = Large(both + spreaders * (60 * nodes + (1 << 20)))
-        assert (layout.room.threads, layout.streaming) == (spreaders, False)
+        assert (layout.fit.threads, layout.streaming) == (spreaders, False)
     layout = Large(both + 60 * nodes)
-    assert (layout.room.threads, layout.streaming) == (1, True)
-    assert "of 4: the memory given holds no more" in str(layout.room)
-    Large(100 * nodes + (25 << 20)).room  # noqa: B018
+    assert (layout.fit.threads, layout.streaming) == (1, True)
+    assert "of 4: the memory given holds no more" in str(layout.fit)
+    Large(100 * nodes + (25 << 20)).fit  # noqa: B018
     with pytest.raises(ResourceError, match="with one thread; 126 MB may be used"):
-        Large(100 * nodes + (25 << 20) - 1).room  # noqa: B018
+        Large(100 * nodes + (25 << 20) - 1).fit  # noqa: B018
 
 
 def test_an_interrupted_build_begins_again(graph: Graph, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_sizes_and_memory_are_those_of_the_build(
     options = BuildOptions.checked(measure, direction, layout, {"samples": 90, "seed": 3})
     with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         work.estimate()
-        rooms = [str(part.room) for part in work.parts]
+        rooms = [str(part.fit) for part in work.parts]
         report = work.run()
     assert plan.settings == options.settings.to_json()
     assert abs(plan.planned.bytes / report.bytes - 1) < 0.02  # samples differ

@@ -125,8 +125,8 @@ def test_the_memory_decides_the_number_of_blocks(
     rooms = {memory: plan_memory(graph, memory) for memory in (3_000, 8_000, 10**6)}
     assert rooms[10**6].blocks == 0
     assert 1 < rooms[8_000].blocks < rooms[3_000].blocks
-    for memory, room in rooms.items():
-        assert pagerank(graph, memory=memory).blocks == max(1, room.blocks)
+    for memory, fit in rooms.items():
+        assert pagerank(graph, memory=memory).blocks == max(1, fit.blocks)
     said = [str(rooms[memory]) for memory in (3_000, 10**6)]
     assert said[0].startswith("168 MB of memory, which holds one of ")
     assert " blocks; the rest is on disk, with up to " in said[0]

@@ -249,19 +249,19 @@ def test_a_resumable_draft_stays_if_there_is_something_in_it(tmp_path: Path) -> 
 class Full(io.RawIOBase):
     """A file that takes a few bytes at a time, then none."""
 
-    def __init__(self, path: Path, room: int, fault: int) -> None:
-        self.name, self.room, self.fault = str(path), room, fault
+    def __init__(self, path: Path, fit: int, fault: int) -> None:
+        self.name, self.fit, self.fault = str(path), fit, fault
         self.data = b""
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        if self.room == 0:
+        if self.fit == 0:
             raise OSError(self.fault, os.strerror(self.fault))
-        taken = bytes(data[: min(3, self.room)])
+        taken = bytes(data[: min(3, self.fit)])
         self.data += taken
-        self.room -= len(taken)
+        self.fit -= len(taken)
         return len(taken)
 
 

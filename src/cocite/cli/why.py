@@ -105,14 +105,14 @@ def _table(asked: Index, found: WhyDocument) -> str:
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
     wanted = min(_LEGIBLE, max((len(_joined(way, signs)) for way, _ in ways), default=0))
     for title in ("steps", "samples", "percent"):
-        room = _room(columns)
-        if room - room // 3 < wanted:
+        left = _left(columns)
+        if left - left // 3 < wanted:
             columns.pop(title, None)
-    room = _room(columns)
+    left = _left(columns)
     names += [f"{found.others:,} other" + "s" * (found.others > 1)] * (found.others > 0)
-    widest = max(_LEAST, min(max(map(len, ("page", *names))), room // 3))
+    widest = max(_LEAST, min(max(map(len, ("page", *names))), left // 3))
     columns["page"] = [_cut(name, widest).ljust(widest) for name in names]
-    columns["path"] = [_fitted(*way, max(_LEAST, room - widest), signs) for way in ways] + [
+    columns["path"] = [_fitted(*way, max(_LEAST, left - widest), signs) for way in ways] + [
         signs["gap"]
     ] * (found.others > 0)
     titles = [title.ljust(widest) if title == "page" else title for title in columns]
@@ -120,7 +120,7 @@ def _table(asked: Index, found: WhyDocument) -> str:
     return table_text(titles, list(zip(*cells, strict=True)))
 
 
-def _room(columns: dict[str, list[str]]) -> int:
+def _left(columns: dict[str, list[str]]) -> int:
     """What is left of the line beside columns, for the page and the path."""
     used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
     return shutil.get_terminal_size().columns - used - _GAP

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine.certificate import LIMITS, Diagonal, SweepReport, Table
-from cocite.engine.rooms import make_room
+from cocite.engine.run_space import make_space
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
 from cocite.means import Means
@@ -39,7 +39,7 @@ from cocite.memory import format_size
 from cocite.runner import in_order
 
 if TYPE_CHECKING:
-    from cocite.kernels.linear import Room
+    from cocite.kernels.linear import RunSpace
 
 __all__ = ["diagonal_memory", "diagonal_room", "make_diagonal"]
 
@@ -131,7 +131,7 @@ class _Making:
         self.columns = Rows(columns.offsets, columns.neighbours)
         self.degrees = np.diff(rows.offsets).astype(np.float64)
         self.fewest = np.maximum(self.degrees, 1)
-        self.rooms = [make_room(self.nodes) for _ in range(threads)]
+        self.spaces = [make_space(self.nodes) for _ in range(threads)]
         self.progress, self.passes = progress, 0
         self.table = np.empty((self.nodes, 1 + LIMITS), np.float32)
 
@@ -199,8 +199,8 @@ class _Making:
         tops = np.empty((self.nodes, LIMITS + 1))
         self._pass(
             self.nodes,
-            lambda room, first, last: peaks(
-                self.rows, self.columns, first, _FLOOR, room, tops[first:last]
+            lambda space, first, last: peaks(
+                self.rows, self.columns, first, _FLOOR, space, tops[first:last]
             ),
         )
         limits = np.empty((self.nodes, LIMITS), np.float32)
@@ -221,8 +221,8 @@ class _Making:
         tune = np.array([self.decay, target * _FIRST, target, _MOST_LINKS])
         self._pass(
             nodes.size,
-            lambda room, first, last: residuals(
-                self.rows, self.table, nodes[first:last], tune, room, out[first:last]
+            lambda space, first, last: residuals(
+                self.rows, self.table, nodes[first:last], tune, space, out[first:last]
             ),
         )
         out[:, 0] -= 1
@@ -232,15 +232,15 @@ class _Making:
         """Run the kernel over pieces of ``count`` nodes on all threads."""
         pieces = [(a, min(a + _PIECE, count)) for a in range(0, count, _PIECE)]
 
-        def worker(room: Room) -> Callable[[tuple[int, int]], int]:
+        def worker(space: RunSpace) -> Callable[[tuple[int, int]], int]:
             def run(piece: tuple[int, int]) -> int:
-                work(room, *piece)
+                work(space, *piece)
                 return piece[1] - piece[0]
 
             return run
 
         done = 0
-        for made in in_order([worker(room) for room in self.rooms], pieces):
+        for made in in_order([worker(space) for space in self.spaces], pieces):
             done += made
             self.progress(self.passes, done, count)
         self.passes += 1

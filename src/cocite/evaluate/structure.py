@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.table import sampled_builder
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import LENGTH
@@ -117,8 +117,8 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
     samples = min(samples, index.samples or 0)
     for part in index.stored.parts:
         links = links_of(graph, part.direction, index.means.memory, weighted=part.weighted)
-        room = Room(memory=0, threads=1, cuts=())  # all in memory
-        (make,) = sampled_builder(part.layout).makers(links, part.plan, room, Path())
+        fit = MemoryPlan(memory=0, threads=1, cuts=())  # all in memory
+        (make,) = sampled_builder(part.layout).makers(links, part.plan, fit, Path())
         for sample in range(samples):
             live = make(sample).live
             found[: len(live)] += live

@@ -29,7 +29,7 @@ from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.index.work import SampleWork
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled
@@ -116,7 +116,7 @@ class IndexBuild:
             graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()
         )
         # What does not fit is said now; both directions take the same.
-        work.room(links_of(graph, "in", weighted=plan.weighted))
+        work.fit(links_of(graph, "in", weighted=plan.weighted))
         return ShardedPart(work, links, samples, kept)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
@@ -247,7 +247,7 @@ class IndexBuild:
         seconds = sum(each.seconds for each in found)
         return IndexEstimate(
             total,
-            tuple(_in_words(each.room) for each in found),
+            tuple(_in_words(each.fit) for each in found),
             seconds,
             self.done,
             self.unit,
@@ -333,8 +333,8 @@ class IndexBuild:
         }
 
 
-def _in_words(room: Room | None) -> str:
-    return "finished before" if room is None else str(room)
+def _in_words(fit: MemoryPlan | None) -> str:
+    return "finished before" if fit is None else str(fit)
 
 
 def copy_array(source: Path, target: Path, entry: Entry) -> None:

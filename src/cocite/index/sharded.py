@@ -132,8 +132,8 @@ class ShardedPart(PartBuild):
     def _ready_makers(self) -> list[Maker]:
         if not self._makers:
             links = self._links()
-            self.room = self.work.room(links)
-            self._makers = self.work.makers(links, self.room)
+            self.fit = self.work.fit(links)
+            self._makers = self.work.makers(links, self.fit)
         return self._makers
 
     def estimate(self) -> PartEstimate:
@@ -155,10 +155,10 @@ class ShardedPart(PartBuild):
         seconds = time.perf_counter() - begin
         left = sum(len(shard) for shard in self._drawn_shards() if shard.start not in self._notes)
         seconds = seconds * -(-left // count) + self._carrying()
-        assert self.room is not None
-        memory = max(self.room.memory, watch.most - OWN_MEMORY)
-        room = replace(self.room, memory=memory)
-        return PartEstimate(int(self.units * (size + 12)), room, seconds)
+        assert self.fit is not None
+        memory = max(self.fit.memory, watch.most - OWN_MEMORY)
+        fit = replace(self.fit, memory=memory)
+        return PartEstimate(int(self.units * (size + 12)), fit, seconds)
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""

@@ -33,7 +33,7 @@ from cocite.graph.links import links_of
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import shard_file
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder
 from cocite.means import Means
@@ -87,18 +87,18 @@ class SampleWork:
         plan = self.plan
         return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
 
-    def room(self, links: Links) -> Room:
+    def fit(self, links: Links) -> MemoryPlan:
         """How the work fits its memory; raises :class:`ResourceError` if it does not."""
-        return sampled_builder(self.plan.layout).plan_room(links, self.plan, self.means)
+        return sampled_builder(self.plan.layout).fitted(links, self.plan, self.means)
 
-    def makers(self, links: Links, room: Room) -> list[Maker]:
+    def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
         """What makes any samples of the part, as many at a time as there are."""
-        return sampled_builder(self.plan.layout).makers(links, self.plan, room, self.folder)
+        return sampled_builder(self.plan.layout).makers(links, self.plan, fit, self.folder)
 
     def blobs(self) -> Iterator[Blob]:
         """The samples, in the order of their numbers; each is valid until the next is asked for."""
         links = self.links()
-        return in_order(self.makers(links, self.room(links)), self.numbers)
+        return in_order(self.makers(links, self.fit(links)), self.numbers)
 
     def write(self) -> None:
         """Make the samples, and write them as one shard with its note."""

@@ -47,7 +47,7 @@ def average(rows: Any, values: Any, decay: Any, out: Any) -> None:
 
 
 @kernel
-def peaks(rows: Any, columns: Any, first: Any, floor: Any, room: Any, out: Any) -> None:
+def peaks(rows: Any, columns: Any, first: Any, floor: Any, space: Any, out: Any) -> None:
     """Bounds of peak(1, w), peak(2, w), ... for w = first, first + 1, ...
 
     ``out`` float64[nodes, J] receives them. Runs backward from w, leaving out entries up to
@@ -55,11 +55,11 @@ def peaks(rows: Any, columns: Any, first: Any, floor: Any, room: Any, out: Any) 
     """
     for k in range(out.shape[0]):
         here, count, base = 0, 1, 0.0
-        room.values[0, first + k] = 1.0
-        room.lists[0, 0] = np.uint32(first + k)
+        space.values[0, first + k] = 1.0
+        space.lists[0, 0] = np.uint32(first + k)
         for step in range(out.shape[1]):
-            old, listed = room.values[here], room.lists[here]
-            new, found = room.values[1 - here], room.lists[1 - here]
+            old, listed = space.values[here], space.lists[here]
+            new, found = space.values[1 - here], space.lists[1 - here]
             have, lost, most = 0, 0.0, 0.0
             for i in range(count):
                 at = listed[i]
@@ -82,11 +82,11 @@ def peaks(rows: Any, columns: Any, first: Any, floor: Any, room: Any, out: Any) 
             out[k, step] = min(1.0, most + base)
             here, count = 1 - here, have
         for i in range(count):
-            room.values[here, room.lists[here, i]] = 0.0
+            space.values[here, space.lists[here, i]] = 0.0
 
 
 @helper
-def _square(rows: Any, table: Any, node: Any, tune: Any, room: Any, levels: Any, out: Any) -> Any:
+def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any, out: Any) -> Any:
     """S'(node, node): ``out`` gets what is found, the bound on what is missing, and a guess at it.
 
     ``tune`` is (decay, threshold). The guess: what was pushed on from a level came to a share of
@@ -94,13 +94,13 @@ def _square(rows: Any, table: Any, node: Any, tune: Any, room: Any, levels: Any,
     float64[3, MOST_LEVELS + 2].
     """
     decay, threshold = tune
-    values, found, amounts = room.values[0], room.lists[0], room.values[1]
+    values, found, amounts = space.values[0], space.lists[0], space.values[1]
     last = table.shape[1] - 1
     count, worth, work, level = 1, 1.0, 0, 0
     found[0], amounts[0] = np.uint32(node), 1.0
     while True:
-        column, here, have = min(level, last), room.lists[level % 2], 0
-        ahead = room.lists[1 - level % 2]
+        column, here, have = min(level, last), space.lists[level % 2], 0
+        ahead = space.lists[1 - level % 2]
         inside, lost, kept = 0.0, 0.0, 0.0
         for i in range(count):
             at, amount = here[i], amounts[i]
@@ -140,7 +140,7 @@ def _square(rows: Any, table: Any, node: Any, tune: Any, room: Any, levels: Any,
 
 
 @kernel
-def residuals(rows: Any, table: Any, nodes: Any, tune: Any, room: Any, out: Any) -> None:
+def residuals(rows: Any, table: Any, nodes: Any, tune: Any, space: Any, out: Any) -> None:
     """S'(v, v) for v in ``nodes`` (uint32): ``out`` float64[nodes, 3] gets what is found, the most
     that is missing, and a guess at it; zeros for a node with an empty row.
 
@@ -155,7 +155,7 @@ def residuals(rows: Any, table: Any, nodes: Any, tune: Any, room: Any, out: Any)
         out[k, 0] = out[k, 1] = out[k, 2] = 0.0
         while end > begin:
             chosen = tune[0], threshold
-            work = _square(rows, table, nodes[k], chosen, room, levels, out[k])
+            work = _square(rows, table, nodes[k], chosen, space, levels, out[k])
             if out[k, 1] <= tune[2] or work * (_SHARPER / 2.0) > tune[3]:
                 break
             if in_vain(rows, threshold, tune[2]):

@@ -34,7 +34,16 @@ from numpy.typing import NDArray
 
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["MOST_LEVELS", "OVERFLOW", "Room", "Rows", "backward", "deposit", "forward", "in_vain"]
+__all__ = [
+    "MOST_LEVELS",
+    "OVERFLOW",
+    "Rows",
+    "RunSpace",
+    "backward",
+    "deposit",
+    "forward",
+    "in_vain",
+]
 
 MOST_LEVELS = 128
 """Steps forward at most; what is left there is in the bound as well."""
@@ -48,7 +57,7 @@ class Rows(NamedTuple):
     neighbours: NDArray[np.uint32]
 
 
-class Room(NamedTuple):
+class RunSpace(NamedTuple):
     """Scratch: ``values`` float64[2, nodes], all zero between two calls; ``lists``
     uint32[2, nodes + 1].
 
@@ -91,19 +100,19 @@ def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any,
 
 
 @kernel
-def forward(rows: Any, table: Any, node: Any, decay: Any, threshold: Any, room: Any) -> Any:
-    """Fill the levels of ``room``; returns (last level, bound, links read), or OVERFLOW as the
-    level if the room is too small.
+def forward(rows: Any, table: Any, node: Any, decay: Any, threshold: Any, space: Any) -> Any:
+    """Fill the levels of ``space``; returns (last level, bound, links read), or OVERFLOW as the
+    level if the space is too small.
     """
-    values, found = room.values[0], room.lists[0]
-    room.nodes[0], room.amounts[0] = np.uint32(node), 1.0
-    room.starts[0], room.starts[1] = 0, 1
+    values, found = space.values[0], space.lists[0]
+    space.nodes[0], space.amounts[0] = np.uint32(node), 1.0
+    space.starts[0], space.starts[1] = 0, 1
     last = table.shape[1] - 1
     level, bound, worth, work = 0, 0.0, 1.0, 0
     while True:
         column, lost, count = min(level, last), 0.0, 0
-        for i in range(room.starts[level], room.starts[level + 1]):
-            at, amount = room.nodes[i], room.amounts[i]
+        for i in range(space.starts[level], space.starts[level + 1]):
+            at, amount = space.nodes[i], space.amounts[i]
             begin, end = bounds(rows, at)
             if begin == end:
                 continue
@@ -114,12 +123,12 @@ def forward(rows: Any, table: Any, node: Any, decay: Any, threshold: Any, room: 
             work += end - begin
             count = spread(rows, begin, end, amount / (end - begin), values, found, count)
         bound += worth * lost
-        first = room.starts[level + 1]
-        fits = first + count <= room.nodes.size
+        first = space.starts[level + 1]
+        fits = first + count <= space.nodes.size
         for i in range(count):
             at = found[i]
             if fits:
-                room.nodes[first + i], room.amounts[first + i] = at, values[at]
+                space.nodes[first + i], space.amounts[first + i] = at, values[at]
             values[at] = 0.0
         if not fits:
             return OVERFLOW, bound, work
@@ -127,7 +136,7 @@ def forward(rows: Any, table: Any, node: Any, decay: Any, threshold: Any, room: 
             return level, bound, work
         worth *= decay
         level += 1
-        room.starts[level + 1] = first + count
+        space.starts[level + 1] = first + count
 
 
 @helper
@@ -148,7 +157,7 @@ def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
 
 @kernel
 def backward(
-    rows: Any, columns: Any, table: Any, level: Any, decay: Any, floor: Any, room: Any
+    rows: Any, columns: Any, table: Any, level: Any, decay: Any, floor: Any, space: Any
 ) -> Any:
     """The row of scores from the levels up to ``level``; entries that cost up to ``floor`` are left
     out. ``columns`` are the same links as ``rows`` by their other end.
@@ -159,16 +168,16 @@ def backward(
     worth = decay**level
     links = rows.neighbours.size
     while True:
-        old, listed = room.values[here], room.lists[here]
-        for i in range(room.starts[level], room.starts[level + 1]):
-            at = room.nodes[i]
+        old, listed = space.values[here], space.lists[here]
+        for i in range(space.starts[level], space.starts[level + 1]):
+            at = space.nodes[i]
             if old[at] == 0.0:
                 listed[count] = at
                 count += 1
-            old[at] += table[at, 0] * room.amounts[i]
+            old[at] += table[at, 0] * space.amounts[i]
         if level == 0:
             return here, count, bound, work
-        new, found = room.values[1 - here], room.lists[1 - here]
+        new, found = space.values[1 - here], space.lists[1 - here]
         ahead = 0
         for i in range(count):
             begin, end = bounds(columns, listed[i])
@@ -207,15 +216,15 @@ def backward(
 
 @kernel
 def deposit(
-    room: Any, here: Any, size: Any, grains: Any, node: Any, totals: Any, touched: Any, count: Any
+    space: Any, here: Any, size: Any, grains: Any, node: Any, totals: Any, touched: Any, count: Any
 ) -> Any:
     """Add the row that ``backward`` left to a query's totals, but for ``node`` itself, in grains
-    (``grains`` is what a score of 1 counts here), and set the room back to 0.
+    (``grains`` is what a score of 1 counts here), and set the space back to 0.
 
     ``totals`` float64[nodes, 2], of which the nodes ``touched[:count]`` are not 0. Returns the new
     ``count``.
     """
-    values, listed = room.values[here], room.lists[here]
+    values, listed = space.values[here], space.lists[here]
     for i in range(size):
         at = listed[i]
         amount = np.rint(values[at] * grains)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.rows import Links
 from cocite.layouts.format import SampledFormat
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 from cocite.measures import PartSettings
@@ -70,11 +70,11 @@ class SampledBuilder(SampledFormat):
     """Samples that a maker makes at the price of one."""
 
     @abstractmethod
-    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+    def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """How a build fits its memory; raises :class:`ResourceError` if it cannot."""
 
     @abstractmethod
-    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """One maker a thread; scratch files, if there are any, lie in ``folder``."""
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:

@@ -30,7 +30,7 @@ from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.store import Scratch
 
-__all__ = ["Demand", "Room", "StepBytes", "plan_memory"]
+__all__ = ["Demand", "MemoryPlan", "StepBytes", "plan_memory"]
 
 _LEAST_BLOCK = 16 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
@@ -68,7 +68,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Room:
+class MemoryPlan:
     """What a build may use: ``cuts`` is the first node of every block but the first; ``asked`` how
     many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
     the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
@@ -110,7 +110,7 @@ class Room:
         return text
 
 
-def plan_memory(links: Links, means: Means, demand: Demand) -> Room:
+def plan_memory(links: Links, means: Means, demand: Demand) -> MemoryPlan:
     """The most threads that fit beside all links; else blocks; else the external form.
 
     Raises :class:`ResourceError` if not even the external form fits, or the layout has none.
@@ -124,22 +124,22 @@ def plan_memory(links: Links, means: Means, demand: Demand) -> Room:
     if not means.external and blocks is not None:
         need = least + -(-size // blocks)
         if need <= memory or not demand.has_external:
-            return Room(need, 1, cut_evenly(links, blocks))
+            return MemoryPlan(need, 1, cut_evenly(links, blocks))
     if not means.external and blocks is None:
         for count in range(means.threads, 0, -1):
             need = size + beside + count * demand.maker(nodes, count > 1)
             if need <= memory:
-                return Room(need, count, (), means.threads)
+                return MemoryPlan(need, count, (), means.threads)
         if memory >= least + min(_LEAST_BLOCK, size):
             # Half of what is left: the pages of a block come along with some of their neighbours.
             cuts = cut_blocks(links, (memory - least) // 2, link=step.read)
-            return Room(memory, 1, cuts, means.threads)
+            return MemoryPlan(memory, 1, cuts, means.threads)
         if not demand.has_external:
             raise _too_little(nodes, least + min(_LEAST_BLOCK, size), memory, "with one thread")
     return _plan_external(links, means, step, 0 if means.external else least)
 
 
-def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> Room:
+def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> MemoryPlan:
     """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
     nodes, blocks = links.nodes, means.blocks
     beside = step.node * nodes
@@ -152,14 +152,14 @@ def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> 
                 f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
             )
         need = rows * ROW_ROOM + -(-whole // blocks) + beside
-        return Room(need, 1, cut_evenly(links, blocks), 0, rows, tokens)
+        return MemoryPlan(need, 1, cut_evenly(links, blocks), 0, rows, tokens)
     needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
     if memory < needed:
         raise _too_little(nodes, needed + beside, means.memory, "with all tokens on disk")
     block = (memory - rows * ROW_ROOM) // 2
     cuts = cut_blocks(links, block, BLOCK_NODE, step.read)
     need = beside + min(memory, rows * ROW_ROOM + whole)
-    return Room(need, 1, cuts, means.threads, rows, tokens)
+    return MemoryPlan(need, 1, cuts, means.threads, rows, tokens)
 
 
 def _too_little(nodes: int, needed: int, memory: int, how: str) -> ResourceError:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
 from cocite.store import Entry
 
@@ -21,12 +21,12 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """What making a part will take: ``bytes`` on disk, ``seconds``, and the ``room`` it plans, None
+    """What making a part will take: ``bytes`` on disk, ``seconds``, and the ``fit`` it plans, None
     if it was made before.
     """
 
     bytes: int
-    room: Room | None
+    fit: MemoryPlan | None
     seconds: float
 
 
@@ -38,7 +38,7 @@ class PartBuild(ABC):
     """What progress counts: samples, or nodes."""
     live_steps: int = 0
     """Steps that walks made, of the samples made in this run."""
-    room: Room | None = None
+    fit: MemoryPlan | None = None
     """How the work of samples fits its memory, once that is planned."""
 
     @abstractmethod

@@ -98,11 +98,11 @@ class Answers:
         self, node: int, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64]:
         """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
-        room = np.zeros((others.size, 2))
+        slack = np.zeros((others.size, 2))
         for reader in self.readers:
             own = reader.part.ask_settings(asked)
-            room += reader.part.weight * reader.certified(node, others, own)
-        return room
+            slack += reader.part.weight * reader.certified(node, others, own)
+        return slack
 
     def _intervals(
         self,

@@ -72,8 +72,8 @@ class Filter:
         from cocite.kernels import totals
 
         self._apply(scratch)
-        floor, room = max(1.0, float(np.rint(min_score * GRAINS))), min(k, scratch.have)
-        ids, best = np.empty(room, np.uint32), np.empty((room, 2))
+        floor, most = max(1.0, float(np.rint(min_score * GRAINS))), min(k, scratch.have)
+        ids, best = np.empty(most, np.uint32), np.empty((most, 2))
         found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
         return ids[:found], best[:found]
 

@@ -232,8 +232,8 @@ class Index(Opened):
                     values[row] += weight * reader.values(me, other, own)
             else:  # the same in every sample
                 values += self._exact(reader, me, ids, asked)[:, None]
-        room = self._certified(me, ids, asked)
-        doubt = room[:-1, 0] + room[1:, 1]
+        slack = self._certified(me, ids, asked)
+        doubt = slack[:-1, 0] + slack[1:, 1]
         known = self._stored.freshness.knowing(me, ids)
         return leading_certain(values, self._width(asked), confidence, bound, doubt, known)
 

@@ -13,7 +13,7 @@ from cocite.engine.walk import Mover
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker, SampledBuilder
 from cocite.layouts.compact.format import CompactFormat, blob_words
-from cocite.layouts.memory_plan import Demand, Room, plan_memory
+from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_memory
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.walks.steps import step_bytes
 from cocite.means import Means
@@ -25,15 +25,15 @@ __all__ = ["CompactBuilder", "CompactMaker", "maker_bytes"]
 class CompactBuilder(CompactFormat, SampledBuilder):
     """Of the layout ``compact``."""
 
-    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+    def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """Threads as long as they fit beside the whole graph, else blocks."""
         return plan_memory(links, means, Demand(part.layout, maker_bytes, step_bytes(part)))
 
-    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """One a thread."""
         settings = part.settings
-        move = Mover(links, part.step, settings[SEED], room.cuts, part.turn)
-        return [CompactMaker(move, links.nodes) for _ in range(room.threads)]
+        move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
+        return [CompactMaker(move, links.nodes) for _ in range(fit.threads)]
 
 
 class CompactMaker:

@@ -39,7 +39,7 @@ from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite, transpose
 from cocite.graph.rows import Links
 from cocite.layouts.features.format import FeaturesFormat
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.whole import WholeBuilder
@@ -144,20 +144,20 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         return np.array([decay, threshold, unit, paths])
 
     @cached_property
-    def room(self) -> Room:
+    def fit(self) -> MemoryPlan:
         """How the build fits its memory; raises :class:`ResourceError` if it does not."""
         nodes, links = self.nodes, self.links.nbytes
         for threads in range(self.means.threads, 0, -1):
             need = 2 * links + _NODE * nodes + threads * self._spreader_bytes
             if need <= self.means.memory:
-                return Room(need, threads, (), self.means.threads)
+                return MemoryPlan(need, threads, (), self.means.threads)
         least = _NODE * nodes + self._spreader_bytes + min(_LEAST_LINKS, 2 * links)
         if self.means.memory < least:
             raise ResourceError(
                 f"the features of {nodes:,} nodes need {format_size(least)} of memory, with one "
                 f"thread; {short_of(self.means.memory)}"
             )
-        return Room(self.means.memory, 1, (), self.means.threads)
+        return MemoryPlan(self.means.memory, 1, (), self.means.threads)
 
     @property
     def _spreader_bytes(self) -> int:
@@ -173,7 +173,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     @cached_property
     def onward(self) -> Links:
         """Whom every node passes its score on to: the other end of the links of the direction."""
-        used = self.room.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
+        used = self.fit.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
         return links_of(self.graph, opposite(self.plan.direction), self.means.memory - used)
 
     @cached_property
@@ -190,7 +190,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from the rows of a sample of sources."""
-        nodes, room = self.nodes, self.room
+        nodes, fit = self.nodes, self.fit
         spreader = _Spreader(self)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
         spreader(range(sample[0], sample[0] + 1))  # compiles
@@ -198,13 +198,13 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         found = [spreader(range(source, source + 1)) for source in sample]
         seconds = time.perf_counter() - begin
         entries = sum(piece[1].size for rows in found for piece in rows) * nodes / len(sample)
-        each = seconds / len(sample) / room.threads
+        each = seconds / len(sample) / fit.threads
         turning = int(min(self.means.memory, 16 * entries + (_NODE + 16) * nodes))
-        room = replace(room, memory=max(room.memory, turning))
+        fit = replace(fit, memory=max(fit.memory, turning))
         if self.plan.weight < 1:  # the other direction's part comes first, with its own
             del self.onward, self.scores
         return PartEstimate(
-            int(16 * entries + 20 * nodes), room, each * nodes + entries * _TURN_SECONDS
+            int(16 * entries + 20 * nodes), fit, each * nodes + entries * _TURN_SECONDS
         )
 
     # -- the work --------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
         nodes = self.nodes
         offsets, held = np.zeros(nodes + 1, np.uint64), np.zeros(nodes, np.uint32)
-        spreaders = [_Spreader(self) for _ in range(self.room.threads)]
+        spreaders = [_Spreader(self) for _ in range(self.fit.threads)]
         rows = in_order(spreaders, self._ranges())
         at = 1
         try:
@@ -268,8 +268,8 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     def _ranges(self) -> Iterator[range]:
         """Sources worked on at once: as many as have room for their rows, if each were full."""
-        nodes, room = self.nodes, self.room
-        spare = max(0, self.means.memory - room.memory) // (room.threads + 1)
+        nodes, fit = self.nodes, self.fit
+        spare = max(0, self.means.memory - fit.memory) // (fit.threads + 1)
         size = max(1, min(_MOST_SOURCES, spare // (8 * self.longest)))
         return (range(a, min(a + size, nodes)) for a in range(0, nodes, size))
 

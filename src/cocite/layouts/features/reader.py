@@ -109,9 +109,9 @@ class FeatureReader(Reader):
         """
         cut = self.part.array("cut").astype(np.float64)
         lost = cut[node] + cut[others]
-        room = np.column_stack((lost, 2 * lost))
-        room[others == node] = 0.0, cut[node]
-        return room
+        slack = np.column_stack((lost, 2 * lost))
+        slack[others == node] = 0.0, cut[node]
+        return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Follow each feature, ascending, to all who hold it."""

@@ -33,7 +33,7 @@ from cocite.graph.links import links_of, opposite
 from cocite.graph.rows import Links
 from cocite.layouts.links.format import NORMS, LinksFormat, has_norms
 from cocite.layouts.links.norms import link_norms
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
 from cocite.store import ArrayWriter, Entry, forget
@@ -54,7 +54,9 @@ class LinksBuilder(LinksFormat, WholeBuilder):
         links = self.links
         size = 2 * links.nbytes + (16 * links.nodes if has_norms(self.plan) else 0)
         memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
-        return PartEstimate(size, Room(memory, 1, ()), _pilot(links, has_norms(self.plan)) * size)
+        return PartEstimate(
+            size, MemoryPlan(memory, 1, ()), _pilot(links, has_norms(self.plan)) * size
+        )
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Copy, turn round, copy, then the norms."""

@@ -86,9 +86,9 @@ class PushReader(Reader):
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """What was not pushed may be any one node's: at most the tolerance, without pushing."""
-        room = np.zeros((others.size, 2))
-        room[:, 1] = settings[TOLERANCE]
-        return room
+        slack = np.zeros((others.size, 2))
+        slack[:, 1] = settings[TOLERANCE]
+        return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Push from ``node``, settle all shares but its own."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.minhash.format import MinhashFormat, blob_words
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.rings.build import LANES, Layer, RingMaker, plan_rings
@@ -31,15 +31,15 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
 
     together = LANES
 
-    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+    def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""
         blob = 4 * (self.most_words(links.nodes, part.settings) + links.nodes)
         return plan_rings(links, part, means, blob)
 
-    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """One, with threads of its own."""
         most = self.most_words(links.nodes, part.settings)
-        return [RingMaker(links, part, room, folder, lambda: GroupLayer(most))]
+        return [RingMaker(links, part, fit, folder, lambda: GroupLayer(most))]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone leave their groups, new ones are alone in every ring."""

@@ -33,7 +33,7 @@ from numpy.typing import DTypeLike, NDArray
 from cocite.errors import ResourceError
 from cocite.graph.links import links_of, transpose
 from cocite.graph.rows import Links
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.nearest.format import NearestFormat
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
@@ -124,27 +124,27 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """What each page links to."""
         if self.plan.direction != "in":
             return self.links
-        return links_of(self.graph, "out", self.means.memory - self._least(self.room.threads))
+        return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
 
     def _least(self, threads: int) -> int:
         """What is in memory beside links and lists."""
         return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
 
     @cached_property
-    def room(self) -> Room:
+    def fit(self) -> MemoryPlan:
         """How the build fits its memory; raises :class:`ResourceError` if it does not."""
         links = self.links.nbytes
         for threads in range(self.means.threads, 0, -1):
             need = 2 * links + self._least(threads)
             if need <= self.means.memory:
-                return Room(need, threads, (), self.means.threads)
+                return MemoryPlan(need, threads, (), self.means.threads)
         least = self._least(1) + min(_LEAST_LINKS, 2 * links)
         if self.means.memory < least:
             raise ResourceError(
                 f"lists of {self.links.nodes:,} nodes need {format_size(least)} of memory, with "
                 f"one thread; {short_of(self.means.memory)}"
             )
-        return Room(self.means.memory, 1, (), self.means.threads)
+        return MemoryPlan(self.means.memory, 1, (), self.means.threads)
 
     @cached_property
     def streaming(self) -> bool:
@@ -167,7 +167,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from the lists of some pages."""
-        nodes, room = self.links.nodes, self.room
+        nodes, fit = self.links.nodes, self.fit
         lister = _Lister(self)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
         lister(range(sample[0], sample[0] + 1))  # compiles
@@ -175,10 +175,10 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         found = [lister(range(page, page + 1)) for page in sample]
         seconds = time.perf_counter() - begin
         entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
-        each = seconds / len(sample) / room.threads
+        each = seconds / len(sample) / fit.threads
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
-        room = replace(room, memory=min(self.means.memory, room.memory + int(_ENTRY * entries)))
-        return PartEstimate(size, room, each * nodes + entries * _TURN_SECONDS)
+        fit = replace(fit, memory=min(self.means.memory, fit.memory + int(_ENTRY * entries)))
+        return PartEstimate(size, fit, each * nodes + entries * _TURN_SECONDS)
 
     # -- the work --------------------------------------------------------------------------
 
@@ -221,12 +221,12 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """Every page's list, in memory or in scratch files."""
         nodes = self.links.nodes
         most = nodes * (self.k + 1)
-        fits = 2 * 8 * most + self.room.memory <= self.means.memory
+        fits = 2 * 8 * most + self.fit.memory <= self.means.memory
         scratch = Scratch(None) if fits else Scratch.beside(directory)
         offsets = np.zeros(nodes + 1, np.uint64)
         listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)
         used = 0
-        rows = in_order([_Lister(self) for _ in range(self.room.threads)], self._ranges())
+        rows = in_order([_Lister(self) for _ in range(self.fit.threads)], self._ranges())
         try:
             for (low, high), (counts, found, near) in zip(
                 pairwise((*range(0, nodes, self.pages), nodes)), rows, strict=True

@@ -16,7 +16,7 @@ from cocite.engine.walk import Walker, walker_bytes
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker, SampledBuilder
-from cocite.layouts.memory_plan import Demand, Room, plan_memory
+from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_memory
 from cocite.layouts.paths.format import PathsFormat, _eighths, blob_words
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.walks.steps import part_weights, step_bytes
@@ -31,19 +31,19 @@ _MOST_POINTS = 2**32 - 1
 class PathsBuilder(PathsFormat, SampledBuilder):
     """Of the layout ``paths``."""
 
-    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+    def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """Threads as long as they fit beside the whole graph, else blocks."""
         need = partial(maker_bytes, part.settings[LENGTH])
         return plan_memory(links, means, Demand(part.layout, need, step_bytes(part)))
 
-    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
-        weights = part_weights(links, part, room.scratch(folder))
-        walk = links, part.step, length, seed, room.cuts, part.turn
-        walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]
-        return [PathMaker(walker, links.nodes, length, room.keep) for walker in walkers]
+        weights = part_weights(links, part, fit.scratch(folder))
+        walk = links, part.step, length, seed, fit.cuts, part.turn
+        walkers = [Walker(*walk, weights=weights) for _ in range(fit.threads)]
+        return [PathMaker(walker, links.nodes, length, fit.keep) for walker in walkers]
 
 
 class PathMaker:

@@ -29,7 +29,7 @@ from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, Way
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 from cocite.measures import LENGTH, SAMPLES, SEED
@@ -37,13 +37,13 @@ from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
 
-__all__ = ["LANES", "Layer", "RingMaker", "RingRoom", "plan_rings"]
+__all__ = ["LANES", "Layer", "RingMaker", "RingPlan", "plan_rings"]
 
 _LEAST_SCAN = 4 << 20
 
 
 @dataclass(frozen=True)
-class RingRoom(Room):
+class RingPlan(MemoryPlan):
     """What a build may use: ``memory`` and ``threads`` in all, of them ``layers`` threads that lay
     out; ``plan`` is that of the scan, made here and nowhere else; ``winners`` their bytes on disk.
     """
@@ -73,7 +73,7 @@ class RingRoom(Room):
         return text
 
 
-def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingRoom:
+def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingPlan:
     """How a build fits its memory: all in it, with as many threads as that allows; else on disk.
 
     ``blob`` is the size of the largest blob, with the scratch that laying it out takes.
@@ -94,7 +94,7 @@ def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingRoo
         need = winners + (layers + 2 * (layers > 1) + (layers == 1)) * blob
         if need + links.nbytes + 2 * ROW_BYTES * nodes <= memory:
             plan = plan_ring_scan(links, replace(means, memory=memory - need))
-            return RingRoom(need + plan.memory, threads, (), threads, layers=layers, plan=plan)
+            return RingPlan(need + plan.memory, threads, (), threads, layers=layers, plan=plan)
     least = 2 * blob
     if blocks is None and memory < least + _LEAST_SCAN:
         raise ResourceError(
@@ -104,7 +104,7 @@ def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingRoo
     plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
     need = least + plan.memory
     asked = threads if blocks is None else plan.threads
-    return RingRoom(need, plan.threads, (), asked, plan=plan, winners=winners)
+    return RingPlan(need, plan.threads, (), asked, plan=plan, winners=winners)
 
 
 class Layer(ABC):
@@ -122,20 +122,20 @@ class RingMaker:
         self,
         links: Links,
         part: PartPlan,
-        room: Room,
+        fit: MemoryPlan,
         folder: Path,
         layer: Callable[[], Layer],
     ) -> None:
-        assert isinstance(room, RingRoom)
-        assert room.plan is not None
+        assert isinstance(fit, RingPlan)
+        assert fit.plan is not None
         settings = part.settings
         length = settings[LENGTH]
         self._samples = settings[SAMPLES]
         seed = settings[SEED]
-        self._rings = Rings(links, room.plan, length, seed, turn=part.turn, folder=folder)
-        scratch = Scratch.beside(folder) if room.on_disk else Scratch(None)
+        self._rings = Rings(links, fit.plan, length, seed, turn=part.turn, folder=folder)
+        scratch = Scratch.beside(folder) if fit.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
-        self._layers = [layer() for _ in range(room.layers)]
+        self._layers = [layer() for _ in range(fit.layers)]
         self._made = range(0)
         self._next = -1
         self._blobs: Iterator[Blob] = iter(())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker, SampledBuilder
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.rings.build import LANES, Layer, RingMaker, plan_rings
 from cocite.layouts.sketch.format import BLOCK, PLANE, SketchFormat
@@ -26,13 +26,13 @@ class SketchBuilder(SketchFormat, SampledBuilder):
 
     together = LANES
 
-    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+    def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""
         return plan_rings(links, part, means, 4 * self.most_words(links.nodes, part.settings))
 
-    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """One, with threads of its own."""
-        return [RingMaker(links, part, room, folder, lambda: PlaneLayer(part))]
+        return [RingMaker(links, part, fit, folder, lambda: PlaneLayer(part))]
 
 
 class PlaneLayer(Layer):

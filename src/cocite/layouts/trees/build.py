@@ -15,7 +15,7 @@ from cocite.engine.external import ExternalWalker
 from cocite.engine.walk import Walker, walker_bytes
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
-from cocite.layouts.memory_plan import Demand, Room, plan_memory
+from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_memory
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.trees.format import TreesFormat, blob_words
 from cocite.layouts.walks.steps import part_weights, step_bytes
@@ -28,19 +28,19 @@ __all__ = ["TreeMaker", "TreesBuilder", "maker_bytes"]
 class TreesBuilder(TreesFormat, SampledBuilder):
     """Of the layout ``trees``."""
 
-    def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
+    def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """Threads as long as they fit beside the whole graph, else blocks, else everything in
         files but a block.
         """
         demand = Demand(part.layout, maker_bytes, step_bytes(part), has_external=True)
         return plan_memory(links, means, demand)
 
-    def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
+    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
-        weights = part_weights(links, part, room.scratch(folder))
-        if room.external:
+        weights = part_weights(links, part, fit.scratch(folder))
+        if fit.external:
             from cocite.layouts.trees.external import ExternalTreeMaker
 
             walker = ExternalWalker(
@@ -48,16 +48,16 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 part.step,
                 length,
                 seed,
-                room.cuts,
+                fit.cuts,
                 folder,
-                room.rows,
+                fit.rows,
                 part.turn,
                 weights=weights,
             )
             return [ExternalTreeMaker(walker, links.nodes, folder)]
-        walk = links, part.step, length, seed, room.cuts, part.turn
-        walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]
-        return [TreeMaker(walker, links.nodes, room.keep) for walker in walkers]
+        walk = links, part.step, length, seed, fit.cuts, part.turn
+        walkers = [Walker(*walk, weights=weights) for _ in range(fit.threads)]
+        return [TreeMaker(walker, links.nodes, fit.keep) for walker in walkers]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone are taken out of their trees, new ones stand in none."""

@@ -41,7 +41,7 @@ from cocite.graph.names import NAME_FILES
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.means import Means
 from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
@@ -76,7 +76,7 @@ class Costs:
     fixed: float
     each: float
     questions: Times
-    room: Room
+    fit: MemoryPlan
     pilot: int
 
     def bytes(self, samples: int) -> int:
@@ -119,7 +119,7 @@ class WholeCosts:
 
     bytes: int
     seconds: float
-    room: Room
+    fit: MemoryPlan
     times: Times | None
 
 
@@ -143,7 +143,7 @@ class Pilots:
         names = _name_bytes(self.graph)
         with self._folder() as folder:
             few, many = folder / "few", folder / "many"
-            size, first, room = self._built(few, self._with(threads), threads, True)
+            size, first, fit = self._built(few, self._with(threads), threads, True)
             bound = self.limit / 4 / first * threads
             fitting = shutil.disk_usage(folder).free / 2 / size * threads
             number = int(min(_SAMPLES, bound, fitting)) // threads * threads
@@ -154,14 +154,14 @@ class Pilots:
                 fixed, each, number = nothing, nothing + first / threads, threads
             else:
                 again = first / threads * number < self.limit / 8
-                size, second, room = self._built(many, self._with(number), threads, again)
+                size, second, fit = self._built(many, self._with(number), threads, again)
                 clear, last = self._clear(folder, threads, number, (first, second), fitting)
                 fixed, each = _line(threads, np.array([first]), clear, np.array([last]))
                 times = self._ask(many)
                 before = self._ask(few, times.size)
                 questions = np.column_stack(_line(threads, before, number, times))
         sample = (size - names) / number
-        return Costs(names, sample, float(fixed[0]), float(each[0]), questions, room, number)
+        return Costs(names, sample, float(fixed[0]), float(each[0]), questions, fit, number)
 
     def _clear(
         self, folder: Path, threads: int, number: int, times: tuple[float, float], fitting: float
@@ -182,14 +182,14 @@ class Pilots:
         with self._folder() as folder:
             with self._build(folder, self.options, self.means.threads) as work:
                 parts = [part.estimate() for part in work.parts]
-            rooms = [part.room for part in parts if part.room is not None]
-            room = max(rooms, key=lambda room: room.memory)
+            rooms = [part.fit for part in parts if part.fit is not None]
+            fit = max(rooms, key=lambda fit: fit.memory)
             size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
             del work
             if seconds > self.limit / 2 or size > shutil.disk_usage(folder).free / 2:
-                return WholeCosts(size + _name_bytes(self.graph), seconds, room, None)
+                return WholeCosts(size + _name_bytes(self.graph), seconds, fit, None)
             size, seconds, _ = self._built(folder, self.options, self.means.threads, True)
-            return WholeCosts(size, seconds, room, self._ask(folder))
+            return WholeCosts(size, seconds, fit, self._ask(folder))
 
     def _with(self, samples: int) -> BuildOptions:
         def fewer(settings: _Chosen) -> _Chosen:
@@ -221,7 +221,7 @@ class Pilots:
 
     def _built(
         self, output: Path, options: BuildOptions, threads: int, twice: bool
-    ) -> tuple[int, float, Room]:
+    ) -> tuple[int, float, MemoryPlan]:
         """(bytes, seconds, room) of a build: of the better of two if ``twice``, as the first may
         compile the kernels and bring the graph into memory.
         """
@@ -230,9 +230,9 @@ class Pilots:
             with self._build(output, options, threads) as work:
                 report = work.run(lambda done, total: self.progress("pilot", done, total))
             seconds = min(seconds, report.seconds)
-        rooms = [part.room for part in work.parts if part.room is not None]
-        room = max(rooms, key=lambda room: room.memory, default=Room(0, 1, ()))
-        return report.bytes, seconds, room
+        rooms = [part.fit for part in work.parts if part.fit is not None]
+        fit = max(rooms, key=lambda fit: fit.memory, default=MemoryPlan(0, 1, ()))
+        return report.bytes, seconds, fit
 
     def _ask(self, folder: Path, most: int | None = None) -> Times:
         """Random nodes, always the same ones: as many as the time allows, or ``most``."""

@@ -26,7 +26,7 @@ from cocite.documents import Document
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index.plan import BuildOptions
-from cocite.layouts.memory_plan import Room
+from cocite.layouts.memory_plan import MemoryPlan
 from cocite.means import Means
 from cocite.measures import SAMPLES, Value, find_measure
 from cocite.measures.settings import MAX_SAMPLES
@@ -190,7 +190,7 @@ def plan_index(
     else:
         found = work.whole()
         times = _quantiles(found.times)
-        room, doubled = found.room, None
+        room, doubled = found.fit, None
         used = 0 if found.times is None else None
         planned = Figures(None, found.bytes, found.seconds, *times, {}, {})
     filled = options.settings.to_json()
@@ -246,7 +246,7 @@ def _chosen_way(
 
 def _sampled(
     work: Pilots, threads: int, choose: Callable[[Costs], int], failure: float
-) -> tuple[Room, Figures, Figures | None, int]:
+) -> tuple[MemoryPlan, Figures, Figures | None, int]:
     """Room, figures as planned and doubled, and the pilot's samples.
 
     A build has no more threads than samples: if ``choose`` wants fewer, pilots go on as many.
@@ -256,7 +256,7 @@ def _sampled(
         threads = samples
         costs = work.sampled(threads)
     planned, doubled = (_figures(work, costs, n, failure) for n in (samples, 2 * samples))
-    return costs.room, planned, doubled if 2 * samples <= MAX_SAMPLES else None, costs.pilot
+    return costs.fit, planned, doubled if 2 * samples <= MAX_SAMPLES else None, costs.pilot
 
 
 def _figures(work: Pilots, costs: Costs, samples: int, failure: float) -> Figures:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
-from cocite.engine.rooms import make_room
+from cocite.engine.run_space import make_space
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
 from cocite.layouts.scratch import borrowed
@@ -40,7 +40,7 @@ from cocite.query.filters import Filter
 from cocite.query.refine.refiner import Level, Refined, Refiner, most_of
 
 if TYPE_CHECKING:
-    from cocite.kernels.linear import Room
+    from cocite.kernels.linear import RunSpace
 
 __all__ = ["NearbyRefiner"]
 
@@ -131,23 +131,23 @@ class _Near:
         from cocite.kernels import linear
 
         nodes = self._degrees.size
-        room, level, bound = self._forward(node, decay, target)
+        space, level, bound = self._forward(node, decay, target)
         diagonals = self._before(decay)
-        self._narrow(node, room, level, decay, diagonals)
+        self._narrow(node, space, level, decay, diagonals)
         out, touched = np.zeros((nodes, 3)), np.empty(nodes + 1, np.uint32)
         for column in range(3):
             table = _table(diagonals[:, column], decay)
             here, size, more, _ = linear.backward(
-                self._rows, self._columns, table, level, decay, target / 40, room
+                self._rows, self._columns, table, level, decay, target / 40, space
             )
             sums = np.zeros((nodes, 2))
-            linear.deposit(room, here, size, GRAINS, node, sums, touched, 0)
+            linear.deposit(space, here, size, GRAINS, node, sums, touched, 0)
             out[:, column] = sums[:, 0] / GRAINS
         out[:, 2] += bound + more + 1 / GRAINS
         out[:, 0] = np.maximum(0.0, out[:, 0] - 1 / GRAINS)
         return out
 
-    def _forward(self, node: int, decay: float, target: float) -> tuple[Room, int, float]:
+    def _forward(self, node: int, decay: float, target: float) -> tuple[RunSpace, int, float]:
         """A run from the node, with limits that hold anywhere: c."""
         from cocite.kernels import linear
 
@@ -155,8 +155,8 @@ class _Near:
         table = _table(np.zeros(nodes), decay)
         threshold = target * 1e-4
         while True:
-            room = make_room(nodes, entries)
-            level, bound, read = linear.forward(self._rows, table, node, decay, threshold, room)
+            space = make_space(nodes, entries)
+            level, bound, read = linear.forward(self._rows, table, node, decay, threshold, space)
             if level == linear.OVERFLOW:
                 entries *= 4
                 if _ENTRY * entries > self._left:
@@ -167,7 +167,7 @@ class _Near:
                 continue
             enough = bound <= target or read > _MOST_READ
             if enough or linear.in_vain(self._rows, threshold, target):
-                return room, level, bound
+                return space, level, bound
             threshold /= 8
 
     def _before(self, decay: float) -> Column:
@@ -177,14 +177,14 @@ class _Near:
         low = np.where(self._degrees > 0, high - decay**2 * (1 - alone), 1.0)
         return np.stack([low, high - 0.02 * (high - low), high], axis=1)
 
-    def _narrow(self, node: int, room: Room, level: int, decay: float, ends: Column) -> None:
+    def _narrow(self, node: int, space: RunSpace, level: int, decay: float, ends: Column) -> None:
         """Narrow the ends where the run from the node went, heaviest first."""
         from cocite.kernels.diagonal import residuals
 
         weights = np.zeros(self._degrees.size)
         for step in range(1, level + 1):
-            part = slice(room.starts[step], room.starts[step + 1])
-            weights[room.nodes[part]] += decay**step * room.amounts[part]
+            part = slice(space.starts[step], space.starts[step + 1])
+            weights[space.nodes[part]] += decay**step * space.amounts[part]
         weights[node] = 1.0
         weights *= ends[:, 2] - ends[:, 0]
         heaviest = np.argsort(-weights, kind="stable")[:_MOST_NARROWED]
@@ -194,7 +194,7 @@ class _Near:
             found = np.empty((3, chosen.size, 3))
             for column in range(3):
                 table = _table(ends[:, column], decay)
-                residuals(self._rows, table, chosen, tune, room, found[column])
+                residuals(self._rows, table, chosen, tune, space, found[column])
                 found[column, :, 0] -= table[chosen, 0]
             least = 1 - found[2, :, 0] - found[2, :, 1]
             guess = 1 - found[1, :, 0] - found[1, :, 2]

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cocite.engine.certificate import Diagonal
-from cocite.engine.rooms import make_room
+from cocite.engine.run_space import make_space
 from cocite.graph.rows import Links
 from cocite.layouts.scratch import QueryScratch
 
 if TYPE_CHECKING:
-    from cocite.kernels.linear import Room
+    from cocite.kernels.linear import RunSpace
 
 __all__ = ["Linear", "Row"]
 
@@ -74,7 +74,7 @@ class Linear:
         with _borrowed(self.nodes) as lent:
             while True:
                 level, bound, read = linear.forward(
-                    self._rows, table, node, decay, threshold, lent.room
+                    self._rows, table, node, decay, threshold, lent.space
                 )
                 if level == linear.OVERFLOW:
                     lent.grow()
@@ -86,11 +86,11 @@ class Linear:
                     break
                 threshold /= max(_SHARPER / 4, min(_SHARPER * 8, (bound / target) ** 2))
             here, size, more, read = linear.backward(
-                self._rows, self._columns, table, level, decay, target * _LEFT_OUT, lent.room
+                self._rows, self._columns, table, level, decay, target * _LEFT_OUT, lent.space
             )
             scratch.have = int(
                 linear.deposit(
-                    lent.room,
+                    lent.space,
                     here,
                     size,
                     weight * 1e12,
@@ -104,17 +104,17 @@ class Linear:
 
 
 class _Lent:
-    """The room of one thread, for graphs of up to ``nodes`` nodes."""
+    """The space of one thread, for graphs of up to ``nodes`` nodes."""
 
     def __init__(self, nodes: int) -> None:
         self.nodes, self._entries = nodes, _ENTRIES
-        self.room: Room = make_room(nodes, _ENTRIES)
+        self.space: RunSpace = make_space(nodes, _ENTRIES)
 
     def grow(self) -> None:
         """Twice the entries of a forward run."""
         self._entries *= 2
-        more = make_room(0, self._entries)
-        self.room = self.room._replace(nodes=more.nodes, amounts=more.amounts)
+        more = make_space(0, self._entries)
+        self.space = self.space._replace(nodes=more.nodes, amounts=more.amounts)
 
 
 _local = threading.local()
@@ -122,7 +122,7 @@ _local = threading.local()
 
 @contextmanager
 def _borrowed(nodes: int) -> Iterator[_Lent]:
-    """The room of this thread, its values all zero; put back only if the question ends well."""
+    """The space of this thread, its values all zero; put back only if the question ends well."""
     found: _Lent | None = getattr(_local, "lent", None)
     if found is None or found.nodes < nodes:
         found = _Lent(nodes)
