@@ -21,7 +21,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/python examples/stdlib_demo.py
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

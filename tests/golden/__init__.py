@@ -1,0 +1,1 @@
+"""Graphs and indexes as earlier releases wrote them, kept for ever. See README.md."""
