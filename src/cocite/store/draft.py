@@ -105,9 +105,15 @@ class Draft(Building):
             # After the exchange the old one has the draft's name: locked, nobody takes it over, and
             # marked, who comes after a kill does.
             lock(old)
-            if not link:
-                disk.touch(self.output / MARK)
-            disk.exchange(self.path, self.output)
+            mark = None if link or (self.output / MARK).exists() else self.output / MARK
+            try:
+                if mark is not None:
+                    disk.touch(mark)
+                disk.exchange(self.path, self.output)
+            except BaseException:
+                if mark is not None:
+                    mark.unlink(missing_ok=True)
+                raise
             self._published = True
             try:
                 disk.sync_directory(self.output.parent)
