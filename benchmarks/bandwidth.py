@@ -27,7 +27,7 @@ import numpy as np
 from cocite import Graph
 from cocite.kernels._jit import kernel
 from cocite.memory import budget
-from cocite.ranking import plan_memory
+from cocite.ranking import plan_ranks
 from cocite.ranking.resident import Resident
 from cocite.ranking.system import System
 
@@ -73,7 +73,7 @@ def bandwidths() -> tuple[float, float]:
 
 def row(name: str, graph: Graph, reading: float) -> list[str]:
     """The table's row of one graph."""
-    system = System(graph, 0.85, room=plan_memory(graph, budget(None)))
+    system = System(graph, 0.85, room=plan_ranks(graph, budget(None)))
     assert isinstance(system.links, Resident), "this graph does not fit in memory"
     sweeps = system.sweeps(np.full(graph.nodes, 1 / graph.nodes), None)
     seconds = best(lambda: next(sweeps), runs=40)

@@ -20,7 +20,7 @@ from cocite import Graph, exact_simrank
 from cocite.allpairs import Options, dense, sweeps
 from cocite.allpairs import run as runs
 from cocite.allpairs.products import SparseProducts
-from cocite.allpairs.stopping import Bounds, Convergence, Sweep, iterate
+from cocite.allpairs.stopping import Bounds, ExactConvergence, ExactSweep, iterate
 from cocite.errors import NotConverged, ResourceError, UnknownNode, UsageError
 from cocite.runner import Team
 from tests.conftest import MakeGraph
@@ -333,10 +333,10 @@ def test_over_relaxation_that_diverges_is_an_error_and_says_what_to_do(
     assert exact_simrank(web, decay=0.9, method="sor", omega=1.05).convergence.converged
 
 
-def ended(changes: list[float], omega: float, limit: int) -> Convergence:
+def ended(changes: list[float], omega: float, limit: int) -> ExactConvergence:
     """What comes of these changes, the last again and again."""
     following = iter(changes)
-    made = lambda: Sweep(next(following, changes[-1]))  # noqa: E731
+    made = lambda: ExactSweep(next(following, changes[-1]))  # noqa: E731
     return iterate(made, Bounds(0.6, omega, False), 1e-3, limit, lambda k, e: None)
 
 

@@ -15,7 +15,7 @@ from cocite.allpairs import Options
 from cocite.allpairs import run as runs
 from cocite.allpairs.products import SparseProducts
 from cocite.allpairs.prune import PrunedSweeps
-from cocite.allpairs.stopping import Bounds, Convergence, Sweep, iterate
+from cocite.allpairs.stopping import Bounds, ExactConvergence, ExactSweep, iterate
 from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
 from cocite.errors import NotConverged
 from cocite.runner import Team
@@ -126,9 +126,9 @@ def test_pairs_are_equal_both_ways_where_they_were_not(
 
 
 def test_what_pruning_leaves_counts_where_the_accuracy_is_decided() -> None:
-    def ended(dropped: float, steps: bool = False) -> Convergence:
+    def ended(dropped: float, steps: bool = False) -> ExactConvergence:
         changes = iter([0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6])
-        made = lambda: Sweep(next(changes), dropped)  # noqa: E731
+        made = lambda: ExactSweep(next(changes), dropped)  # noqa: E731
         return iterate(made, Bounds(0.6, 1.0, steps), 1e-2, 6, lambda k, e: None)
 
     assert (ended(0.0).sweeps, ended(0.0).converged) == (3, True)

@@ -128,7 +128,7 @@ def planned(
     """What the trees layout makes of a budget, with one thread."""
     means = Means(1, memory, None, blocks, external)
     demand = fit.Demand("trees", maker_bytes, has_external=True)
-    return fit.plan_memory(in_links(graph), means, demand)
+    return fit.plan_fit(in_links(graph), means, demand)
 
 
 # -- which form is chosen -----------------------------------------------------------------

@@ -19,7 +19,7 @@ from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import ShardedPart
 from cocite.layouts import memory_plan as fit
-from cocite.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_memory
+from cocite.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
 from cocite.layouts.trees.build import maker_bytes
 from cocite.means import Means
 from cocite.measures import MEASURES
@@ -236,7 +236,7 @@ def test_the_command_line_tells_of_weights(
 
 def planned(links: Links, memory: int, step: StepBytes, external: bool = False) -> MemoryPlan:
     demand = Demand("trees", maker_bytes, step, has_external=True)
-    return plan_memory(links, Means(1, memory, external=external), demand)
+    return plan_fit(links, Means(1, memory, external=external), demand)
 
 
 def test_shares_and_node_weights_count_as_memory(

@@ -25,7 +25,7 @@ from cocite.ranking import (
     Sweeps,
     TopOrder,
     pagerank,
-    plan_memory,
+    plan_ranks,
     vectors,
 )
 from cocite.store import Scratch, Stream
@@ -122,7 +122,7 @@ def test_the_memory_decides_the_number_of_blocks(
     graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cocite.ranking.room.LEAST", 1)
-    rooms = {memory: plan_memory(graph, memory) for memory in (3_000, 8_000, 10**6)}
+    rooms = {memory: plan_ranks(graph, memory) for memory in (3_000, 8_000, 10**6)}
     assert rooms[10**6].blocks == 0
     assert 1 < rooms[8_000].blocks < rooms[3_000].blocks
     for memory, fit in rooms.items():
@@ -137,10 +137,10 @@ def test_weights_are_in_the_budget(make_graph: MakeGraph) -> None:
     """What just holds the links alone does not hold their weights."""
     graph = make_graph([(a, b, 1 + a) for a in range(60) for b in range(60)], weight_column=3)
     enough = 126 * graph.nodes + 8 * graph.edges
-    assert plan_memory(graph, enough).blocks == 0
+    assert plan_ranks(graph, enough).blocks == 0
     with pytest.raises(ResourceError, match="however many blocks"):
-        plan_memory(graph, enough, weighted=True)
-    assert plan_memory(graph, enough + 15 * graph.nodes + 8 * graph.edges, True).blocks == 0
+        plan_ranks(graph, enough, weighted=True)
+    assert plan_ranks(graph, enough + 15 * graph.nodes + 8 * graph.edges, True).blocks == 0
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_fewer_blocks_than_the_memory_holds_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ResourceError, match=r"1 block needs .* Ask for more --blocks, or give"):
         pagerank(graph, memory="9MB", blocks=1)
-    assert plan_memory(graph, 9_000_000, blocks=2).memory == 9_000_000
+    assert plan_ranks(graph, 9_000_000, blocks=2).memory == 9_000_000
 
 
 def test_the_command_line_takes_blocks(
@@ -226,7 +226,7 @@ def test_scratch_takes_no_more_than_is_said(
     monkeypatch.setattr(Stream, "append", counted_append)
     toward, dangling = [graph.names.name(5)], "uniform"
     pagerank(graph, blocks=9, personalization=toward, dangling=dangling, stop=Sweeps(2))
-    said = plan_memory(graph, 1 << 30, weighted, 9).scratch
+    said = plan_ranks(graph, 1 << 30, weighted, 9).scratch
     assert said / 3 < taken[0] <= said
 
 
@@ -289,7 +289,7 @@ def test_memory_stays_within_what_is_stated(tmp_path: Path, memory: int) -> None
     )
     command = [sys.executable, "-c", CHILD, str(small.path), str(large.path), str(memory)]
     found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    assert found["blocks"] == plan_memory(large, memory).blocks > 1
+    assert found["blocks"] == plan_ranks(large, memory).blocks > 1
     assert found["peak"] < 1.03 * memory
     assert found["top"] == [list(hit) for hit in pagerank(large, stop=Sweeps(5)).top(3)]
 

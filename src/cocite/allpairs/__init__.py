@@ -3,13 +3,13 @@
 from cocite.allpairs.options import MEASURES, METHODS, Options
 from cocite.allpairs.run import AllPairs, exact_simrank
 from cocite.allpairs.scores import Scores
-from cocite.allpairs.stopping import Convergence
+from cocite.allpairs.stopping import ExactConvergence
 
 __all__ = [
     "MEASURES",
     "METHODS",
     "AllPairs",
-    "Convergence",
+    "ExactConvergence",
     "Options",
     "Scores",
     "exact_simrank",

@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 from cocite.allpairs.order import bandwidth, reordered
 from cocite.graph import Graph
 
-__all__ = ["Core", "Links", "link_weights", "node_rows", "reduce"]
+__all__ = ["Core", "CoreLinks", "link_weights", "node_rows", "reduce"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Links:
+class CoreLinks:
     """A sparse matrix by rows: int64 offsets, uint32 columns, float64 weights."""
 
     offsets: Ints
@@ -53,11 +53,11 @@ class Links:
         """What the arrays take."""
         return self.offsets.nbytes + self.columns.nbytes + self.weights.nbytes
 
-    def transposed(self, rows: int) -> Links:
+    def transposed(self, rows: int) -> CoreLinks:
         """The same entries by column; rows ascend within a column."""
         row = np.repeat(np.arange(self.rows), np.diff(self.offsets))
         order = np.argsort(self.columns, kind="stable")
-        return Links(
+        return CoreLinks(
             offsets_of(np.bincount(self.columns, minlength=rows)),
             row[order].astype(np.uint32),
             self.weights[order],
@@ -79,9 +79,9 @@ class Core:
     number: Ints
     firsts: Ints
     sizes: Ints
-    links: Links
-    shared: Links
-    spread: Links
+    links: CoreLinks
+    shared: CoreLinks
+    spread: CoreLinks
     owners: Ints
     bandwidth: tuple[int, int]
 
@@ -166,7 +166,9 @@ def offsets_of(counts: NDArray[np.integer]) -> Ints:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def node_rows(graph: Graph, weights: NDArray[np.float32] | None, teleport: float | None) -> Links:
+def node_rows(
+    graph: Graph, weights: NDArray[np.float32] | None, teleport: float | None
+) -> CoreLinks:
     """Q by nodes. With teleportation it is eq. 7's matrix, but that of its uniform rows, which are
     all equal, the first stands for all.
     """
@@ -178,18 +180,18 @@ def node_rows(graph: Graph, weights: NDArray[np.float32] | None, teleport: float
     values = raw / sums[target]
     columns = np.asarray(graph.in_sources)
     if teleport is None:
-        return Links(offsets, columns, values)
+        return CoreLinks(offsets, columns, values)
     values, empty = teleport * values, np.flatnonzero(degrees == 0)
     if empty.size == 0 or teleport == 1:
-        return Links(offsets, columns, values)
+        return CoreLinks(offsets, columns, values)
     n, first = graph.nodes, int(empty[0])
     at = int(offsets[first])
     offsets[first + 1 :] += n
     columns = np.insert(columns, at, np.arange(n, dtype=np.uint32))
-    return Links(offsets, columns, np.insert(values, at, np.full(n, (1 - teleport) / n)))
+    return CoreLinks(offsets, columns, np.insert(values, at, np.full(n, (1 - teleport) / n)))
 
 
-def _classes(rows: Links) -> tuple[Ints, Ints]:
+def _classes(rows: CoreLinks) -> tuple[Ints, Ints]:
     """(class of every node or -1, the first node of every class), numbered as they are met."""
     number = np.full(rows.rows, -1, np.int64)
     firsts: list[int] = []
@@ -204,7 +206,7 @@ def _classes(rows: Links) -> tuple[Ints, Ints]:
     return number, np.array(firsts, np.int64)
 
 
-def _entries(rows: Links, firsts: Ints) -> tuple[Ints, Ints, Floats]:
+def _entries(rows: CoreLinks, firsts: Ints) -> tuple[Ints, Ints, Floats]:
     """(class, node, weight) of all entries of the classes' rows, class by class."""
     counts = rows.offsets[firsts + 1] - rows.offsets[firsts]
     row = np.repeat(np.arange(firsts.size), counts)
@@ -213,7 +215,7 @@ def _entries(rows: Links, firsts: Ints) -> tuple[Ints, Ints, Floats]:
     return row, rows.columns[place].astype(np.int64), rows.weights[place]
 
 
-def _quotient(rows: Links, number: Ints, firsts: Ints) -> Links:
+def _quotient(rows: CoreLinks, number: Ints, firsts: Ints) -> CoreLinks:
     """W: entries summed by class, columns ascending within a row."""
     row, node, weight = _entries(rows, firsts)
     column = number[node]
@@ -224,15 +226,15 @@ def _quotient(rows: Links, number: Ints, firsts: Ints) -> Links:
     sums = np.add.reduceat(weight[inner][order], begins) if keys.size else np.zeros(0)
     size = max(firsts.size, 1)
     counts = np.bincount(keys // size, minlength=firsts.size)
-    return Links(offsets_of(counts), (keys % size).astype(np.uint32), sums)
+    return CoreLinks(offsets_of(counts), (keys % size).astype(np.uint32), sums)
 
 
 def _shared(
-    rows: Links, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
-) -> tuple[Links, Ints]:
+    rows: CoreLinks, number: Ints, firsts: Ints, loose: NDArray[np.bool_]
+) -> tuple[CoreLinks, Ints]:
     """(the loose nodes that each class's row links to, renumbered; the class of each of them)."""
     row, node, weight = _entries(rows, firsts)
     kept = loose[node]
     nodes, index = np.unique(node[kept], return_inverse=True)
     counts = np.bincount(row[kept], minlength=firsts.size)
-    return Links(offsets_of(counts), index.astype(np.uint32), weight[kept]), number[nodes]
+    return CoreLinks(offsets_of(counts), index.astype(np.uint32), weight[kept]), number[nodes]

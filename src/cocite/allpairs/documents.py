@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from cocite.allpairs.scores import Scores
-from cocite.allpairs.stopping import Convergence
+from cocite.allpairs.stopping import ExactConvergence
 from cocite.documents import Document
 
 __all__ = ["ExactDocument"]
@@ -15,7 +15,7 @@ __all__ = ["ExactDocument"]
 @dataclass(frozen=True)
 class ExactDocument(Document):
     """A run that is done, its scores in the file ``output``. ``bandwidth`` is that of the rows as
-    stored and as ordered; ``ended`` how it ended (:class:`Convergence`).
+    stored and as ordered; ``ended`` how it ended (:class:`ExactConvergence`).
     """
 
     graph: str
@@ -27,7 +27,7 @@ class ExactDocument(Document):
     nodes: int
     rows_computed: int
     bandwidth: tuple[int, int]
-    ended: Convergence
+    ended: ExactConvergence
 
     @classmethod
     def of(cls, graph: str, output: str, measure: str, found: Scores) -> Self:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.allpairs.products import SparseProducts
-from cocite.allpairs.stopping import Sweep
+from cocite.allpairs.stopping import ExactSweep
 from cocite.store import Scratch, forget
 
 __all__ = ["PanelMatrix", "PanelSweeps", "panel_width"]
@@ -72,7 +72,7 @@ class PanelSweeps:
         at = np.flatnonzero(self._single)
         self.matrix.panels[at // width, at, at % width] = 1
 
-    def __call__(self) -> Sweep:
+    def __call__(self) -> ExactSweep:
         """One sweep: two passes over the file."""
         self._multiply()
         change, diagonal = 0.0, self.matrix.diagonal()
@@ -85,7 +85,7 @@ class PanelSweeps:
                 change = max(change, self._settle(first, panel))
             forget(self.matrix.panels, self._next.panels)
         self.matrix, self._next = self._next, self.matrix
-        return Sweep(change)
+        return ExactSweep(change)
 
     def _multiply(self) -> None:
         """W S, into the other matrix."""

@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.allpairs.core import Core
 from cocite.allpairs.products import block_width
-from cocite.allpairs.stopping import Sweep
+from cocite.allpairs.stopping import ExactSweep
 from cocite.errors import ResourceError
 from cocite.memory import format_size
 from cocite.runner import Team
@@ -184,7 +184,7 @@ class PrunedSweeps:
         found.end = ones.size
         return found
 
-    def __call__(self) -> Sweep:
+    def __call__(self) -> ExactSweep:
         """One sweep."""
         from cocite.kernels import pruned
 
@@ -207,7 +207,7 @@ class PrunedSweeps:
                 pruned.advance(old.rows, end, cursor)
                 self._renew(excess, first, rows)
         self._unite(made)
-        return Sweep(change, dropped)
+        return ExactSweep(change, dropped)
 
     def _block(
         self,

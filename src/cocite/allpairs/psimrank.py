@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.allpairs.products import SparseProducts
-from cocite.allpairs.stopping import Sweep
+from cocite.allpairs.stopping import ExactSweep
 from cocite.allpairs.sweeps import identity
 
 __all__ = ["CoupledSweeps"]
@@ -45,7 +45,7 @@ class CoupledSweeps:
         self._parts = np.empty_like(self.matrix)
         self._single = (core.sizes == 1).astype(np.uint8)
 
-    def __call__(self) -> Sweep:
+    def __call__(self) -> ExactSweep:
         """One sweep."""
         for first, end in self.products.blocks():
             self._part(first, end)
@@ -53,7 +53,7 @@ class CoupledSweeps:
         change = 0.0
         for first, end in blocks:
             change = max(change, self._combine(first, end))
-        return Sweep(change)
+        return ExactSweep(change)
 
     def _part(self, first: int, end: int) -> None:
         """F of the block's columns."""

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.stopping import Sweep
+from cocite.allpairs.stopping import ExactSweep
 from cocite.graph import Graph
 from cocite.runner import Team
 
@@ -39,7 +39,7 @@ class PartialSums:
         self.matrix: NDArray[np.float64] = np.eye(graph.nodes)
         self._next = np.empty_like(self.matrix)
 
-    def __call__(self) -> Sweep:
+    def __call__(self) -> ExactSweep:
         """One sweep."""
         from cocite.kernels import allpairs
 
@@ -53,4 +53,4 @@ class PartialSums:
 
         change = max(self._team.split(part, nodes))
         self.matrix, self._next = self._next, self.matrix
-        return Sweep(change)
+        return ExactSweep(change)

@@ -31,7 +31,7 @@ from cocite.allpairs.prune import PrunedSweeps
 from cocite.allpairs.psimrank import CoupledSweeps
 from cocite.allpairs.psum import PartialSums, sweeps_for
 from cocite.allpairs.scores import DenseMatrix, MatrixByRow, Scores
-from cocite.allpairs.stopping import Bounds, Convergence, Progress, iterate
+from cocite.allpairs.stopping import Bounds, ExactConvergence, Progress, iterate
 from cocite.allpairs.svd import low_rank_bytes, low_rank_scores
 from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
 from cocite.errors import NotConverged, ResourceError, UsageError
@@ -305,13 +305,13 @@ class AllPairs:
             core.size,
         )
 
-    def _iterated(self, team: Team, progress: Progress) -> tuple[Convergence, MatrixByRow]:
+    def _iterated(self, team: Team, progress: Progress) -> tuple[ExactConvergence, MatrixByRow]:
         sweeps = self._sweeps(team)
         found = self._stop(sweeps, progress)
         matrix = sweeps.matrix
         return found, DenseMatrix(matrix) if isinstance(matrix, np.ndarray) else matrix
 
-    def _stop(self, sweeps: Any, progress: Progress, limit: int | None = None) -> Convergence:
+    def _stop(self, sweeps: Any, progress: Progress, limit: int | None = None) -> ExactConvergence:
         options = self.options
         bounds = self._bounds(self.dtype, self.fast)
         return iterate(sweeps, bounds, options.epsilon, limit or options.sweeps, progress)
@@ -339,7 +339,7 @@ class AllPairs:
         path = Path(self.graph.path)
         return Scratch(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
-    def _partial_sums(self, team: Team, progress: Progress) -> tuple[Convergence, MatrixByRow]:
+    def _partial_sums(self, team: Team, progress: Progress) -> tuple[ExactConvergence, MatrixByRow]:
         """As published: as many sweeps as the accuracy asks for, whatever they change."""
         options = self.options
         sweeps = PartialSums(self.graph, options.decay, team)
@@ -349,10 +349,10 @@ class AllPairs:
         left = options.decay ** (limit + 1)
         reason = f"{options.decay:g}^{limit + 1}"
         converged = left + rounding <= options.epsilon * (1 + 1e-9)
-        found = Convergence(limit, made[-1].change, left, rounding, 0.0, reason, converged)
+        found = ExactConvergence(limit, made[-1].change, left, rounding, 0.0, reason, converged)
         return found, DenseMatrix(sweeps.matrix)
 
-    def _low_rank(self, team: Team) -> tuple[Convergence, MatrixByRow]:
+    def _low_rank(self, team: Team) -> tuple[ExactConvergence, MatrixByRow]:
         """The closed form, and one plain step to tell how far it is off."""
         options, core = self.options, self.core
         rows = node_rows(self.graph, self._weights, None)
@@ -369,7 +369,9 @@ class AllPairs:
             )
         converged = error + rounding <= options.epsilon
         reason = f"rank {options.rank}, checked by one plain step"
-        return Convergence(0, change, error, rounding, 0.0, reason, converged), DenseMatrix(scores)
+        return ExactConvergence(0, change, error, rounding, 0.0, reason, converged), DenseMatrix(
+            scores
+        )
 
 
 def _counted(limit: int, progress: Progress, decay: float) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.stopping import Convergence
+from cocite.allpairs.stopping import ExactConvergence
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 
@@ -56,7 +56,7 @@ class Scores:
     between them were before and after ordering.
     """
 
-    convergence: Convergence
+    convergence: ExactConvergence
     names: Names
     method: str
     products: str

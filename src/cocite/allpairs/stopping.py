@@ -38,7 +38,7 @@ import numpy as np
 
 from cocite.errors import NotConverged
 
-__all__ = ["Bounds", "Convergence", "Progress", "Sweep", "iterate"]
+__all__ = ["Bounds", "ExactConvergence", "ExactSweep", "Progress", "iterate"]
 
 Progress = Callable[[int, float], None]
 """Called after every sweep with (sweeps, bound on the error that iterating longer can remove)."""
@@ -47,7 +47,7 @@ _DIVERGED, _STANDSTILL = 1e6, 20
 
 
 @dataclass(frozen=True)
-class Convergence:
+class ExactConvergence:
     """How an iteration ended; all errors bound the largest entry of |S - S*|.
 
     ``change`` is the largest change of an entry in the last sweep. ``iteration_error`` would go
@@ -71,7 +71,7 @@ class Convergence:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class ExactSweep:
     """What one sweep reports: its largest change, and the size of the largest value it pruned."""
 
     change: float
@@ -87,7 +87,7 @@ class Bounds:
     steps: bool
     rounding: float = 0.0
 
-    def left(self, sweeps: int, made: Sweep, pruned: float) -> tuple[float, float, str]:
+    def left(self, sweeps: int, made: ExactSweep, pruned: float) -> tuple[float, float, str]:
         """(error of iterating, of pruning, what bounds them) after ``sweeps`` sweeps.
 
         ``made`` is the last one; ``pruned`` is e_k.
@@ -114,8 +114,8 @@ class Bounds:
 
 
 def iterate(
-    sweep: Callable[[], Sweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
-) -> Convergence:
+    sweep: Callable[[], ExactSweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
+) -> ExactConvergence:
     """Sweep until the bound is at most ``epsilon``, or ``limit`` sweeps were made, or more do not
     help: pruning alone exceeds ``epsilon``, or the change has not fallen for 20 sweeps.
 
@@ -151,4 +151,4 @@ def iterate(
         else:
             continue
         break
-    return Convergence(sweeps, made.change, left, rounding, pruned, reason, converged)
+    return ExactConvergence(sweeps, made.change, left, rounding, pruned, reason, converged)

@@ -30,7 +30,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.core import Core, Links
+from cocite.allpairs.core import Core, CoreLinks
 from cocite.errors import NotConverged
 
 __all__ = ["low_rank_bytes", "low_rank_scores"]
@@ -54,7 +54,9 @@ def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
     return factors + 8 * rank * rank * (doublings + 4) + 8 * nodes * (_STEPS + 2 * rank)
 
 
-def low_rank_scores(rows: Links, core: Core, rank: int, decay: float, accuracy: float) -> Floats:
+def low_rank_scores(
+    rows: CoreLinks, core: Core, rank: int, decay: float, accuracy: float
+) -> Floats:
     """float64[classes, classes]: X between the classes of ``core``; ``rows`` are Q by nodes.
 
     Raises :class:`NotConverged` where the factors have no such X.
@@ -136,7 +138,7 @@ def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> F
     return right + np.column_stack(basis[: k + 1]) @ best
 
 
-def _factors(rows: Links, rank: int) -> tuple[Floats, Floats, Floats]:
+def _factors(rows: CoreLinks, rank: int) -> tuple[Floats, Floats, Floats]:
     """(U, E, V) of Q to ``rank``, or to as many singular values as are not 0."""
     n = rows.rows
     if _is_large(rank, n):
@@ -160,7 +162,7 @@ def _is_large(rank: int, nodes: int) -> bool:
     return rank + _OVERSAMPLED >= nodes / 4
 
 
-def _times(rows: Links, matrix: Floats) -> Floats:
+def _times(rows: CoreLinks, matrix: Floats) -> Floats:
     from cocite.kernels import allpairs
 
     dense = np.ascontiguousarray(matrix)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.allpairs.products import Products
-from cocite.allpairs.stopping import Sweep
+from cocite.allpairs.stopping import ExactSweep
 
 __all__ = ["PlainSweeps", "RelaxedSweeps", "identity"]
 
@@ -75,23 +75,23 @@ class PlainSweeps(_Sweeps):
         super().__init__(products, decay, 1.0, start)
         self._next = np.zeros_like(self.matrix)
 
-    def __call__(self) -> Sweep:
+    def __call__(self) -> ExactSweep:
         """One sweep."""
         change = 0.0
         for first, end in self.products.blocks():
             panel = self.products.panel(first, end, self.matrix)
             change = max(change, self._settle(first, panel, self._next))
         self.matrix, self._next = self._next, self.matrix
-        return Sweep(change)
+        return ExactSweep(change)
 
 
 class RelaxedSweeps(_Sweeps):
     """Over-relaxation in place."""
 
-    def __call__(self) -> Sweep:
+    def __call__(self) -> ExactSweep:
         """One sweep."""
         change = 0.0
         for first, end in self.products.blocks():
             panel = self.products.panel(first, end, self.matrix)
             change = max(change, self._settle(first, panel, self.matrix))
-        return Sweep(change)
+        return ExactSweep(change)

@@ -139,7 +139,7 @@ def rank(
     from cocite.graph import Graph
     from cocite.graph.writers import check_output, memory_of, write_numbers
     from cocite.memory import OWN_MEMORY, budget, format_size
-    from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank, plan_memory
+    from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank, plan_ranks
     from cocite.ranking.documents import RankDocument
 
     path: Path | None = check_output(output, overwrite) if output else None
@@ -148,7 +148,7 @@ def rank(
         stop = stop | TopOrder(top_order)
     opened = Graph.open(graph)
     limit = budget(memory)
-    room = plan_memory(opened, limit, opened.in_weights is not None and not unweighted, blocks)
+    room = plan_ranks(opened, limit, opened.in_weights is not None and not unweighted, blocks)
     writing = memory_of(path) if path else 0
     later = f"; {format_size(writing + OWN_MEMORY)} while the table is written"
     say(str(room) + later * (writing > room.memory))

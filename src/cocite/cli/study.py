@@ -16,7 +16,7 @@ from cocite.cli.text import say, table_text
 from cocite.errors import UsageError
 
 if TYPE_CHECKING:
-    from cocite.ranking import Study
+    from cocite.ranking import ConvergenceStudy
 
 __all__ = ["check_alone", "run_study", "study_options"]
 
@@ -173,7 +173,7 @@ def run_study(
     return Reply(ConvergenceDocument(path, output, found), lambda: _text(found))
 
 
-def _text(found: Study) -> str:
+def _text(found: ConvergenceStudy) -> str:
     from cocite.ranking.figures import settled_rows
 
     titles = ["iteration", "n", "99 % alike", "same members", "same order", "among"]

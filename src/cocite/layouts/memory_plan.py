@@ -30,7 +30,7 @@ from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.store import Scratch
 
-__all__ = ["Demand", "MemoryPlan", "StepBytes", "plan_memory"]
+__all__ = ["Demand", "MemoryPlan", "StepBytes", "plan_fit"]
 
 _LEAST_BLOCK = 16 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
@@ -110,7 +110,7 @@ class MemoryPlan:
         return text
 
 
-def plan_memory(links: Links, means: Means, demand: Demand) -> MemoryPlan:
+def plan_fit(links: Links, means: Means, demand: Demand) -> MemoryPlan:
     """The most threads that fit beside all links; else blocks; else the external form.
 
     Raises :class:`ResourceError` if not even the external form fits, or the layout has none.

@@ -44,10 +44,10 @@ from cocite.ranking.vectors import Vector, order_of
 
 __all__ = [
     "Agreement",
+    "ConvergenceStudy",
     "Histogram",
     "Iteration",
     "Settled",
-    "Study",
     "position_histogram",
     "study",
     "top_similarity",
@@ -106,7 +106,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Study:
+class ConvergenceStudy:
     """``residuals`` float64[reference], after sweep 1, 2, ...; how the orders agreed."""
 
     reference: int
@@ -132,7 +132,7 @@ def study(
     memory: str | int | None = None,
     blocks: int | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
-) -> Study:
+) -> ConvergenceStudy:
     """Follow PageRank sweep by sweep.
 
     Parameters
@@ -200,7 +200,7 @@ def study(
             watch.agreement(iteration, query)
             for watch, (query, _) in zip(watches, sets, strict=True)
         ]
-    return Study(reference, compared, top, bucket, residuals, tuple(agreements))
+    return ConvergenceStudy(reference, compared, top, bucket, residuals, tuple(agreements))
 
 
 def _left(graph: Graph, queries: Sequence[Query], memory: str | int | None) -> int:

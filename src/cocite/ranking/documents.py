@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from cocite.documents import Document, Rows
 from cocite.graph import Graph
-from cocite.ranking.convergence import Study
+from cocite.ranking.convergence import ConvergenceStudy
 from cocite.ranking.figures import settled_rows, study_facts
 from cocite.ranking.pagerank import Ranks
 from cocite.ranking.stopping import Convergence
@@ -51,7 +51,7 @@ class ConvergenceDocument(Document):
 
     graph: str
     study: str
-    found: Study
+    found: ConvergenceStudy
 
     def facts(self) -> dict[str, Any]:
         """What was asked, and what settled when."""

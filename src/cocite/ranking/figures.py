@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from cocite import plots
 from cocite.graph.writers import write_table
-from cocite.ranking.convergence import Agreement, Histogram, Iteration, Study
+from cocite.ranking.convergence import Agreement, ConvergenceStudy, Histogram, Iteration
 from cocite.store import check_folder, new_folder
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def check_study_output(
 
 
 def write_study(
-    found: Study,
+    found: ConvergenceStudy,
     output: str | os.PathLike[str],
     *,
     with_plots: bool = True,
@@ -70,7 +70,7 @@ def write_study(
             _draw(found, folder)
 
 
-def study_facts(found: Study) -> dict[str, Any]:
+def study_facts(found: ConvergenceStudy) -> dict[str, Any]:
     """What was asked, the residuals after the sweeps compared, and what settled when."""
     shown = (*found.sweeps, found.reference)
     return {
@@ -86,7 +86,7 @@ def study_facts(found: Study) -> dict[str, Any]:
     }
 
 
-def settled_rows(found: Study) -> list[dict[str, Any]]:
+def settled_rows(found: ConvergenceStudy) -> list[dict[str, Any]]:
     """One row an iteration, a set of nodes and a size of the top."""
     return [
         {"iteration": a.iteration.value, "among": _among(a), "nodes": a.nodes} | vars(settled)
@@ -98,7 +98,7 @@ def settled_rows(found: Study) -> list[dict[str, Any]]:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-def _tables(found: Study) -> dict[str, tuple[Iterator[Columns], dict[str, str]]]:
+def _tables(found: ConvergenceStudy) -> dict[str, tuple[Iterator[Columns], dict[str, str]]]:
     key = {"iteration": _TEXT, "among": _TEXT, "sweeps": _COUNT}
     settled = {"iteration": _TEXT, "among": _TEXT}
     settled |= dict.fromkeys(("nodes", "n", "nearly", "members", "order"), _COUNT)
@@ -123,7 +123,7 @@ def _text(value: str, count: int) -> Any:
     return np.full(count, value, dtype=object)
 
 
-def _residual_pieces(found: Study) -> Iterator[Columns]:
+def _residual_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
     for iteration, values in found.residuals.items():
         yield {
             "iteration": _text(iteration.value, values.size),
@@ -140,21 +140,21 @@ def _keys(agreement: Agreement, sweeps: int, count: int) -> Columns:
     }
 
 
-def _position_pieces(found: Study) -> Iterator[Columns]:
+def _position_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
     for agreement in found.agreements:
         for sweeps, histogram in agreement.positions.items():
             keys = _keys(agreement, sweeps, histogram.nodes.size)
             yield keys | {"difference": histogram.middle, "nodes": histogram.nodes}
 
 
-def _similarity_pieces(found: Study) -> Iterator[Columns]:
+def _similarity_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
     for agreement in found.agreements:
         for sweeps, values in agreement.similarity.items():
             sizes = np.arange(1, values.size + 1)
             yield _keys(agreement, sweeps, values.size) | {"n": sizes, "similarity": values}
 
 
-def _settled_pieces(found: Study) -> Iterator[Columns]:
+def _settled_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
     for row in settled_rows(found):
         yield {
             # A masked value is NULL to DuckDB, and an empty field of the CSV.
@@ -172,7 +172,7 @@ def _among(agreement: Agreement) -> str:
 # -- pictures -------------------------------------------------------------------------------------
 
 
-def _draw(found: Study, folder: Path) -> None:
+def _draw(found: ConvergenceStudy, folder: Path) -> None:
     plots.draw(
         folder / "residual.png", "Residual after each sweep", [partial(_residual_panel, found)]
     )
@@ -196,7 +196,7 @@ def _draw(found: Study, folder: Path) -> None:
         )
 
 
-def _residual_panel(found: Study, axes: Axes) -> None:
+def _residual_panel(found: ConvergenceStudy, axes: Axes) -> None:
     for iteration, values in found.residuals.items():
         sweeps = np.arange(1, values.size + 1)
         axes.semilogy(sweeps, values, color=_COLOURS[iteration], label=iteration.value)
@@ -204,7 +204,7 @@ def _residual_panel(found: Study, axes: Axes) -> None:
     axes.set_ylabel("L1 residual")
 
 
-def _similarity_panel(found: Study, agreement: Agreement, axes: Axes) -> None:
+def _similarity_panel(found: ConvergenceStudy, agreement: Agreement, axes: Axes) -> None:
     """What is drawn later is thinner, so that lines it covers can be seen; so below."""
     colours = plots.shades(len(found.sweeps))
     widths = np.linspace(2.0, 0.9, len(found.sweeps))
@@ -224,7 +224,9 @@ def _similarity_panel(found: Study, agreement: Agreement, axes: Axes) -> None:
     axes.set_ylabel("similarity, |A ∩ B| / |A ∪ B|")
 
 
-def _positions_panel(found: Study, pair: list[Agreement], sweeps: int, axes: Axes) -> None:
+def _positions_panel(
+    found: ConvergenceStudy, pair: list[Agreement], sweeps: int, axes: Axes
+) -> None:
     for agreement, width in zip(pair, (2.4, 1.1), strict=True):
         shares, edges = _widening(agreement.positions[sweeps], found.bucket)
         colour, label = _COLOURS[agreement.iteration], agreement.iteration.value

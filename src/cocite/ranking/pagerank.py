@@ -38,7 +38,7 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.memory import budget
-from cocite.ranking.room import plan_memory
+from cocite.ranking.room import plan_ranks
 from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
 from cocite.ranking.system import System
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
@@ -193,7 +193,7 @@ def set_up(
             f"dangling is {dangling!r}; it is " + ", ".join(m.value for m in Dangling)
         ) from None
     weighted = weighted and graph.in_weights is not None
-    room = plan_memory(graph, memory, weighted, blocks)
+    room = plan_ranks(graph, memory, weighted, blocks)
     graph.check()
     system = System(
         graph,

@@ -26,7 +26,7 @@ from cocite.graph.links import links_of
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.ranking.vectors import pieces
 
-__all__ = ["RankRoom", "plan_memory"]
+__all__ = ["RankRoom", "plan_ranks"]
 
 LEAST = 8 << 20
 """Memory below which it would be all boundaries."""
@@ -84,7 +84,7 @@ class RankRoom:
         return max(1, min(self.memory // 4 // each, _LARGEST_STRIP))
 
 
-def plan_memory(
+def plan_ranks(
     graph: Graph, memory: int, weighted: bool = False, blocks: int | None = None
 ) -> RankRoom:
     """Whether all is in memory, and else in how many blocks; ``blocks`` asks for so many.

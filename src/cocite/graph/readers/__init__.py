@@ -12,7 +12,7 @@ from typing import cast
 from cocite.errors import InputError
 from cocite.graph.readers.columns import read_columns
 from cocite.graph.readers.options import ReadOptions
-from cocite.graph.readers.reader import Found, Job, Reader
+from cocite.graph.readers.reader import Found, Job, LinkReader
 from cocite.graph.readers.rows import RowsFound, clean_rows
 from cocite.graph.readers.sources import Source, expand
 
@@ -20,8 +20,8 @@ __all__ = [
     "READERS",
     "Found",
     "Job",
+    "LinkReader",
     "ReadOptions",
-    "Reader",
     "RowsFound",
     "Source",
     "clean_rows",
@@ -39,12 +39,12 @@ READERS = {
 """
 
 
-def reader_called(name: str) -> Reader:
+def reader_called(name: str) -> LinkReader:
     """The reader of a kind."""
-    return cast(Reader, import_module(READERS[name]).READER)
+    return cast(LinkReader, import_module(READERS[name]).READER)
 
 
-def reader_of(source: Source) -> Reader:
+def reader_of(source: Source) -> LinkReader:
     """The first reader that accepts ``source``; raises :class:`InputError` if none does."""
     for reader in map(reader_called, READERS):
         if reader.accepts(source):

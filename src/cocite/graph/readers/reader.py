@@ -23,7 +23,7 @@ from cocite.graph.readers.sources import Source
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Found", "Job", "Reader"]
+__all__ = ["Found", "Job", "LinkReader"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Found(Protocol):
         """One line for people, which begins with ``file``."""
 
 
-class Reader(Protocol):
+class LinkReader(Protocol):
     """A kind of input. ``title`` is its name in messages, ``described`` in help."""
 
     title: str

@@ -13,7 +13,7 @@ from cocite.engine.walk import Mover
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker, SampledBuilder
 from cocite.layouts.compact.format import CompactFormat, blob_words
-from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_memory
+from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.walks.steps import step_bytes
 from cocite.means import Means
@@ -27,7 +27,7 @@ class CompactBuilder(CompactFormat, SampledBuilder):
 
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """Threads as long as they fit beside the whole graph, else blocks."""
-        return plan_memory(links, means, Demand(part.layout, maker_bytes, step_bytes(part)))
+        return plan_fit(links, means, Demand(part.layout, maker_bytes, step_bytes(part)))
 
     def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """One a thread."""

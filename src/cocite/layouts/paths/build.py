@@ -16,7 +16,7 @@ from cocite.engine.walk import Walker, walker_bytes
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker, SampledBuilder
-from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_memory
+from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
 from cocite.layouts.paths.format import PathsFormat, _eighths, blob_words
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.walks.steps import part_weights, step_bytes
@@ -34,7 +34,7 @@ class PathsBuilder(PathsFormat, SampledBuilder):
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """Threads as long as they fit beside the whole graph, else blocks."""
         need = partial(maker_bytes, part.settings[LENGTH])
-        return plan_memory(links, means, Demand(part.layout, need, step_bytes(part)))
+        return plan_fit(links, means, Demand(part.layout, need, step_bytes(part)))
 
     def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""

@@ -15,7 +15,7 @@ from cocite.engine.external import ExternalWalker
 from cocite.engine.walk import Walker, walker_bytes
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
-from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_memory
+from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.trees.format import TreesFormat, blob_words
 from cocite.layouts.walks.steps import part_weights, step_bytes
@@ -33,7 +33,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         files but a block.
         """
         demand = Demand(part.layout, maker_bytes, step_bytes(part), has_external=True)
-        return plan_memory(links, means, demand)
+        return plan_fit(links, means, demand)
 
     def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
