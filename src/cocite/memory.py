@@ -15,6 +15,7 @@ from cocite.errors import UsageError
 
 __all__ = [
     "OWN_MEMORY",
+    "Watch",
     "available",
     "budget",
     "checked_threads",
@@ -25,11 +26,12 @@ __all__ = [
     "short_of",
 ]
 
-OWN_MEMORY = 150 << 20
-"""What Python, its libraries and the kernels take beside the data."""
+OWN_MEMORY = 160 << 20
+"""What Python, its libraries and the kernels take beside the data, once these are compiled."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY_UNITS = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_STATUS = Path("/proc/self/status")
 _OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 _VERSION_2 = "memory.max", "memory.current", "inactive_file"
 _VERSION_1 = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
@@ -70,6 +72,31 @@ def available() -> int:
     """Bytes that can be taken now: the machine's, or the control group's if less."""
     limits = [_machine_available(), *_control_group_available()]
     return max(0, min(limits))
+
+
+class Watch:
+    """Sees how much memory the process has at most, from when this is made."""
+
+    def __init__(self) -> None:
+        self._before = _status("VmHWM:")
+
+    @property
+    def most(self) -> int:
+        """Bytes, shared ones included; what there is now, if the process had more before. 0 where
+        the system does not tell.
+        """
+        most = _status("VmHWM:")
+        return most if most > self._before else _status("VmRSS:")
+
+
+def _status(name: str) -> int:
+    try:
+        for line in _STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith(name):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass  # not Linux
+    return 0
 
 
 def cores() -> int:

@@ -183,15 +183,15 @@ def test_more_memory_is_fewer_blocks_and_it_is_said(
     ]
     scratch = format_size(8 * web.edges + 128 * NODES)
     assert str(plans[3000]).startswith(
-        "157 MB of memory on 1 thread (of 2: the memory given holds no more), "
+        "168 MB of memory on 1 thread (of 2: the memory given holds no more), "
         f"{plans[3000].blocks} blocks of destinations from disk: a scan reads "
     )
     assert str(plans[3000]).endswith(f" and {scratch} of scratch are taken")
     links = format_size(8 * (NODES + 1) + 4 * web.edges)
     assert str(plans[450_000]) == (
-        f"158 MB of memory on 2 threads, which holds x and y; the links, {links}, from disk"
+        f"168 MB of memory on 2 threads, which holds x and y; the links, {links}, from disk"
     )
-    assert str(plans[700_000]) == "158 MB of memory on 2 threads, which holds the links, x and y"
+    assert str(plans[700_000]) == "169 MB of memory on 2 threads, which holds the links, x and y"
 
 
 def test_what_a_scan_reads_is_what_it_says(web: Graph) -> None:

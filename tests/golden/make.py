@@ -65,8 +65,8 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
 def make_all(folder: Path) -> None:
     """Make all graphs and indexes in ``folder``."""
     graphs: dict[str, Graph] = {}
-    for kind, name in NAMES.items():
-        graphs[kind] = _graph(folder, kind, [f"{name(u)}\t{name(v)}" for u, v in LINKS])
+    for kind, named in NAMES.items():
+        graphs[kind] = _graph(folder, kind, [f"{named(u)}\t{named(v)}" for u, v in LINKS])
     rows = [f"{PAGES[u]}\t{PAGES[v]}\t{w}" for (u, v), w in zip(LINKS, WEIGHTS, strict=True)]
     graphs["weighted"] = _graph(folder, "weighted", rows, weight_column=3)
     graphs["later"] = _graph(folder, "later", [f"{PAGES[u]}\t{PAGES[v]}" for u, v in LATER])
@@ -97,9 +97,11 @@ def answers(index: Index) -> dict[str, Any]:
     """What an index says of some of its pages; without intervals, which are no matter of files."""
     names = [index.nodes.name(page) for page in (1, 2, 4)]
     try:
-        reasons = [reason._asdict() for reason in index.why(*names[:2], 3).reasons]
+        why = index.why(names[0], names[1], 3)
     except UsageError:
         reasons = None  # a sketch does not know
+    else:
+        reasons = [reason._asdict() for reason in why.reasons]
     return {
         "nodes": list(index.nodes),
         "related": {name: [hit[:3] for hit in index.related(name, 5)] for name in names},

@@ -113,11 +113,12 @@ def test_sizes_and_memory_are_those_of_the_build(
     plan = cocite.plan_index(graph, **kind, samples=90, seed=3, pilot=PILOT)
     options = BuildOptions.checked(measure, direction, layout, {"samples": 90, "seed": 3})
     with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
-        estimate = work.estimate()
+        work.estimate()
+        rooms = [str(part.room) for part in work.parts]
         report = work.run()
     assert plan.settings == options.settings.to_json()
     assert abs(plan.planned.bytes / report.bytes - 1) < 0.02  # samples differ
-    assert plan.room in estimate.rooms
+    assert plan.room in rooms
     assert plan.doubled is not None
     assert plan.doubled.samples == 180
     assert plan.doubled.bytes == pytest.approx(2 * plan.planned.bytes, rel=0.2)  # names stay

@@ -128,9 +128,9 @@ def test_the_memory_decides_the_number_of_blocks(
     for memory, room in rooms.items():
         assert pagerank(graph, memory=memory).blocks == max(1, room.blocks)
     said = [str(rooms[memory]) for memory in (3_000, 10**6)]
-    assert said[0].startswith("157 MB of memory, which holds one of ")
+    assert said[0].startswith("168 MB of memory, which holds one of ")
     assert " blocks; the rest is on disk, with up to " in said[0]
-    assert said[1] == "157 MB of memory, which holds the graph and the ranks"
+    assert said[1] == "168 MB of memory, which holds the graph and the ranks"
 
 
 def test_weights_are_in_the_budget(make_graph: MakeGraph) -> None:

@@ -113,7 +113,7 @@ def exact_simrank(
         How many cores to use, by default all. The scores do not depend on it, but for the last
         bits of dense products.
     memory
-        For the data, beside some 150 MB for Python: bytes, or text such as ``"8GB"``; by default
+        For the data, beside some 170 MB for Python: bytes, or text such as ``"8GB"``; by default
         half of what is available. With ``method="plain"`` a matrix that does not fit lies on disk.
     progress
         Called after every sweep with (sweeps, bound on the error still to be iterated away).

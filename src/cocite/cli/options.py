@@ -87,7 +87,7 @@ memory_option: Decorator = click.option(
     "--memory",
     metavar="SIZE",
     callback=_size,
-    help="How much memory the data may take, such as 600MB or 4GiB; Python takes about 150 MB more."
+    help="How much memory the data may take, such as 600MB or 4GiB; Python takes about 170 MB more."
     "  [default: half of what is available]",
 )
 

@@ -41,7 +41,7 @@ from cocite.runner import in_order
 if TYPE_CHECKING:
     from cocite.kernels.linear import Room
 
-__all__ = ["diagonal_room", "make_diagonal"]
+__all__ = ["diagonal_memory", "diagonal_room", "make_diagonal"]
 
 _FLOOR = 1e-3
 _PIECE = 1024
@@ -89,15 +89,27 @@ def make_diagonal(
 
 def diagonal_room(rows: Links, columns: Links, means: Means) -> int:
     """How many threads fit the memory; raises :class:`ResourceError` if not even one does."""
-    memory, whole = means.memory, rows.nbytes + columns.nbytes + _NODE * rows.nodes
-    each = 24 * (rows.nodes + 1)
-    if memory < whole + each:
+    return _threads(rows.nbytes + columns.nbytes, rows, means)[0]
+
+
+def diagonal_memory(links: Links, means: Means) -> int:
+    """The bytes that it takes, of links by one end; raises :class:`ResourceError` if not even one
+    thread fits.
+    """
+    return _threads(2 * links.nbytes, links, means)[1]
+
+
+def _threads(ends: int, links: Links, means: Means) -> tuple[int, int]:
+    """(threads, bytes), where the links take ``ends`` bytes by both ends."""
+    whole, each = ends + _NODE * links.nodes, 24 * (links.nodes + 1)
+    if means.memory < whole + each:
         raise ResourceError(
-            f"preparing refined answers for {rows.edges:,} links takes "
-            f"{format_size(whole + each)} of memory; {format_size(memory)} may be used. Give more "
-            "with --memory, or ask without --refine (refine=True)"
+            f"preparing refined answers for {links.edges:,} links takes "
+            f"{format_size(whole + each)} of memory; {format_size(means.memory)} may be used. Give "
+            "more with --memory, or ask without --refine (refine=True)"
         )
-    return max(1, min(means.threads, (memory - whole) // each))
+    threads = min(means.threads, (means.memory - whole) // each)
+    return threads, whole + threads * each
 
 
 class _Making:

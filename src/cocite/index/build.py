@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.engine.certificate import SweepReport
+from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite
@@ -34,7 +35,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled
 from cocite.means import Means
 from cocite.measures import SAMPLES
-from cocite.memory import format_size, format_time
+from cocite.memory import OWN_MEMORY, format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
 __all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array"]
@@ -42,20 +43,23 @@ __all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array"]
 
 @dataclass(frozen=True)
 class IndexEstimate:
-    """What a build will take: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``."""
+    """What a build will take: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``; and how
+    much memory making refined answers ready takes, 0 if it is not to be done.
+    """
 
     bytes: int
     rooms: tuple[str, ...]
     seconds: float
     done: int
     units: str
-    refine: bool
+    refining: int
 
     def __str__(self) -> str:
         rooms = " then ".join(dict.fromkeys(self.rooms))
         text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
-        if self.refine:
-            text += ", and longer to make refined answers ready"
+        if self.refining:
+            memory = format_size(self.refining + OWN_MEMORY)
+            text += f", and longer, with {memory}, to make refined answers ready"
         if self.done:
             text += f"; goes on after {self.done:,} {self.units} that an earlier run finished"
         return text
@@ -218,8 +222,14 @@ class IndexBuild:
                 part.resume()
 
     def estimate(self) -> IndexEstimate:
-        """Size, memory and time of all parts, from pilots on this graph."""
+        """Size, memory and time of all parts, from pilots on this graph. Raises
+        :class:`ResourceError` if the memory or the disk does not suffice.
+        """
         found = []
+        refining = 0
+        if self._options.refine:
+            links = links_of(self._graph, "in", weighted=False)
+            refining = diagonal_memory(links, self._means)
         for part in self.parts:
             found.append(part.estimate())
             if len(self.parts) > 1:
@@ -241,7 +251,7 @@ class IndexBuild:
             seconds,
             self.done,
             self.unit,
-            self._options.refine,
+            refining,
         )
 
     # -- the work ----------------------------------------------------------------------

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from cocite.layouts.part import PartBuild, PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder, sampled_format
 from cocite.measures import SAMPLES
+from cocite.memory import OWN_MEMORY, Watch
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry
 
@@ -136,7 +138,11 @@ class ShardedPart(PartBuild):
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from pilot samples on this graph: as many as the makers make at
         once, after another one each, which compiles the kernels and brings the graph into memory.
+
+        Memory is as planned, or what was taken for the pilots, if that is more: kernels that are
+        compiled for the first time take some.
         """
+        watch = Watch()
         makers = self._ready_makers()
         count = len(makers) * sampled_builder(self.plan.layout).together
         first = self.work.numbers.start
@@ -148,7 +154,10 @@ class ShardedPart(PartBuild):
         seconds = time.perf_counter() - begin
         left = sum(len(shard) for shard in self._drawn_shards() if shard.start not in self._notes)
         seconds = seconds * -(-left // count) + self._carrying()
-        return PartEstimate(int(self.units * (size + 12)), self.room, seconds)
+        assert self.room is not None
+        memory = max(self.room.memory, watch.most - OWN_MEMORY)
+        room = replace(self.room, memory=memory)
+        return PartEstimate(int(self.units * (size + 12)), room, seconds)
 
     def _carrying(self) -> float:
         """Seconds that the samples kept will take, from one of them."""

@@ -12,7 +12,8 @@ the budget is no less than a 256th of all blocks (and 4 MiB).
 A step by weights takes more (``layouts/walks/steps.py``): 4 bytes a link, mostly, which lie in a
 scratch file where the graph does not stay in memory, and with ``hubs`` 4 a node, in memory always.
 
-The budget is for the data; Python, its libraries and the kernels take some 150 MB beside it.
+The budget is for the data; Python, its libraries and the kernels take some 170 MB beside it, and
+40 more when kernels are compiled for the first time.
 """
 
 from __future__ import annotations

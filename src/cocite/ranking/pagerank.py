@@ -125,7 +125,7 @@ def pagerank(
         Share a node's rank by the weights of its links, if the graph has weights; False leaves them
         aside.
     memory
-        For the data, beside some 150 MB for Python: bytes, or text such as ``"600MB"``; by default
+        For the data, beside some 170 MB for Python: bytes, or text such as ``"600MB"``; by default
         half of what is available; at least 8 MB. What does not fit is on disk, and goes by block
         after block; the ranks are the same, to the bit.
     blocks

@@ -42,7 +42,8 @@ _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _DIGEST = re.compile("[0-9a-f]{32}")
 _MAX_BYTES = 2**56
-_CHUNK = 1 << 24
+_CHUNK, _PIECE = 1 << 24, 1 << 20
+"""Bytes that are written at a time, and that are in memory of a file whose checksum is made."""
 _AROUND = 1 << 21
 """Linux maps up to so many bytes of a file around a page that is touched: 64 kB, and from 6.18 on
 all of what its cache holds in one piece."""
@@ -229,7 +230,7 @@ def checksum(path: Path, entry: Entry) -> str:
     """The XXH3-128 of the file as it is now, in hex, read in pieces."""
     descriptor = open_regular(path, entry.nbytes)
     digest = xxhash.xxh3_128()
-    with os.fdopen(descriptor, "rb") as file:
-        while piece := file.read(_CHUNK):
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        while piece := file.read(_PIECE):
             digest.update(piece)
     return digest.hexdigest()

@@ -34,7 +34,7 @@ from cocite.store import ScratchFile, Spool
 
 __all__ = ["ExternalTreeMaker", "Words"]
 
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 _EIGHT = 8
 """Labels to a word: ranges of positions begin at whole words of labels."""
 
