@@ -17,7 +17,7 @@ import numpy as np
 
 from cocite import Graph
 from cocite.ranking import Ranks, Residual, Sweeps, pagerank
-from cocite.ranking.convergence import top_similarity
+from cocite.ranking.orders import top_similarity
 from cocite.ranking.vectors import order_of
 
 SIZES = (10, 100, 1000, 10_000)

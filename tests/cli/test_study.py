@@ -135,4 +135,4 @@ def test_wrong_use_is_refused(
 
 def test_options_of_a_study_need_one(graph: Graph, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rank", str(graph.path), "--top", "5"]) == 2
-    assert "--top needs --study DIR" in capsys.readouterr().err
+    assert "--top needs --study DIR or --against FILE" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cocite import Graph
 from cocite.errors import InputError, ResourceError, UnknownNode, UsageError
 from cocite.ranking import Iteration, Query, pagerank, query_of_nodes, query_of_words, study
-from cocite.ranking.convergence import position_histogram, top_similarity
+from cocite.ranking.orders import position_histogram, top_similarity
 from cocite.ranking.stopping import Sweeps
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs

@@ -1,4 +1,6 @@
-"""``cocite rank``: the PageRank of every node, or a study of how it converges."""
+"""``cocite rank``: the PageRank of every node; a study of how it converges, how it changes with the
+personalisation; hubs and authorities.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from cocite.cli.against import run_against
+from cocite.cli.hits import run_hits
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.study import check_alone, run_study, study_options
+from cocite.cli.study import run_study, study_options
 from cocite.cli.text import or_of, say, table_text
 from cocite.graph.writers import ARRAYS, TABLES
 
 if TYPE_CHECKING:
+    from cocite.ranking import StoppingRule
     from cocite.ranking.documents import RankDocument
 
 __all__ = ["rank"]
 
-_ONE_RUN = ("damping", "dangling", "removals", "precision")
+_PAGERANK, _HITS, _STUDY, _AGAINST = "PageRank", "--by", "--study", "--against"
+_HEEDED = {
+    "output": (_PAGERANK, _HITS, _AGAINST),
+    "k": (_PAGERANK, _HITS),
+    "top_order": (_PAGERANK, _HITS),
+    "precision": (_PAGERANK, _AGAINST),
+    "study": (_STUDY,),
+    "against": (_AGAINST,),
+}
+_HEEDED |= dict.fromkeys(("tolerance", "sweeps"), (_PAGERANK, _HITS, _AGAINST))
+_HEEDED |= dict.fromkeys(
+    ("damping", "dangling", "removals", "toward", "personalise"), (_PAGERANK, _STUDY, _AGAINST)
+)
+_HEEDED |= dict.fromkeys(("compared", "reference", "no_plots"), (_STUDY,))
+_HEEDED |= dict.fromkeys(("top", "bucket", "query_nodes", "query_words"), (_STUDY, _AGAINST))
+"""Options -> the ways of ranking that heed them; others are heeded by all."""
+_COMPARING = ("top", "bucket", "query_nodes", "query_words", "unweighted")
+_RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 
 
 @click.command(cls=SectionedVerb)
@@ -29,7 +52,15 @@ _ONE_RUN = ("damping", "dangling", "removals", "precision")
     "--output",
     metavar="FILE",
     help=f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} (ranks in "
-    "the order of the nodes' numbers).",
+    "the order of the nodes' numbers). --by authorities or hubs: both; --against: both ranks.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["pagerank", "authorities", "hubs"]),
+    default="pagerank",
+    show_default=True,
+    help="What to rank by. authorities, hubs: the scores of HITS; good hubs link to good "
+    "authorities.",
 )
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many ranks to print."
@@ -59,8 +90,21 @@ _ONE_RUN = ("damping", "dangling", "removals", "precision")
 @click.option(
     "--toward",
     multiple=True,
-    metavar="NODE",
-    help="Personalise: jumps go to this node. Repeatable.  [default: to any node]",
+    metavar="NODE[=WEIGHT]",
+    help="Personalise: jumps go to this node, as often as its weight says, 1 if there is none. "
+    "Repeatable.  [default: to any node]",
+)
+@click.option(
+    "--personalise",
+    multiple=True,
+    metavar="FILE",
+    help="Personalise: jumps go to the nodes in FILE, which has a node and its weight a line, with "
+    "a tab between them; or .csv, or Parquet. Repeatable.",
+)
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Compare the order with the one by another personalisation, that in FILE.",
 )
 @click.option(
     "--tolerance",
@@ -110,15 +154,15 @@ def rank(
     context: click.Context,
     /,
     graph: str,
+    by: str,
     output: str | None,
     k: int,
     toward: tuple[str, ...],
+    personalise: tuple[str, ...],
+    against: str | None,
     tolerance: float,
     sweeps: int,
     top_order: int | None,
-    unweighted: bool,
-    memory: int | None,
-    blocks: int | None,
     overwrite: bool,
     show: Show,
     study: str | None,
@@ -128,24 +172,72 @@ def rank(
 
     It prints the top K, and how the iteration ended. --output also writes the ranks of all nodes.
     --study does something else: it writes how the residual and the order of the nodes converge,
-    sweep by sweep.
+    sweep by sweep. --against tells how the order changes with the personalisation.
     """
-    check_alone(context)
-    if study is not None:
-        options |= {"memory": memory, "blocks": blocks, "unweighted": unweighted}
-        show(run_study(graph, study, toward, overwrite, **options))
-        return
-    options = {name: options[name] for name in _ONE_RUN}
-    from cocite.graph import Graph
-    from cocite.graph.writers import check_output, memory_of, write_numbers
-    from cocite.memory import OWN_MEMORY, budget, format_size
-    from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank, plan_ranks
-    from cocite.ranking.documents import RankDocument
+    _check_options(context.params, context)
+    from cocite.graph.writers import check_output
+    from cocite.ranking import Residual, Sweeps, TopOrder
 
+    if study is not None:
+        show(run_study(graph, study, toward, personalise, overwrite, **options))
+        return
     path: Path | None = check_output(output, overwrite) if output else None
     stop: StoppingRule = Residual(tolerance) | Sweeps(sweeps)
     if top_order:
         stop = stop | TopOrder(top_order)
+    if by != "pagerank":
+        run_hits(graph, by, path, k, stop, show, **options)
+    elif against is not None:
+        options = {name: options[name] for name in (*_RANKING, *_COMPARING)}
+        run_against(graph, against, path, toward, personalise, stop, show, **options)
+    else:
+        options = {name: options[name] for name in (*_RANKING, "unweighted")}
+        _rank(graph, path, k, toward, personalise, stop, show, **options)
+
+
+def _check_options(chosen: dict[str, Any], context: click.Context) -> None:
+    """Refuse options that the way chosen does not heed."""
+    way = _PAGERANK
+    if chosen["by"] != "pagerank":
+        way, said = _HITS, f"--by {chosen['by']}"
+    elif chosen["study"] is not None:
+        way = said = _STUDY
+    elif chosen["against"] is not None:
+        way = said = _AGAINST
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        heeded = _HEEDED.get(name, (way,))
+        if given and way not in heeded:
+            needed = {_STUDY: "--study DIR", _AGAINST: "--against FILE"}
+            why = (
+                f"needs {or_of([needed[other] for other in heeded])}"
+                if way == _PAGERANK
+                else f"does not go with {said}"
+            )
+            raise click.UsageError(f"{parameter.opts[-1]} {why}")
+
+
+def _rank(
+    graph: str,
+    path: Path | None,
+    k: int,
+    toward: tuple[str, ...],
+    personalise: tuple[str, ...],
+    stop: StoppingRule,
+    show: Show,
+    *,
+    unweighted: bool,
+    memory: int | None,
+    blocks: int | None,
+    **options: Any,
+) -> None:
+    from cocite.graph import Graph
+    from cocite.graph.writers import memory_of, write_numbers
+    from cocite.memory import OWN_MEMORY, budget, format_size
+    from cocite.ranking import pagerank, plan_ranks, toward_of
+    from cocite.ranking.documents import RankDocument
+
     opened = Graph.open(graph)
     limit = budget(memory)
     room = plan_ranks(opened, limit, opened.in_weights is not None and not unweighted, blocks)
@@ -155,7 +247,7 @@ def rank(
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
             opened,
-            personalization=toward or None,
+            personalization=toward_of(opened, toward, personalise),
             stop=stop,
             weighted=not unweighted,
             memory=limit,

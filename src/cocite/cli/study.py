@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from cocite.cli.options import Sectioned
 from cocite.cli.outputs import Reply
@@ -16,12 +15,10 @@ from cocite.cli.text import say, table_text
 from cocite.errors import UsageError
 
 if TYPE_CHECKING:
-    from cocite.ranking import ConvergenceStudy
+    from cocite.graph import Graph
+    from cocite.ranking import ConvergenceStudy, Query
 
-__all__ = ["check_alone", "run_study", "study_options"]
-
-_STUDY_ONLY = ("compared", "reference", "top", "bucket", "query_nodes", "query_words", "no_plots")
-_RUN_ONLY = ("output", "k", "tolerance", "sweeps", "top_order", "precision")
+__all__ = ["queries_of", "run_study", "study_options"]
 
 
 def _whole_numbers(
@@ -36,6 +33,7 @@ def _whole_numbers(
 _option: Callable[..., Callable[[Any], Any]] = partial(
     click.option, cls=Sectioned, section="For --study only"
 )
+_shared = partial(click.option, cls=Sectioned, section="For --study and --against")
 _OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "--study",
@@ -58,31 +56,31 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         show_default=True,
         help="How many sweeps to make in all. Orders are compared with the one after these.",
     ),
-    _option(
+    _shared(
         "--top",
         type=click.IntRange(1),
         default=10_000,
         show_default=True,
         help="How many of the highest nodes to look at.",
     ),
-    _option(
+    _shared(
         "--bucket",
         type=click.IntRange(1),
         default=1,
         show_default=True,
         help="How many positions share a bar of the histogram.",
     ),
-    _option(
+    _shared(
         "--query-nodes",
         multiple=True,
         metavar="FILE",
-        help="Study also the order of the nodes that are named in FILE, one a line. Repeatable.",
+        help="Look also at the order of the nodes that are named in FILE, one a line. Repeatable.",
     ),
-    _option(
+    _shared(
         "--query-words",
         multiple=True,
         metavar="WORDS",
-        help="Study also the order of the nodes whose names have all of these words, in upper or "
+        help="Look also at the order of the nodes whose names have all of these words, in upper or "
         "lower case. Repeatable.",
     ),
     _option("--no-plots", is_flag=True, help="Write the tables only, no pictures."),
@@ -96,22 +94,19 @@ def study_options(command: Any) -> Any:
     return command
 
 
-def check_alone(context: click.Context) -> None:
-    """Refuse options of a study without one, and those that a study does not heed."""
-    studies = context.params["study"] is not None
-    wrong, why = (
-        (_RUN_ONLY, "does not go with --study") if studies else (_STUDY_ONLY, "needs --study DIR")
-    )
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if parameter.name in wrong and given:
-            raise click.UsageError(f"{parameter.opts[-1]} {why}")
+def queries_of(graph: Graph, files: Sequence[str], words: Sequence[str]) -> list[Query]:
+    """The sets of nodes that are named in files, or found by words."""
+    from cocite.ranking import query_of_nodes, query_of_words
+
+    queries = [query_of_nodes(graph, file) for file in files]
+    return queries + [query_of_words(graph, text) for text in words]
 
 
 def run_study(
     path: str,
     output: str,
     toward: tuple[str, ...],
+    personalise: tuple[str, ...],
     overwrite: bool,
     *,
     compared: tuple[int, ...],
@@ -131,7 +126,7 @@ def run_study(
 ) -> Reply:
     """Make the study and write it; returns its summary."""
     from cocite.graph import Graph
-    from cocite.ranking import query_of_nodes, query_of_words, study
+    from cocite.ranking import study, toward_of
     from cocite.ranking.documents import ConvergenceDocument
     from cocite.ranking.figures import check_study_output, write_study
 
@@ -141,8 +136,7 @@ def run_study(
         raise UsageError(
             "a study lets all links count the same, and these have weights: pass --unweighted"
         )
-    queries = [query_of_nodes(graph, file) for file in query_nodes]
-    queries += [query_of_words(graph, words) for words in query_words]
+    queries = queries_of(graph, query_nodes, query_words)
     with Stages(dict.fromkeys(("reference", "power", "Gauss-Seidel"), "sweeps")) as stages:
         found = study(
             graph,
@@ -152,7 +146,7 @@ def run_study(
             top=top,
             bucket=bucket,
             damping=damping,
-            personalization=toward or None,
+            personalization=toward_of(graph, toward, personalise),
             dangling=dangling,
             removals=removals,
             memory=memory,

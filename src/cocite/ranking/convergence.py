@@ -34,28 +34,32 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import ResourceError, UsageError
+from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.memory import budget, format_size
-from cocite.ranking.pagerank import Dangling, Personalization, set_up
+from cocite.ranking.orders import (
+    Histogram,
+    Ids,
+    Reference,
+    memory_beside,
+    places_of,
+    position_histogram,
+    rounding_of,
+    sizes_to,
+    top_similarity,
+)
+from cocite.ranking.pagerank import Dangling, set_up
 from cocite.ranking.queries import Query
 from cocite.ranking.system import System
+from cocite.ranking.teleport import Personalization
 from cocite.ranking.vectors import Vector, order_of
 
 __all__ = [
     "Agreement",
     "ConvergenceStudy",
-    "Histogram",
     "Iteration",
     "Settled",
-    "position_histogram",
     "study",
-    "top_similarity",
 ]
-
-Ids = NDArray[np.uint32]
-_NODE = 80
-"""Bytes a node of a set while its ranks are computed, sorted and compared."""
 
 
 class Iteration(Enum):
@@ -63,18 +67,6 @@ class Iteration(Enum):
 
     POWER = "power iteration"
     GAUSS_SEIDEL = "Gauss-Seidel"
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Of differences in position: ``middle`` int64[buckets] ascending, ``nodes`` int64[buckets].
-
-    A bucket holds the differences that are nearer to its middle than to the next, the middle
-    between two going away from 0; empty ones are left out.
-    """
-
-    middle: NDArray[np.int64]
-    nodes: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -174,7 +166,7 @@ def study(
         personalization=personalization,
         dangling=dangling,
         removals=removals,
-        memory=_left(graph, queries, memory),
+        memory=memory_beside(graph, queries, memory),
         blocks=blocks,
     )
     if mode is Dangling.UNIFORM and personalization is not None:
@@ -184,8 +176,8 @@ def study(
         )
     sets = _sets(system, queries)
     x = _last(system, where, reference, progress)
-    rounding = float(np.diff(graph.in_offsets).max()) * np.finfo(float).eps / (1 - damping)
-    references = [_Reference(nodes, x, top, rounding) for _, nodes in sets]
+    rounding = rounding_of(graph, damping)
+    references = [Reference(nodes, x, top, rounding) for _, nodes in sets]
     residuals: dict[Iteration, Vector] = {}
     agreements: list[Agreement] = []
     for iteration, ranks in _ITERATIONS.items():
@@ -201,18 +193,6 @@ def study(
             for watch, (query, _) in zip(watches, sets, strict=True)
         ]
     return ConvergenceStudy(reference, compared, top, bucket, residuals, tuple(agreements))
-
-
-def _left(graph: Graph, queries: Sequence[Query], memory: str | int | None) -> int:
-    """What of the memory the study's own arrays leave for PageRank."""
-    own = _NODE * (graph.nodes + sum(query.nodes.size for query in queries))
-    limit = budget(memory)
-    if own >= limit:
-        raise ResourceError(
-            f"the study of {graph.nodes:,} nodes needs {format_size(own)} of memory besides "
-            f"PageRank's; {format_size(limit)} may be used. Give more with --memory"
-        )
-    return limit - own
 
 
 def _sets(system: System, queries: Sequence[Query]) -> list[tuple[str | None, Ids]]:
@@ -270,42 +250,15 @@ def _last(
 # -- the orders ---------------------------------------------------------------------------------
 
 
-class _Reference:
-    """The order that others are compared with, of some ``nodes``; within it, they go by number."""
-
-    def __init__(self, nodes: Ids, ranks: Vector, top: int, rounding: float) -> None:
-        self.nodes, self.top = nodes, min(top, nodes.size)
-        values = ranks[nodes]
-        order = np.argsort(-values, kind="stable")
-        values = values[order]
-        apart = values[:-1] - values[1:] > rounding * values[:-1]
-        ties = np.concatenate([[0], np.cumsum(apart)]).astype(np.uint32)
-        self._tie = np.empty(nodes.size, np.uint32)
-        self._tie[order] = ties
-        end = np.searchsorted(ties, ties[self.top - 1], side="right")
-        self._candidates = order[:end].astype(np.uint32)
-
-    def top_as(self, order: Ids) -> Ids:
-        """Its top, what is tied in the order of ``order``, another top."""
-        seen = np.full(self.nodes.size, self.top, np.uint32)
-        seen[order] = np.arange(order.size, dtype=np.uint32)
-        among = self._candidates
-        return among[np.lexsort((seen[among], self._tie[among]))][: self.top]
-
-    def places_as(self, places: Ids) -> Ids:
-        """The place of every node, what is tied in the order of ``places``."""
-        return _places(np.lexsort((places, self._tie)))
-
-
 class _Watch:
     """One iteration, compared with one reference."""
 
     def __init__(
-        self, reference: _Reference, compared: Sequence[int], sweeps: int, bucket: int
+        self, reference: Reference, compared: Sequence[int], sweeps: int, bucket: int
     ) -> None:
         self._reference, self._compared, self._bucket = reference, compared, bucket
         top = reference.top
-        self._sizes = np.array([n for n in (10**i for i in range(1, 10)) if n < top] + [top])
+        self._sizes = sizes_to(top)
         self._similar = np.zeros((sweeps, self._sizes.size))
         self._ordered = np.zeros((sweeps, self._sizes.size), bool)
         self._similarity: dict[int, Vector] = {}
@@ -322,7 +275,7 @@ class _Watch:
         self._similar[done - 1] = similarity[self._sizes - 1]
         self._ordered[done - 1] = self._sizes <= (differ[0] if differ.size else order.size)
         if done in self._compared:
-            places = _places(np.argsort(-values, kind="stable"))
+            places = places_of(np.argsort(-values, kind="stable"))
             others = reference.places_as(places)
             self._similarity[done] = similarity
             self._positions[done] = position_histogram(places, others, reference.top, self._bucket)
@@ -343,37 +296,8 @@ class _Watch:
         return Agreement(iteration, query, nodes, self._similarity, self._positions, settled)
 
 
-def _places(order: NDArray[np.int64]) -> Ids:
-    places = np.empty(order.size, np.uint32)
-    places[order] = np.arange(order.size, dtype=np.uint32)
-    return places
-
-
 def _since(holds: NDArray[np.bool_]) -> int | None:
     """The first sweep, counted from 1, from which on it holds to the end."""
     fails = np.flatnonzero(~holds)
     since = int(fails[-1]) + 2 if fails.size else 1
     return since if since <= holds.size else None
-
-
-def top_similarity(order: Ids, other: Ids, nodes: int) -> Vector:
-    """|A & B| / |A | B| of the first n of two orders, float64[their size] for n = 1, 2, ...
-
-    O(nodes): a node is in common from the later of its two places on.
-    """
-    top = order.size
-    places = np.full(nodes, top, np.int64)
-    places[other] = np.arange(top)
-    common_from = np.maximum(np.arange(top), places[order])
-    common = np.cumsum(np.bincount(common_from[common_from < top], minlength=top))
-    similarity: Vector = common / (2 * np.arange(1, top + 1) - common)
-    return similarity
-
-
-def position_histogram(places: Ids, others: Ids, top: int, bucket: int) -> Histogram:
-    """The differences ``places - others`` of all nodes that one of them has among its ``top``."""
-    among = (places < top) | (others < top)
-    difference = places[among].astype(np.int64) - others[among].astype(np.int64)
-    steps = np.sign(difference) * ((np.abs(difference) + bucket // 2) // bucket)
-    middle, nodes = np.unique(bucket * steps, return_counts=True)
-    return Histogram(middle, nodes)

@@ -8,12 +8,15 @@ from typing import Any, Self
 
 from cocite.documents import Document, Rows
 from cocite.graph import Graph
+from cocite.ranking.comparing import Comparison, Difference
 from cocite.ranking.convergence import ConvergenceStudy
-from cocite.ranking.figures import settled_rows, study_facts
+from cocite.ranking.figures import ALL, settled_rows, study_facts
+from cocite.ranking.hits import Hits
+from cocite.ranking.orders import sizes_to
 from cocite.ranking.pagerank import Ranks
 from cocite.ranking.stopping import Convergence
 
-__all__ = ["ConvergenceDocument", "RankDocument"]
+__all__ = ["ComparisonDocument", "ConvergenceDocument", "HitsDocument", "RankDocument"]
 
 
 @dataclass(frozen=True)
@@ -61,3 +64,81 @@ class ConvergenceDocument(Document):
         """A row an iteration, a set of nodes and a size of the top."""
         rows = settled_rows(self.found)
         return Rows(list(rows[0]), [list(row.values()) for row in rows])
+
+
+@dataclass(frozen=True)
+class HitsDocument(Document):
+    """The highest authorities or hubs of a graph, and how the iteration ended."""
+
+    graph: str
+    by: str
+    sweeps: int
+    change: float
+    reason: str
+    converged: bool
+    top: Sequence[tuple[str, float, float]]
+
+    @classmethod
+    def of(cls, graph: Graph, found: Hits, by: str, k: int = 20) -> Self:
+        """The highest ``k`` of ``found`` by ``authorities`` or ``hubs``."""
+        how = found.sweeps, found.change, found.reason, found.converged
+        return cls(str(graph.path), by, *how, found.top(k, by))
+
+    def facts(self) -> dict[str, Any]:
+        """A node is named with both of its scores."""
+        titles = "node", "authority", "hub"
+        return super().facts() | {"top": [dict(zip(titles, hit, strict=True)) for hit in self.top]}
+
+    def rows(self) -> Rows:
+        """A row a node."""
+        titles = "place", "node", "authority", "hub"
+        return Rows(titles, [(i, *hit) for i, hit in enumerate(self.top, 1)])
+
+
+@dataclass(frozen=True)
+class ComparisonDocument(Document):
+    """How two personalisations differ in the order that they bring about."""
+
+    graph: str
+    found: Comparison
+
+    def facts(self) -> dict[str, Any]:
+        """How both iterations ended, and how the orders differ, of each set of nodes."""
+        return {
+            "graph": self.graph,
+            "first": vars(self.found.first.convergence),
+            "second": vars(self.found.second.convergence),
+            "differences": [
+                {
+                    "among": among(difference),
+                    "nodes": difference.nodes,
+                    "same_order": difference.same_order,
+                    "similarity": {str(n): value for n, value in similar(difference)},
+                    "positions": {
+                        "difference": difference.positions.middle.tolist(),
+                        "nodes": difference.positions.nodes.tolist(),
+                    },
+                }
+                for difference in self.found.differences
+            ],
+        }
+
+    def rows(self) -> Rows:
+        """A row a set of nodes and a size of the top."""
+        rows = [
+            (among(difference), difference.nodes, n, value)
+            for difference in self.found.differences
+            for n, value in similar(difference)
+        ]
+        return Rows(("among", "nodes", "n", "similarity"), rows)
+
+
+def among(difference: Difference) -> str:
+    """What its nodes are called."""
+    return ALL if difference.query is None else difference.query
+
+
+def similar(difference: Difference) -> list[tuple[int, float]]:
+    """(n, similarity of the top n) for n = 10, 100, ... and all that were looked at."""
+    values = difference.similarity
+    return [(n, float(values[n - 1])) for n in sizes_to(values.size).tolist()]

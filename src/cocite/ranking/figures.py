@@ -24,16 +24,17 @@ from numpy.typing import NDArray
 
 from cocite import plots
 from cocite.graph.writers import write_table
-from cocite.ranking.convergence import Agreement, ConvergenceStudy, Histogram, Iteration
+from cocite.ranking.convergence import Agreement, ConvergenceStudy, Iteration
+from cocite.ranking.orders import Histogram
 from cocite.store import check_folder, new_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CONTENTS", "check_study_output", "settled_rows", "study_facts", "write_study"]
+__all__ = ["ALL", "CONTENTS", "check_study_output", "settled_rows", "study_facts", "write_study"]
 
 CONTENTS = "study.json"
-_ALL = "all nodes"
+ALL = "all nodes"
 _COLOURS = dict(zip(Iteration, plots.SERIES, strict=False))
 _TEXT, _COUNT, _REAL = "VARCHAR", "BIGINT", "DOUBLE"
 Columns = dict[str, Any]
@@ -166,7 +167,7 @@ def _settled_pieces(found: ConvergenceStudy) -> Iterator[Columns]:
 
 
 def _among(agreement: Agreement) -> str:
-    return _ALL if agreement.query is None else agreement.query
+    return ALL if agreement.query is None else agreement.query
 
 
 # -- pictures -------------------------------------------------------------------------------------

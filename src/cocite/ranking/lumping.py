@@ -76,6 +76,11 @@ class Lumped:
             return pieces(0, self.nodes)
         return pieces(0, self.nodes, *arrays, beside=beside)
 
+    def rest(self, array: NDArray[Any]) -> None:
+        """Give back what of an array lies on disk."""
+        if self.room.blocks:
+            forget(array)
+
     def rest_links(self, first: int, last: int, begin: int, end: int) -> None:
         """Give back the stored links of a stretch."""
         if self.room.blocks:

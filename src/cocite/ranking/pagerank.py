@@ -28,7 +28,7 @@ Source: Haveliwala, *Efficient computation of PageRank*, 2 and 5; Del Corso, Gul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -41,11 +41,11 @@ from cocite.memory import budget
 from cocite.ranking.room import plan_ranks
 from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
 from cocite.ranking.system import System
+from cocite.ranking.teleport import Personalization, teleport
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
 
-__all__ = ["Dangling", "Personalization", "Ranks", "pagerank", "set_up"]
+__all__ = ["Dangling", "Ranks", "pagerank", "set_up"]
 
-Personalization = Mapping[str, float] | Iterable[str] | Vector
 _PATIENCE = 10_000
 """Sweeps after which the iteration ends, whatever else it is to stop for."""
 
@@ -107,8 +107,9 @@ def pagerank(
     damping
         The share of steps that follow a link, in (0, 1).
     personalization
-        Where the other steps go: node names with weights, or names alone (equal weights), or
-        float64[nodes] by id; non-negative, not all 0, of any sum. By default anywhere.
+        Where the other steps go: node names with weights (a mapping, or a
+        :class:`~cocite.ranking.WeightsFile`), or names alone (equal weights), or float64[nodes] by
+        id; non-negative, not all 0, of any sum. By default anywhere.
     dangling
         What happens to the rank of nodes without out-links: ``spread``, ``uniform``, ``remove``.
     removals
@@ -152,7 +153,7 @@ def pagerank(
     values, sweeps, reason = system.solve(where, rule, guess, progress)
     share, converged = where, rule.accurate
     if mode is Dangling.UNIFORM and personalization is not None:
-        share = _teleport(system, None)
+        share = teleport(system.lumped, None)
         other, more, _ = system.solve(share, rule, None, progress)
         _combine(system, damping, values, other)
         sweeps += more
@@ -203,7 +204,7 @@ def set_up(
         precision=precision,
         weighted=weighted,
     )
-    return system, _teleport(system, personalization), mode
+    return system, teleport(system.lumped, personalization), mode
 
 
 def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
@@ -215,43 +216,6 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
     mass = (1 - d) * here / (1 - d * there)
     for part in pieces(0, solved.size, solved, uniform):
         solved[part] = (1 - d) * solved[part] + d * mass * uniform[part]
-
-
-def _teleport(system: System, personalization: Personalization | None) -> Vector:
-    """float64[nodes], sum 1, over the nodes that are not gone."""
-    from cocite.kernels import rank
-
-    lumped = system.lumped
-    where, names = system.vector(), lumped.graph.names
-    fine = True
-    if isinstance(personalization, str):
-        raise UsageError("personalization is one text; give a list of names, or a mapping")
-    if isinstance(personalization, np.ndarray):
-        fine = personalization.shape == where.shape
-    elif personalization is not None:
-        pairs = (
-            personalization.items()
-            if isinstance(personalization, Mapping)
-            else ((name, 1.0) for name in personalization)
-        )
-        for name, weight in pairs:
-            where[names.id(name)] += weight
-    for part in lumped.pieces(lumped.degrees, where) if fine else ():
-        piece = where[part]
-        if personalization is None:
-            piece[:] = 1
-        elif isinstance(personalization, np.ndarray):
-            piece[:] = personalization[part]
-        fine = fine and bool(np.isfinite(piece).all()) and bool((piece >= 0).all())
-        piece[lumped.degrees[part] == rank.GONE] = 0
-    whole = total(where) if fine else 0.0
-    if not 0 < whole < np.inf:
-        raise UsageError(
-            f"personalization is a non-negative, finite weight for each of {lumped.nodes:,} nodes, "
-            "not 0 for all that are ranked, and of a finite sum"
-        )
-    divide(where, whole)
-    return where
 
 
 def _checked_start(system: System, start: Vector | None) -> Vector | None:

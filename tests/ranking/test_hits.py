@@ -1,0 +1,136 @@
+"""Hubs and authorities against the eigenvectors of dense matrices, and NetworkX."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import ResourceError, UsageError
+from cocite.ranking import Residual, Sweeps, hits
+from tests.conftest import MakeGraph
+from tests.oracles import hits as exact
+from tests.oracles.graphs import Edges, graphs
+
+TIGHT = Residual(1e-14) | Sweeps(2000)
+
+
+@settings(max_examples=60)
+@given(graphs())
+def test_scores_are_the_eigenvectors_of_the_dense_matrices(
+    make_graph: MakeGraph, graph: tuple[int, Edges]
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    if not edges:
+        with pytest.raises(UsageError, match="has no links"):
+            hits(stored)
+        return
+    hubs, authorities, ratio = exact.hits(n, edges)
+    found = hits(stored, stop=TIGHT)
+    assert abs(found.hubs.sum() - 1) < 1e-12
+    assert abs(found.authorities.sum() - 1) < 1e-12
+    if ratio < 0.97:
+        assert found.converged
+        # Where one change is small, all that follow are, by the ratio each.
+        assert np.abs(found.authorities - authorities).sum() < 1e-10
+        assert np.abs(found.hubs - hubs).sum() < 1e-10
+
+
+@pytest.fixture
+def web(make_graph: MakeGraph) -> cocite.Graph:
+    rng = np.random.default_rng(5)
+    return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
+
+
+@pytest.mark.parametrize("options", [{"threads": 1}, {"blocks": 1}, {"blocks": 7}])
+def test_blocks_and_threads_do_not_change_a_bit(web: cocite.Graph, options: dict[str, Any]) -> None:
+    files = sorted(web.path.iterdir())
+    whole, found = hits(web), hits(web, **options)
+    assert found.hubs.tobytes() == whole.hubs.tobytes()
+    assert found.authorities.tobytes() == whole.authorities.tobytes()
+    assert (found.sweeps, found.change) == (whole.sweeps, whole.change)
+    assert sorted(web.path.iterdir()) == files
+
+
+def test_it_ends_by_count_and_says_so(web: cocite.Graph) -> None:
+    found = hits(web, stop=Sweeps(3))
+    assert (found.sweeps, found.reason, found.converged) == (3, "3 sweeps", False)
+    first = hits(web, stop=Sweeps(1))
+    degrees = np.diff(web.in_offsets).astype(float)
+    assert np.allclose(first.authorities, degrees / degrees.sum(), rtol=1e-14)
+    assert first.change == pytest.approx(1)
+
+
+def test_two_stars_of_one_size_share(make_graph: MakeGraph) -> None:
+    """The eigenvalue is double: each star keeps the share that it begins with."""
+    edges = [("a", f"a{i}") for i in range(3)] + [("b", f"b{i}") for i in range(3)]
+    scores = {name: (a, h) for name, a, h in hits(make_graph(edges)).top(99)}
+    assert scores["a1"] == pytest.approx((1 / 6, 0))
+    assert scores["b"] == pytest.approx((0, 1 / 2))
+
+
+def test_real_graphs_agree_with_networkx(data: Callable[[str], Path], tmp_path: Path) -> None:
+    networkx = pytest.importorskip("networkx", reason="needs networkx")
+    pytest.importorskip("scipy", reason="networkx.hits needs scipy")
+    graph = cocite.ingest(data("wiki-Vote/wiki-Vote.txt"), tmp_path / "g")
+    other = networkx.DiGraph()
+    other.add_nodes_from(range(graph.nodes))
+    other.add_edges_from((int(u), v) for v in range(graph.nodes) for u in graph.in_neighbours(v))
+    hubs, authorities = networkx.hits(other, max_iter=1000, tol=1e-12)
+    found = hits(graph, stop=TIGHT)
+    assert np.allclose(found.hubs, [hubs[v] for v in range(graph.nodes)], atol=1e-8)
+    assert np.allclose(found.authorities, [authorities[v] for v in range(graph.nodes)], atol=1e-8)
+
+
+def test_wrong_use_is_refused(make_graph: MakeGraph, web: cocite.Graph) -> None:
+    weighted = make_graph([("a", "b", 2), ("b", "c", 3)], weight_column=3)
+    with pytest.raises(UsageError, match=r"let all links count the same.*pass --unweighted"):
+        hits(weighted)
+    assert hits(weighted, weighted=False).converged
+    with pytest.raises(UsageError, match="by is 'rank'; it is authorities or hubs"):
+        hits(web).top(3, "rank")
+    with pytest.raises(ResourceError, match="Give more with --memory"):
+        hits(web, memory=8000)
+
+
+def test_the_command_line_prints_and_writes_both(
+    web: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = hits(web)
+    for by in ("authorities", "hubs"):
+        out = tmp_path / f"{by}.csv"
+        command = ["rank", str(web.path), "--by", by, "-k", "3", "-o", str(out)]
+        assert main([*command, "--format", "json"]) == 0
+        printed = capsys.readouterr()
+        value = json.loads(printed.out)
+        assert [tuple(hit.values()) for hit in value["top"]] == found.top(3, by)
+        assert list(value["top"][0]) == ["node", "authority", "hub"]
+        assert (value["by"], value["converged"]) == (by, True)
+        assert "of memory on" in printed.err
+        assert f"{found.sweeps} sweeps, residual <= 1e-08: L1 change" in printed.err
+        rows = out.read_text().splitlines()
+        assert rows[0] == "node,authority,hub"
+        assert len(rows) == web.nodes + 1
+    assert main(["rank", str(web.path), "--by", "hubs", "--sweeps", "2"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.split()[:4] == ["place", "authority", "hub", "node"]
+    assert "not converged: allow more --sweeps, or a larger --tolerance" in printed.err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--damping", "0.5"], ["--toward", "n1"], ["--study", "s"], ["--precision", "single"]],
+)
+def test_options_of_pagerank_are_refused(
+    web: cocite.Graph, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert main(["rank", str(web.path), "--by", "hubs", *options]) == 2
+    assert f"{options[0]} does not go with --by hubs" in capsys.readouterr().err

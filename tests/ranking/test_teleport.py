@@ -1,0 +1,97 @@
+"""Personalisations: weights by name, in files and on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import InputError, MalformedRow, UnknownNode, UsageError
+from cocite.ranking import WeightsFile, pagerank, toward_of
+from tests.conftest import MakeGraph
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> cocite.Graph:
+    rng = np.random.default_rng(5)
+    edges = [(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (900, 2)).tolist() if b < 200]
+    return make_graph([*edges, ("n1", "a=2"), ("a=2", "a"), ("a", "n1")])
+
+
+def test_a_file_of_weights_is_the_mapping_that_it_tells(
+    graph: cocite.Graph, tmp_path: Path
+) -> None:
+    weights = {"n1": 3.0, "n7": 0.5, "a=2": 0.0}
+    truth = pagerank(graph, personalization=weights).values.tobytes()
+    rows = list(weights.items())
+    tsv, csv, parquet = (tmp_path / f"w.{ending}" for ending in ("tsv", "csv", "parquet"))
+    tsv.write_text("# mine\n" + "".join(f"{name}\t{weight}\n" for name, weight in rows))
+    csv.write_text("node,weight\n" + "".join(f'"{name}",{weight}\n' for name, weight in rows))
+    duckdb.execute(
+        "COPY (FROM (VALUES " + ", ".join(map(str, rows)) + f")) TO '{parquet}' (FORMAT parquet)"
+    )
+    for file in (tsv, csv, parquet):
+        assert dict(WeightsFile(file).items()) == weights
+        assert pagerank(graph, personalization=WeightsFile(file)).values.tobytes() == truth
+
+
+def test_what_rank_writes_is_a_file_of_weights(graph: cocite.Graph, tmp_path: Path) -> None:
+    found = pagerank(graph)
+    for ending in ("csv", "tsv", "parquet"):
+        out = tmp_path / f"r.{ending}"
+        assert main(["rank", str(graph.path), "-o", str(out)]) == 0
+        again = pagerank(graph, personalization=WeightsFile(out), blocks=3)
+        by_id = pagerank(graph, personalization=found.values)
+        assert np.abs(again.values - by_id.values).sum() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("n1\t2\nn7\tmuch\n", InputError, "the weight of 'n7' is 'much'; it is a finite number, 0"),
+        ("n1\t2\nn7\t-1\n", InputError, "the weight of 'n7' is '-1'"),
+        ("n1\t2\nn7\tinf\n", InputError, "the weight of 'n7' is 'inf'"),
+        ("n1\t2\nn7\n", MalformedRow, "1 columns, where 2 are needed"),
+        ("n1\t2\nnobody\t1\n", UnknownNode, "no node is named 'nobody'"),
+        ("n1\t0\n", UsageError, "not 0 for all that are ranked"),
+        ("", UsageError, "not 0 for all that are ranked"),
+    ],
+)
+def test_a_file_that_tells_no_weights_is_refused(
+    graph: cocite.Graph, tmp_path: Path, text: str, error: type[Exception], message: str
+) -> None:
+    file = tmp_path / "w.tsv"
+    file.write_text(text)
+    with pytest.raises(error, match=message):
+        pagerank(graph, personalization=WeightsFile(file))
+
+
+def test_a_node_may_be_named_with_its_weight(graph: cocite.Graph, tmp_path: Path) -> None:
+    """``a=2`` is a node, so it does not mean ``a`` with the weight 2."""
+    file = tmp_path / "w.tsv"
+    file.write_text("n1\t1.5\n")
+    told = toward_of(graph, ["n1=0.5", "a=2", "a=2=3", "n7"], [file])
+    assert told is not None
+    assert list(told.items()) == [("n1", 0.5), ("a=2", 1), ("a=2", 3), ("n7", 1), ("n1", 1.5)]
+    assert toward_of(graph, []) is None
+    for text in ("nobody", "nobody=2", "n1=much", "n1=-1"):
+        with pytest.raises(UnknownNode):
+            pagerank(graph, personalization=toward_of(graph, [text]))
+
+
+def test_the_command_line_personalises(
+    graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "w.tsv"
+    file.write_text("n7\t2\n")
+    ask = ["rank", str(graph.path), "--toward", "n1=0.5", "--personalise", str(file)]
+    assert main([*ask, "--format", "json", "-k", "5"]) == 0
+    found = pagerank(graph, personalization={"n1": 0.5, "n7": 2})
+    top = json.loads(capsys.readouterr().out)["top"]
+    assert [(hit["node"], hit["rank"]) for hit in top] == found.top(5)
+    assert main([*ask, "--study", str(tmp_path / "s"), "--no-plots"]) == 0
