@@ -156,7 +156,7 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
         (
             "ingest links.tsv -o h --memory 1MB",
             1,
-            "Error: ingest needs at least 315 MB; found 1 MB",
+            "Error: ingest needs at least 336 MB; found 1 MB",
         ),
         (
             "info none",

@@ -501,7 +501,10 @@ def test_a_suite_by_its_file(
         assert table.rstrip().endswith("blend")
 
 
-def test_indexes_side_by_side(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_indexes_side_by_side(
+    web: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")  # the names of indexes are paths, of any length
     command = ["evaluate", str(web / "i"), str(web / "j"), "--labels", str(web / "labels.tsv")]
     command += ["--queries", "30", "--set", "decay=0.3", "--cutoffs", "5"]
     assert main([*command, "--format", "json"]) == 0

@@ -229,7 +229,7 @@ def test_too_small_a_budget_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ResourceError) as caught:
         read(tmp_path, "a\tb\n", memory="100MB")
     assert str(caught.value) == (
-        "ingest needs at least 315 MB; found 100 MB. Give more with --memory"
+        "ingest needs at least 336 MB; found 100 MB. Give more with --memory"
     )
     assert nothing_left(tmp_path)
 

@@ -17,13 +17,25 @@ from cocite.measures import MEASURES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["STYLES", "Panel", "colour_of", "draw_panels", "log_scale", "mark_of", "svg", "widths"]
+__all__ = [
+    "STYLES",
+    "Panel",
+    "colour_of",
+    "draw_panels",
+    "log_scale",
+    "mark_of",
+    "shortened",
+    "svg",
+    "widths",
+]
 
 _COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
 _OTHER = "#000000"
 STYLES = {"in": "-", "out": ":", "both": "--", "mixed": "-."}
 _MARKS = "osD^vPX*<>"
 _WIDTH, _HEIGHT = 3.5, 3.1
+_LONGEST = 56
+"""Characters of a name in a picture: a path may be of any length, and squeeze out the rest."""
 
 Panel = Callable[["Axes"], None]
 
@@ -38,6 +50,11 @@ def mark_of(measure: str) -> str:
     """The measure's own; a dot for a blend."""
     names = list(MEASURES)
     return _MARKS[names.index(measure) % len(_MARKS)] if measure in names else _MARKS[0]
+
+
+def shortened(name: str) -> str:
+    """A name as it stands in a picture: the end of a long one, which tells it from others."""
+    return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]
 
 
 def svg(figure: Any) -> str:
@@ -70,7 +87,7 @@ def draw_panels(panels: Sequence[Panel], columns: int, title: str = "") -> str:
         if entries:
             figure.legend(
                 list(entries.values()),
-                list(entries),
+                list(map(shortened, entries)),
                 loc="outside lower center",
                 ncols=_legend_columns(list(entries), max(1, int(_WIDTH * columns / 1.75))),
                 handlelength=3,

@@ -27,6 +27,7 @@ from cocite.evaluate.drawing import (
     draw_panels,
     log_scale,
     mark_of,
+    shortened,
     svg,
     widths,
 )
@@ -110,7 +111,7 @@ def _methods(results: Sequence[Result], titles: Sequence[str]) -> str:
                     capsize=2,
                 )
             axes.set_xlabel(_axis(title))
-            axes.set_yticks(range(len(names)), names)
+            axes.set_yticks(range(len(names)), list(map(shortened, names)))
         row[0].invert_yaxis()
         return svg(figure)
 
