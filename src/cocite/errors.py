@@ -11,6 +11,7 @@
     │   ├── WrongFormat         written by a release with another format
     │   ├── OutputExists        the output is there already
     │   └── Busy                another process is building it
+    ├── NotConverged            a computation that ends without a result that says anything
     └── ResourceError           it does not fit: memory, disk, ids
 
 A message says what was found, what is allowed and what to do. The command line prints it
@@ -28,6 +29,7 @@ __all__ = [
     "InputError",
     "MalformedRow",
     "NotAStore",
+    "NotConverged",
     "OutputExists",
     "ResourceError",
     "StoreError",
@@ -103,6 +105,10 @@ class OutputExists(StoreError):
 
 class Busy(StoreError):
     """Another process is writing the same output."""
+
+
+class NotConverged(CociteError):
+    """An iteration diverges, or its result may be off by more than there is."""
 
 
 class ResourceError(CociteError):

@@ -1,4 +1,4 @@
-"""Memory: how much there is, how much a run may take, and how to say so.
+"""Memory: how much there is, how much a run may take; sizes and times as people read them.
 
 ``available()`` is what the operating system would hand out now without swapping,
 or what the control group of this process still allows, if that is less. A run that is not
@@ -20,6 +20,7 @@ __all__ = [
     "checked_threads",
     "cores",
     "format_size",
+    "format_time",
     "parse_size",
 ]
 
@@ -54,6 +55,14 @@ def format_size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 99.5 else f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} TB"
+
+
+def format_time(seconds: float) -> str:
+    """Seconds for people: ``3.1 s``, ``12 min``, ``2 h 5 min``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def available() -> int:

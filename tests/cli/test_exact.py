@@ -103,3 +103,26 @@ def test_an_output_is_refused_before_any_work(
     (tmp_path / "s.npy").write_bytes(b"mine")
     assert main(["exact", str(graph.path), "-o", str(tmp_path / "s.npy")]) == 1
     assert (tmp_path / "s.npy").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "sor", "--omega", "1.9"], "diverges with omega 1.9"),
+        (["--method", "svd", "--rank", "1", "--decay", "0.99"], "cut to rank 1"),
+    ],
+)
+def test_what_diverges_exits_with_1_and_leaves_no_file(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+) -> None:
+    cycles = [(c + i, c + (i + 1) % 9) for c in (0, 9) for i in range(9)]
+    web = make_graph([*cycles, (18, 0), (18, 9)])
+    path = tmp_path / "out" / "s.npy"
+    path.parent.mkdir()
+    assert main(["exact", str(web.path), "-o", str(path), "--decay", "0.9", *options]) == 1
+    assert message in capsys.readouterr().err
+    assert list(path.parent.iterdir()) == []

@@ -225,6 +225,7 @@ def test_verify_reads_every_byte(graph: Path, capsys: pytest.CaptureFixture[str]
         "kind": "graph",
         "files": 7,
         "bytes": store.nbytes,
+        "sound": True,
         "faults": [],
     }
     for name in store.manifest.files:

@@ -72,6 +72,22 @@ def test_a_measure_without_samples_has_one_column(
 
 
 @pytest.mark.parametrize(
+    ("measure", "said"),
+    [
+        ("coupling", "measure   coupling, out-links, layout links"),
+        ("blend:coupling+cocitation(direction=out)", ", mixed directions, layout links"),
+    ],
+)
+def test_a_plan_says_which_links_are_looked_at(
+    graph: Path, capsys: pytest.CaptureFixture[str], measure: str, said: str
+) -> None:
+    """Those of the measure, which may be turned round, and may be several."""
+    code, out, _ = ask(capsys, "plan", graph, "--measure", measure)
+    assert code == 0
+    assert said in out
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--measure", "cocitation", "--delta", "0.1"], "cocitation has no samples that delta"),

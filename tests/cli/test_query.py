@@ -74,13 +74,13 @@ def test_a_table_shows_names_as_they_are(index: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_rule_of_a_table_fits_the_terminal_and_names_are_whole(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from cocite.cli import output
+    from cocite.cli import text
 
     monkeypatch.setenv("COLUMNS", "30")
-    output.print_table(["rank", "node"], [("1", "x" * 100), ("20", "y")])
-    assert capsys.readouterr().out.splitlines() == [
+    table = text.table_text(["rank", "node"], [("1", "x" * 100), ("20", "y")])
+    assert table.splitlines() == [
         "rank   node",
         "─" * 30,
         "   1   " + "x" * 100,

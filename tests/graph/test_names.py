@@ -155,5 +155,5 @@ def test_ids_that_are_no_nodes_are_refused(make_graph: MakeGraph) -> None:
 
 
 def test_a_store_that_does_not_name_its_nodes_is_damaged(tmp_path: Path) -> None:
-    with pytest.raises(Damaged, match="does not say how its nodes are named"):
+    with pytest.raises(Damaged, match="the manifest has no names"):
         open_names(Store(tmp_path, Manifest("graph", {})))

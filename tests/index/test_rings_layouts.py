@@ -21,6 +21,8 @@ from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.rings import RingMaker, RingRoom
 from cocite.index.room import Means
+from cocite.measures import PartSettings
+from cocite.measures.xjaccard import BITS
 from tests.conftest import MakeGraph
 
 LAYOUTS = ("minhash", "sketch")
@@ -59,7 +61,7 @@ def room_of(
 @layouts
 def test_memory_does_not_change_a_byte(graph: Graph, tmp_path: Path, layout: str) -> None:
     """All in memory; the winners on disk; the scan too."""
-    words = sampled_layout(layout).most_words(graph.nodes, {"length": 4, "bits": 8})
+    words = sampled_layout(layout).most_words(graph.nodes, PartSettings({"length": 4, "bits": 8}))
     blobs = 2 * 4 * (words + graph.nodes)
     links = in_links(graph).nbytes + 2 * 64 * graph.nodes
     made = []
@@ -150,7 +152,7 @@ def test_bits_and_layout_go_together(
     layout: str | None, given: dict[str, object], expected: tuple[str, int]
 ) -> None:
     (part,) = BuildOptions.checked("xjaccard", "in", layout, given).parts
-    assert (part.layout, part.settings["bits"]) == expected
+    assert (part.layout, part.settings[BITS]) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
-from cocite.measures import find_measure
+from cocite.measures import PartSettings, find_measure
 from cocite.query.confidence import leading_certain
 from cocite.query.trees import TreeReader
 from tests.conftest import MakeGraph
@@ -86,10 +86,10 @@ def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independen
     values = []
     for reader in index.readers:
         assert isinstance(reader, TreeReader)
-        values.append(reader.values(1, 2, {"decay": 0.6}))
+        values.append(reader.values(1, 2, PartSettings({"decay": 0.6})))
     for mine, other in zip(values, alone.readers, strict=False):
         assert isinstance(other, TreeReader)
-        assert (mine == other.values(1, 2, {"decay": 0.6})).all()
+        assert (mine == other.values(1, 2, PartSettings({"decay": 0.6}))).all()
     found = np.corrcoef(values)
     assert found.shape == (6, 6)
     assert np.abs(found - np.eye(6)).max() < 6 / np.sqrt(10_000)
@@ -106,18 +106,48 @@ def test_settings_reach_the_components_that_have_them_and_no_fixed_one(
     index = cocite.build(graph, tmp_path / "b", measure=measure, samples=7, length=4)
     assert index.measure == measure
     parts = {part.measure.name: part for part in index.stored.parts}
-    assert parts["psimrank"].settings == {"samples": 7, "length": 3, "seed": 0, "hubs": "rare"}
-    assert parts["simrank"].settings == {"samples": 7, "length": 4, "seed": 0, "hubs": "plain"}
+    wanted = {"samples": 7, "length": 3, "seed": 0, "hubs": "rare"}
+    assert parts["psimrank"].settings.to_json() == wanted
+    wanted |= {"length": 4, "hubs": "plain"}
+    assert parts["simrank"].settings.to_json() == wanted
     assert index.settings["samples"] == 7
     assert index.settings["length"] == 4
     asked = index.stored.measure.ask_settings({"form": "jaccard", "decay": 0.3})
-    assert parts["cocitation"].ask_settings(asked) == {"form": "jaccard", "idf": True}
-    assert parts["simrank"].ask_settings(asked) == {"decay": 0.3}
-    assert parts["pagesim"].ask_settings(asked) == {}
+    own = {name: part.ask_settings(asked).to_json() for name, part in parts.items()}
+    assert own["cocitation"] == {"form": "jaccard", "idf": True}
+    assert own["simrank"] == {"decay": 0.3}
+    assert own["pagesim"] == {}
     with pytest.raises(UsageError, match="has no setting 'idf' when asking; it takes decay, form"):
         index.related("3", idf=False)
     with pytest.raises(UsageError, match="takes length when building its index, not here"):
         index.related("3", length=3)
+
+
+@pytest.mark.parametrize("other", ["cocitation", "psimrank"])
+def test_errors_and_intervals_of_hits_go_by_what_their_component_fixes(
+    graph: Graph, tmp_path: Path, other: str
+) -> None:
+    """Of a sketch the variances are computed for the hits alone, after the scores."""
+    measure = f"blend:xjaccard(bits=8,decay=0.3)+{other}"
+    index = cocite.build(graph, tmp_path / "b", measure=measure, samples=12)
+    for node in index.nodes:
+        for hit in index.related(node, 25):
+            assert hit[1:] == index.similarity(node, hit.node)
+
+
+def test_samples_that_all_components_fix_are_those_of_the_index(
+    graph: Graph, tmp_path: Path
+) -> None:
+    measure = "blend:psimrank(samples=9)+simrank(samples=9)"
+    index = cocite.build(graph, tmp_path / "b", measure=measure)
+    assert index.samples == 9
+    assert "samples" not in index.settings
+    first = index.first(4)
+    assert first.samples == 4
+    alone = cocite.build(graph, tmp_path / "a", measure="blend:psimrank+simrank", samples=4)
+    assert first.related("3") == alone.related("3")
+    with pytest.raises(UsageError, match="samples is 10; the index has 9: ask for 1 to 9"):
+        index.first(10)
 
 
 def test_a_component_keeps_its_own_direction_and_layout(graph: Graph, tmp_path: Path) -> None:

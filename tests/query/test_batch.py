@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Index, UnknownNode
 from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
+from cocite.measures import PartSettings
 from cocite.query import batch as batches
 from cocite.query import related_all
 from cocite.query.batch import Batch
@@ -117,9 +118,9 @@ def test_rows_are_what_related_says_on_any_graph(
     )
     nodes = np.array(data.draw(st.permutations(range(n))), np.uint32)
     out = np.empty((n, k), np.uint32), np.empty((n, k, 2))
-    index.readers[0].related_many(  # type: ignore[attr-defined]
-        nodes, 1.0, np.empty(0, bool), {"decay": 0.6}, out
-    )
+    reader = index.readers[0]
+    assert isinstance(reader, TreeReader)
+    reader.related_many(nodes, 1.0, np.empty(0, bool), PartSettings({"decay": 0.6}), out)
     for i, node in enumerate(nodes.tolist()):
         hits = index.related(index.nodes.name(node), k)
         there = out[0][i] != 2**32 - 1
@@ -138,7 +139,7 @@ def test_the_order_of_the_nodes_does_not_matter(index: Index, seed: int) -> None
     if seed == 0:
         order = np.argsort(reader.places(), kind="stable").astype(np.uint32)
     out = np.empty((order.size, 9), np.uint32), np.empty((order.size, 9, 2))
-    reader.related_many(order, 1.0, np.empty(0, bool), {"decay": 0.6}, out)
+    reader.related_many(order, 1.0, np.empty(0, bool), PartSettings({"decay": 0.6}), out)
     for node, ids, best in zip(order.tolist(), *out, strict=True):
         hits = index.related(index.nodes.name(node), 9)
         there = ids != 2**32 - 1

@@ -18,7 +18,13 @@ from cocite.index.plan import BuildOptions
 from cocite.query.confidence import half_width
 from cocite.query.pilots import Costs
 from cocite.query.planning import parse_time
-from cocite.query.precision import PROMISES, expected_error, samples_for, standard_error
+from cocite.query.precision import (
+    PROMISES,
+    expected_error,
+    samples_for,
+    standard_error,
+    standard_errors,
+)
 from tests.conftest import MakeGraph
 
 PILOT = 0.5
@@ -74,9 +80,24 @@ def test_a_standard_error_is_that_of_walks_which_meet_at_once_or_never() -> None
     assert standard_error(score, decay, samples) == pytest.approx(exact)
     assert standard_error(score, decay, 4 * samples) == pytest.approx(exact / 2)
     assert standard_error(0.7, decay, samples) == 0
-    line = expected_error({"samples": 100}, {"decay": 0.6})
-    assert line == ", a score of 0.1 with a standard error of 0.022 at most"
-    assert expected_error({}, {}) == ""
+
+
+def test_the_error_expected_goes_by_the_largest_decay_of_what_samples() -> None:
+    for measure, samples, decay in (
+        ("psimrank", 100, 0.6),
+        ("blend:psimrank(decay=0.3)+cocitation", 100, 0.3),
+        ("blend:psimrank(decay=0.3)+simrank", 100, 0.6),
+        ("blend:psimrank(decay=0.3,samples=25)+simrank(decay=0.2,samples=25)", 25, 0.3),
+    ):
+        options = BuildOptions.checked(measure)
+        assert options.samples == samples
+        asked = options.measure.ask_settings({})
+        errors = standard_errors(options.parts, asked, options.samples)
+        assert errors == {s: standard_error(s, decay, samples) for s in (0.1, 0.3)}
+    assert expected_error(errors) == ", a score of 0.1 with a standard error of 0.028 at most"
+    options = BuildOptions.checked("blend:cocitation+pagesim")
+    asked = options.measure.ask_settings({})
+    assert expected_error(standard_errors(options.parts, asked, options.samples)) == ""
 
 
 @pytest.mark.parametrize("direction", ["in", "out", "both"])
@@ -93,7 +114,7 @@ def test_sizes_and_memory_are_those_of_the_build(
     with IndexBuild(graph, tmp_path / "x", options) as work:
         estimate = work.estimate()
         report = work.run()
-    assert plan.settings == options.settings
+    assert plan.settings == options.settings.to_json()
     assert abs(plan.planned.bytes / report.bytes - 1) < 0.02  # samples differ
     assert plan.room in estimate.rooms
     assert plan.doubled is not None
@@ -177,6 +198,14 @@ def test_settings_of_questions_are_heeded(graph: Graph) -> None:
     assert str(plan).endswith("a score of 0.1 with a standard error of 0.053 at most")
 
 
+def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) -> None:
+    """Also where no decay is left to choose, and where the first component has no samples."""
+    measure = "blend:cocitation+psimrank(decay=0.8)"
+    plan = cocite.plan_index(graph, measure=measure, samples=25, pilot=PILOT)
+    assert (plan.planned.samples, plan.asked) == (25, {"form": "cosine", "idf": False})
+    assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
+
+
 def test_a_plan_is_plain_data(graph: Graph) -> None:
     facts = asdict(cocite.plan_index(graph, samples=2, pilot=PILOT))
     assert facts["planned"]["samples"] == 2
@@ -201,6 +230,7 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
         ({"radius": 2}, "psimrank has no setting 'radius'"),
         ({"measure": "ppr", "delta": 0.1}, "ppr has no samples that delta could choose"),
         ({"measure": "pagesim", "disk": "1GB"}, "pagesim has no samples that disk could choose"),
+        ({"measure": "blend:psimrank(samples=9)+ppr"}, "has its number of samples in it, and a pl"),
         ({"measure": "cocitation", "samples": 10}, "cocitation has no setting 'samples'"),
     ],
 )

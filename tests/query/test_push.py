@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite.errors import UsageError
+from cocite.measures import PartSettings
 from cocite.query import push
 from cocite.query.push import PushReader
 from tests.conftest import MakeGraph
@@ -66,7 +67,7 @@ def test_the_error_is_certified(
     asked = {"damping": 0.85, "tolerance": tolerance}
     truth, found = exact.ppr(dense(n, edges).T, 0.85), scores(index, **asked)
     for u in range(n):
-        bound = reader.error(u, asked)  # type: ignore[arg-type]
+        bound = reader.error(u, PartSettings(asked))
         assert 0 <= bound <= tolerance * (1 + 1e-9)
         assert (truth[u] - found[u] <= bound + ROUNDING).all()
         # All that is missing is the bound itself: it is not merely an upper one.

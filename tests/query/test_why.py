@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Index, Reason, UnknownNode, Why
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.graph.links import Links, out_links
+from cocite.graph.links import Links, links_of
 from cocite.measures import Measure
 from tests.conftest import MakeGraph
 from tests.measures.test_contract import build, every
@@ -396,9 +396,9 @@ def test_links_are_turned_round_once(
 
     def counted(*arguments: Any, **options: Any) -> Links:
         calls.append(arguments)
-        return out_links(*arguments, **options)
+        return links_of(*arguments, **options)
 
-    monkeypatch.setattr("cocite.query.replay.out_links", counted)
+    monkeypatch.setattr("cocite.query.replay.links_of", counted)
     index = cocite.build(graph, tmp_path / "i", direction="out", samples=20)
     first = index.why("hub", "other", graph=graph)
     assert first.reasons

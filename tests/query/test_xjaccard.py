@@ -16,6 +16,7 @@ import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.links import in_links, out_links
+from cocite.measures import PartSettings
 from cocite.measures.xjaccard import exact_xjaccard
 from cocite.query.matches import MatchReader
 from cocite.query.minhash import MinhashReader
@@ -120,7 +121,9 @@ def test_scores_are_means_over_brute_force_winners(
         for v in range(n):
             found = index.similarity(u, v, **asked)
             assert abs(found.score - means[u, v]) < 1.5e-12
-            assert np.allclose(reader.values(u, v, asked), values[:, u, v], rtol=0, atol=1e-13)
+            assert np.allclose(
+                reader.values(u, v, PartSettings(asked)), values[:, u, v], rtol=0, atol=1e-13
+            )
             assert v not in hits or str(hits[v][1:]) == str(tuple(found))
             if samples == 1:
                 assert math.isnan(found.stderr)

@@ -32,9 +32,9 @@ from cocite.allpairs.psimrank import CoupledSweeps
 from cocite.allpairs.psum import PartialSums, sweeps_for
 from cocite.allpairs.scores import DenseMatrix, MatrixByRow, Scores
 from cocite.allpairs.stopping import Bounds, Convergence, Progress, iterate
-from cocite.allpairs.svd import low_rank_scores
+from cocite.allpairs.svd import low_rank_bytes, low_rank_scores
 from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
-from cocite.errors import ResourceError, UsageError
+from cocite.errors import NotConverged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.memory import budget, checked_threads, format_size
 from cocite.runner import Team
@@ -82,9 +82,9 @@ def exact_simrank(
         low-rank closed form, checked by one plain step).
     omega
         Of ``sor``, in (0, 2); by default 1.3, the paper's choice. Above 2 / (1 + decay) it diverges
-        on some graphs, which the result says.
+        on some graphs: an error.
     rank
-        Of ``svd``; by default 100.
+        Of ``svd``; by default 100. A rank that tells nothing of the scores is an error.
     epsilon
         The largest error that any score may have; by default 1e-3.
     sweeps
@@ -126,6 +126,8 @@ def exact_simrank(
     Raises
     ------
     UsageError, ResourceError
+    NotConverged
+        Where the iteration diverges, or the low rank leaves no scores.
     """
     options = Options.checked(
         decay=decay,
@@ -234,7 +236,8 @@ class AllPairs:
             needed = 2 * self.graph.nodes**2 * 8
         elif options.method == "svd":
             scratch = SparseProducts.scratch(size, self.width, item)
-            needed = 2 * size * size * item + scratch + 48 * self.graph.nodes * options.rank
+            needed = 2 * size * size * item + scratch
+            needed += low_rank_bytes(self.graph.nodes, options.rank, options.decay)
         else:
             products = DenseProducts if self._dense else SparseProducts
             matrices = 2 if options.method == "plain" else 1
@@ -359,6 +362,12 @@ class AllPairs:
         change = step().change
         rounding = self._bounds(self.dtype, False).rounding_error()
         error = change / (1 - options.decay)
+        if not error < 1:
+            raise NotConverged(
+                f"scores of the links cut to rank {options.rank} may be off by {error:.2g}, and "
+                "all scores are between 0 and 1. Take a greater --rank, a smaller --decay, or "
+                "another --method"
+            )
         converged = error + rounding <= options.epsilon
         reason = f"rank {options.rank}, checked by one plain step"
         return Convergence(0, change, error, rounding, 0.0, reason, converged), DenseMatrix(scores)

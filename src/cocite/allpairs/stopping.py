@@ -30,6 +30,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cocite.errors import NotConverged
+
 __all__ = ["Bounds", "Convergence", "Progress", "Sweep", "iterate"]
 
 Progress = Callable[[int, float], None]
@@ -104,28 +106,36 @@ def iterate(
     sweep: Callable[[], Sweep], bounds: Bounds, epsilon: float, limit: int, progress: Progress
 ) -> Convergence:
     """Sweep until the bound is at most ``epsilon``, or ``limit`` sweeps were made, or the change
-    grows beyond all bounds or has not fallen for 20 sweeps.
+    has not fallen for 20 sweeps.
+
+    Raises :class:`NotConverged` where the change grows beyond all bounds, or where it stopped
+    falling and an over-relaxed result may be off by 1 or more: scores are between 0 and 1.
     """
-    rounding, pruned, sweeps = bounds.rounding_error(), 0.0, 0
+    rounding, pruned = bounds.rounding_error(), 0.0
     least, least_at = math.inf, 0
-    while True:
+    for sweeps in range(1, limit + 1):
         made = sweep()
-        sweeps += 1
         pruned = max(bounds.decay * pruned + made.dropped, made.dropped / (1 - bounds.decay))
         if made.change < least:
             least, least_at = made.change, sweeps
         left = bounds.iteration(sweeps, made.change)
         progress(sweeps, left)
-        if left + rounding <= epsilon:
+        converged, stuck = left + rounding <= epsilon, sweeps - least_at == _STANDSTILL
+        growing = bounds.omega > 1 and left >= 1 and sweeps > least_at
+        if not made.change < _DIVERGED or ((stuck or sweeps == limit) and growing):
+            raise NotConverged(
+                f"diverges with omega {bounds.omega:g}: after {sweeps} sweeps scores change by up "
+                f"to {made.change:.2g} a sweep, and no longer by less. Take --omega 1 "
+                f"(gauss-seidel), or one below {2 / (1 + bounds.decay):.3g}, which always converges"
+            )
+        if converged:
             by_steps = bounds.steps and left == bounds.decay ** (sweeps + 1)
             how = f"{bounds.decay:g}^{sweeps + 1}" if by_steps else "the last change"
-            reason, converged = f"error <= {epsilon:g} by {how}", True
-        elif not made.change < _DIVERGED:
-            reason, converged = f"diverges with omega {bounds.omega:g}", False
-        elif sweeps - least_at == _STANDSTILL:
-            reason, converged = f"the change has not fallen for {_STANDSTILL} sweeps", False
-        elif sweeps == limit:
-            reason, converged = f"{limit} sweeps", False
+            reason = f"error <= {epsilon:g} by {how}"
+        elif stuck:
+            reason = f"the change has not fallen for {_STANDSTILL} sweeps"
         else:
-            continue
-        return Convergence(sweeps, made.change, left, rounding, pruned, reason, converged)
+            reason = f"{limit} sweeps"
+        if converged or stuck:
+            break
+    return Convergence(sweeps, made.change, left, rounding, pruned, reason, converged)

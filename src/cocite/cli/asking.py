@@ -16,6 +16,7 @@ from cocite.cli.options import Sectioned
 from cocite.cli.progress import Stages
 from cocite.cli.settings import SETTINGS, all_options, given
 from cocite.errors import UsageError
+from cocite.graph.links import DIRECTIONS
 from cocite.measures import find_measure
 from cocite.store import kind_of
 
@@ -46,7 +47,7 @@ _ONLY = (
     ),
     click.option(
         "--direction",
-        metavar="[in|out|both]",
+        metavar=f"[{'|'.join(DIRECTIONS)}]",
         cls=Sectioned,
         section=_GRAPH_ONLY,
         help="Whose links are compared.  [default: the measure's]",

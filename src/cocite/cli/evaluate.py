@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
-from cocite.cli.output import fitting, print_csv, print_json, print_table, say
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
+from cocite.cli.text import fitting, say, table_text
 
 if TYPE_CHECKING:
     from cocite.evaluate.study import Study
@@ -115,7 +116,7 @@ def evaluate(
     memory: int | None,
     threads: int | None,
     overwrite: bool,
-    form: str,
+    show: Show,
     settings: dict[str, Any],
     **data: Any,
 ) -> None:
@@ -129,6 +130,7 @@ def evaluate(
 
     Brackets hold 95 % intervals, were the queries drawn again.
     """  # noqa: D301 - click wants the backspace itself
+    from cocite.evaluate.documents import StudyDocument
     from cocite.evaluate.report import check_report, write_report
 
     if output is not None:
@@ -142,7 +144,12 @@ def evaluate(
         if output is not None:
             stages("drawing", 0, 0)
             write_report(study, output, overwrite=overwrite)
-    _print(study, form)
+    show(Reply(StudyDocument(study), lambda: _text(study)))
+    for note in study.notes:
+        say(note)
+    unknown = study.facts.get("rows_of_unknown_nodes")
+    if unknown:
+        say(f"{unknown:,} rows of the labels name nodes that are not in the graph")
     if output is not None:
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
 
@@ -181,42 +188,32 @@ def _study(
     raise click.UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")
 
 
-def _print(study: Study, form: str) -> None:
-    from cocite.evaluate.report import LONG_TITLES, long_rows, summary
+def _text(study: Study) -> str:
+    """The table of methods, that of their best settings, and what there was no room for."""
+    from cocite.evaluate.report import summary
 
-    if form == "table":
-        left = _print_results(*summary(study.methods))
-        if study.best is not None:
-            print(f"\nat its best setting, the largest {study.best.by}:\n")
-            left += _print_results(*summary(study.best.results), first=study.best.by)
-        if left:
-            missing = ", ".join(dict.fromkeys(left))
-            say(f"left out, for want of width: {missing}; --format csv has them")
-        for note in study.notes:
-            say(note)
-        unknown = study.facts.get("rows_of_unknown_nodes")
-        if unknown:
-            say(f"{unknown:,} rows of the labels name nodes that are not in the graph")
-        return
-    rows_found = list(long_rows(study))
-    if form == "csv":
-        print_csv(LONG_TITLES, rows_found)
-    else:
-        rows_json = [dict(zip(LONG_TITLES, row, strict=True)) for row in rows_found]
-        print_json({"suite": study.suite.name, "facts": study.facts, "figures": rows_json})
+    text, left = _results(*summary(study.methods))
+    if study.best is not None:
+        best, more = _results(*summary(study.best.results), first=study.best.by)
+        text += f"\n\nat its best setting, the largest {study.best.by}:\n\n{best}"
+        left += more
+    if left:
+        missing = ", ".join(dict.fromkeys(left))
+        text += f"\nleft out, for want of width: {missing}; --format csv has them"
+    return text
 
 
-def _print_results(titles: list[str], rows: list[list[str]], first: str = "") -> list[str]:
-    """Print what fits, the column ``first`` first, names last; returns the titles of what does not
-    fit.
+def _results(titles: list[str], rows: list[list[str]], first: str = "") -> tuple[str, list[str]]:
+    """A table of what fits, the column ``first`` first, names last; and the titles of what does
+    not fit.
     """
     order = [0, *sorted(range(1, len(titles)), key=lambda i: titles[i] != first)]
     titles, rows = [titles[i] for i in order], [[row[i] for i in order] for row in rows]
     titles = [*titles[1:], titles[0]]
     narrow = [[*(_short(cell) for cell in row[1:]), row[0]] for row in rows]
     kept = fitting(titles, narrow)
-    print_table([titles[i] for i in kept], [[row[i] for i in kept] for row in narrow])
-    return [title for i, title in enumerate(titles) if i not in kept]
+    text = table_text([titles[i] for i in kept], [[row[i] for i in kept] for row in narrow])
+    return text, [title for i, title in enumerate(titles) if i not in kept]
 
 
 def _short(cell: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.options import format_option, memory_option, threads_option
-from cocite.cli.output import print_facts, say
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
+from cocite.cli.text import facts_text, say
+
+if TYPE_CHECKING:
+    from cocite.allpairs.documents import ExactDocument
 
 __all__ = ["exact"]
 
@@ -116,14 +120,16 @@ def exact(
     memory: int | None,
     unweighted: bool,
     overwrite: bool,
-    form: str,
+    show: Show,
     **options: Any,
 ) -> None:
     """Compute the SimRank of all pairs of nodes, to a stated accuracy.
 
-    Before it starts it says what it will take. Tables have each pair of different nodes once.
+    Before it starts it says what it will take. Tables have each pair of different nodes once. A run
+    that diverges, or whose scores may be off by 1 or more for a low --rank, writes nothing.
     """
     from cocite.allpairs import AllPairs, Options
+    from cocite.allpairs.documents import ExactDocument
     from cocite.allpairs.output import write_scores
     from cocite.graph import Graph
     from cocite.graph.export import check_output
@@ -146,34 +152,26 @@ def exact(
             top=top,
             progress=lambda nodes: stages("writing", nodes, found.nodes),
         )
-    ended = found.convergence
-    print_facts(
-        {
-            "graph": graph,
-            "output": output,
-            "measure": options["measure"],
-            "method": found.method,
-            "products": found.products,
-            "precision": found.precision,
-            "rows": found.rows,
-            "bandwidth": list(found.bandwidth),
-            "error_bound": ended.error_bound,
-        }
-        | vars(ended),
-        form,
-        {
-            "output": output,
-            "method": f"{options['measure']}, {found.method}, {found.products} products, "
-            f"{found.precision} precision",
-            "rows": f"{found.rows:,} for {found.nodes:,} nodes, bandwidth {found.bandwidth[0]:,}"
-            + (f", ordered {found.bandwidth[1]:,}" if options["order"] == "rcm" else ""),
-            "ended": f"{ended.sweeps} sweeps, {ended.reason}",
-            "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} of iterating, "
-            f"{ended.rounding_error:.1e} of rounding, {ended.pruning_error:.1e} of pruning",
-        },
-    )
-    if not ended.converged:
+    told = ExactDocument.of(graph, output, options["measure"], found)
+    show(Reply(told, lambda: _text(told, options["order"] == "rcm")))
+    if not told.ended.converged:
         say(
             "not converged: allow more --sweeps or a larger --epsilon, or take another --method "
             "(gauss-seidel and plain always converge)"
         )
+
+
+def _text(found: ExactDocument, ordered: bool) -> str:
+    ended, (stored, meanwhile) = found.ended, found.bandwidth
+    rows = f"{found.rows_computed:,} for {found.nodes:,} nodes, bandwidth {stored:,}"
+    return facts_text(
+        {
+            "output": found.output,
+            "method": f"{found.measure}, {found.method}, {found.products} products, "
+            f"{found.precision} precision",
+            "rows": rows + (f", ordered {meanwhile:,}" if ordered else ""),
+            "ended": f"{ended.sweeps} sweeps, {ended.reason}",
+            "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} of iterating, "
+            f"{ended.rounding_error:.1e} of rounding, {ended.pruning_error:.1e} of pruning",
+        }
+    )

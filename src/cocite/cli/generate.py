@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cocite.cli.options import format_option, overwrite_option
+from cocite.cli.outputs import Show
 from cocite.cli.progress import Stages
 
 __all__ = ["generate"]
@@ -49,14 +50,14 @@ def web(
     labels: str | None,
     names: str,
     overwrite: bool,
-    form: str,
+    show: Show,
 ) -> None:
     """Make a web-like graph: hosts, sections, templated pages, topics.
 
     In-degrees have a heavy tail, most links stay inside a host, and hosts of one topic link to each
     other. Equal nodes, links and seed give equal bytes. Memory does not grow with the links.
     """
-    from cocite.cli.info import print_graph
+    from cocite.cli.info import graph_reply
     from cocite.graph.generate import generate_web
 
     with Stages({"linking": "links", "naming": "pages"}) as stages:
@@ -70,4 +71,4 @@ def web(
             overwrite=overwrite,
             progress=stages,
         )
-    print_graph(graph, form)
+    show(graph_reply(graph))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cocite.cli.options import (
@@ -11,11 +13,16 @@ from cocite.cli.options import (
     overwrite_option,
     threads_option,
 )
-from cocite.cli.output import print_csv, print_facts, print_json, print_prose, print_table, say
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, given, measure_options
-from cocite.measures import MEASURES, Measure
-from cocite.memory import format_size
+from cocite.cli.text import facts_text, prose_text, say, table_text
+from cocite.measures import DECAY, Measure
+from cocite.measures.documents import MeasuresDocument
+from cocite.memory import format_size, format_time
+
+if TYPE_CHECKING:
+    from cocite.index.documents import BuildDocument
 
 __all__ = ["index", "measures"]
 
@@ -66,7 +73,7 @@ def index(
     measure: str,
     direction: str | None,
     layout: str | None,
-    form: str,
+    show: Show,
     memory: int | None,
     threads: int | None,
     shard: int | None,
@@ -85,9 +92,10 @@ def index(
     blocks and shards.
     """
     from cocite.graph import Graph
-    from cocite.index.build import IndexBuild, format_time
-    from cocite.index.plan import BuildOptions, links_in_words
-    from cocite.query.precision import expected_error
+    from cocite.index.build import IndexBuild
+    from cocite.index.documents import BuildDocument
+    from cocite.index.plan import BuildOptions
+    from cocite.query.precision import expected_error, standard_errors
 
     options = BuildOptions.checked(measure, direction, layout, given(settings))
     stored = Graph.open(graph)
@@ -106,74 +114,58 @@ def index(
         refine=refine,
     ) as work:
         asked = options.measure.ask_settings({})
-        say(f"{output}: {work.estimate()}{expected_error(options.settings, asked)}")
+        errors = standard_errors(options.parts, asked, options.samples)
+        say(f"{output}: {work.estimate()}{expected_error(errors)}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit, "refining": "nodes"}) as stages:
             report = work.run(
                 lambda done, total: stages(stage, done, total),
                 lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
             )
-        unit, units, weighted = work.unit, work.units, work.weighted
-    facts: dict[str, object] = {"index": output, "measure": measure, "direction": options.direction}
-    layouts = " ".join(dict.fromkeys(plan.layout for plan in options.parts))
-    facts |= {"layout": layouts, "weighted": weighted, **options.settings}
-    facts |= {f"{unit}_made": report.units, "seconds": report.seconds, "bytes": report.bytes}
-    chosen = "".join(f", {name} {value}" for name, value in options.settings.items())
+        found = BuildDocument.of(work, report, output)
+    ready = f"ready for decay {asked[DECAY]}" if refine else ""
+    show(Reply(found, lambda: _text(found, ready)))
+
+
+def _text(found: BuildDocument, ready: str) -> str:
+    chosen = "".join(f", {name} {value}" for name, value in found.settings.items())
     shown = {
-        "index": output,
-        "measure": f"{measure}, {links_in_words(options.measure, options.direction)}" + chosen,
-        "made": f"{report.units:,} of {units:,} {unit} in {format_time(report.seconds)}",
+        "index": found.index,
+        "measure": f"{found.measure}, {found.links}{chosen}",
+        "made": f"{found.made:,} of {found.units:,} {found.unit} in {format_time(found.seconds)}",
     }
-    if unit == "samples":
-        density = report.bytes / (stored.nodes * units)
-        facts["bytes_per_node_and_sample"] = density
-        if report.live_steps:
-            each = report.live_steps / (stored.nodes * report.units)
-            facts["live_steps_per_node"] = each
-            shown["live steps"] = f"{each:.2f} a node and sample"
-    else:
-        density = report.bytes / stored.nodes
-        facts["bytes_per_node"] = density
-    what = "node and sample" if unit == "samples" else "node"
-    shown["on disk"] = f"{format_size(report.bytes)}, {density:.2f} bytes a {what}"
-    facts["refined"] = refine
-    if refine:
-        shown["refined"] = f"ready for decay {asked['decay']}"
-    print_facts(facts, form, shown)
+    if found.sampled and found.live_steps is not None:
+        shown["live steps"] = f"{found.live_steps:.2f} a node and sample"
+    what = "node and sample" if found.sampled else "node"
+    shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
+    return facts_text(shown | ({"refined": ready} if ready else {}))
 
 
 @click.command()
 @format_option
-def measures(form: str) -> None:
+def measures(show: Show) -> None:
     """List the measures: what they say, how they are stored, what they take."""
-    titles = ["measure", "layouts", "settings", "asking", "what it is"]
-    rows = [
+    found = MeasuresDocument.of()
+    show(Reply(found, lambda: _list(found)))
+
+
+def _list(found: MeasuresDocument) -> str:
+    """What each is, then what each takes, in the width of the terminal."""
+    what = [(measure.name, measure.summary) for measure in found.measures]
+    takes = [(measure.name, _takes(measure)) for measure in found.measures]
+    return "\n\n".join(
         (
-            name,
-            " ".join(measure.layouts),
-            " ".join(setting.name for setting in measure.build) or "-",
-            " ".join(setting.name for setting in measure.ask) or "-",
-            measure.summary,
+            table_text(["measure", "what it is"], what, prose=True),
+            table_text(
+                ["measure", "settings to build an index; to ask it; layouts"], takes, prose=True
+            ),
+            prose_text(
+                "A weighted mean of several: blend:psimrank+cocitation, or with weights and "
+                "settings of their own: "
+                "'blend:0.6*psimrank(hubs=rare,direction=both)+0.4*cocitation(idf=true)'."
+            ),
         )
-        for name, measure in MEASURES.items()
-    ]
-    if form == "csv":
-        print_csv(titles, rows)
-    elif form == "json":
-        print_json({"measures": [_described(name) for name in MEASURES]})
-    else:
-        print_table(["measure", "what it is"], [(row[0], row[4]) for row in rows], prose=True)
-        print()
-        takes = [(row[0], _takes(MEASURES[row[0]])) for row in rows]
-        print_table(
-            ["measure", "settings to build an index; to ask it; layouts"], takes, prose=True
-        )
-        print()
-        print_prose(
-            "A weighted mean of several: blend:psimrank+cocitation, or with weights and settings "
-            "of their own: "
-            "'blend:0.6*psimrank(hubs=rare,direction=both)+0.4*cocitation(idf=true)'."
-        )
+    )
 
 
 def _takes(measure: Measure) -> str:
@@ -183,22 +175,3 @@ def _takes(measure: Measure) -> str:
         measure.layouts,
     )
     return "; ".join(" ".join(names) or "-" for names in named)
-
-
-def _described(name: str) -> dict[str, object]:
-    measure = MEASURES[name]
-    return {
-        "measure": name,
-        "summary": measure.summary,
-        "layouts": list(measure.layouts),
-        "direction": measure.direction,
-        "symmetric": measure.symmetric,
-        "weighted": measure.weighted,
-        "settings": {
-            when: [
-                {"name": s.name, "default": s.default, "allowed": s.allowed, "text": s.text}
-                for s in settings
-            ]
-            for when, settings in (("build", measure.build), ("ask", measure.ask))
-        },
-    }

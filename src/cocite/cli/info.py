@@ -2,126 +2,109 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cocite.cli.options import format_option
-from cocite.cli.output import print_facts
+from cocite.cli.outputs import Reply, Show
+from cocite.cli.text import facts_text
 from cocite.graph import Graph
+from cocite.graph.documents import GraphDocument
+from cocite.measures import find_measure
+from cocite.measures.blend import PREFIX
 from cocite.memory import format_size
 from cocite.store import kind_of
 
 if TYPE_CHECKING:
-    from cocite.index import StoredIndex
+    from cocite.index.documents import IndexDocument
 
-__all__ = ["info", "print_graph"]
+__all__ = ["graph_reply", "info"]
 
 
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX")
 @format_option
-def info(path: str, form: str) -> None:
+def info(path: str, show: Show) -> None:
     """Show what the stored graph or index at the path holds."""
-    if kind_of(path) == "index":
-        print_index(path, form)
-    else:
-        print_graph(Graph.open(path), form)
+    show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 
-def print_graph(graph: Graph, form: str) -> None:
+def graph_reply(graph: Graph) -> Reply:
     """The facts of a graph."""
-    found = graph.info()
-    mean = found.edges / found.nodes if found.nodes else 0.0
+    found = GraphDocument.of(graph)
+    return Reply(found, lambda: _graph_text(found))
+
+
+def _graph_text(found: GraphDocument) -> str:
+    info = found.info
+    mean = info.edges / info.nodes if info.nodes else 0.0
 
     def most(degree: int, node: str | None) -> str:
         return f"{degree:,} ({node})" if degree else "0"
 
     weights = {}
-    if graph.in_weights is not None:
+    if found.weighted:
         weights["weights"] = (
-            f"{found.smallest_weight or 0:.7g} to {found.largest_weight or 0:.7g}, "
-            f"{found.total_weight:,.7g} in all"
+            f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}, "
+            f"{info.total_weight:,.7g} in all"
         )
-    print_facts(
-        {"kind": "graph", "path": str(graph.path)}
-        | asdict(found)
-        | {"digest": graph.digest, "sources": graph.store.facts["sources"]},
-        form,
+    return facts_text(
         {
-            "graph": str(graph.path),
-            "nodes": f"{found.nodes:,}, named by {found.names}",
-            "links": f"{found.edges:,}, {mean:.1f} a node",
+            "graph": found.path,
+            "nodes": f"{info.nodes:,}, named by {info.names}",
+            "links": f"{info.edges:,}, {mean:.1f} a node",
             **weights,
-            "most linked to": most(found.largest_in_degree, found.largest_in_degree_node),
-            "most links": most(found.largest_out_degree, found.largest_out_degree_node),
-            "without in-links": f"{found.without_in_links:,}",
-            "without out-links": f"{found.without_out_links:,}",
-            "isolated": f"{found.isolated:,}",
-            "links read": f"{found.rows:,}" + (", stored both ways" if found.undirected else ""),
-            "dropped": f"{found.duplicates:,} duplicates, {found.self_loops:,} self-loops, "
-            f"{found.bad_rows:,} bad rows",
-            "on disk": format_size(found.bytes),
-        },
+            "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
+            "most links": most(info.largest_out_degree, info.largest_out_degree_node),
+            "without in-links": f"{info.without_in_links:,}",
+            "without out-links": f"{info.without_out_links:,}",
+            "isolated": f"{info.isolated:,}",
+            "links read": f"{info.rows:,}" + (", stored both ways" if info.undirected else ""),
+            "dropped": f"{info.duplicates:,} duplicates, {info.self_loops:,} self-loops, "
+            f"{info.bad_rows:,} bad rows",
+            "on disk": format_size(info.bytes),
+        }
     )
 
 
-def print_index(path: str, form: str) -> None:
-    """The facts of an index."""
+def _index_reply(path: str) -> Reply:
     from cocite.index import StoredIndex
-    from cocite.index.plan import links_in_words
+    from cocite.index.documents import IndexDocument
 
-    index = StoredIndex.open(path)
-    links = links_in_words(index.measure, index.direction)
-    layouts = list(dict.fromkeys(part.layout for part in index.parts))
-    samples = int(index.settings.get("samples", 1))
-    each = index.store.nbytes / (index.nodes * samples)
-    used = "of links, gone by" if index.weighted else "of links, left aside"
-    print_facts(
+    found = IndexDocument.of(StoredIndex.open(path))
+    return Reply(found, lambda: _index_text(found))
+
+
+def _index_text(found: IndexDocument) -> str:
+    used = "of links, gone by" if found.weighted else "of links, left aside"
+    return facts_text(
         {
-            "kind": "index",
-            "path": path,
-            "measure": index.measure.name,
-            "direction": index.direction,
-            "layout": " ".join(layouts),
-            "weighted": index.weighted,
-            "parts": [part.to_json() for part in index.parts],
-            "nodes": index.nodes,
-            "settings": index.settings,
-            "graph": index.graph,
-            "generations": [g.to_json() for g in index.freshness.generations if g.samples],
-            "bytes": index.store.nbytes,
-            "refined": index.refined,
-            "digest": index.digest,
-        },
-        form,
-        {
-            "index": path,
-            "measure": f"{index.measure.name}, {links}",
-            "layout": " ".join(layouts),
-            **_shown_parts(index),
-            "nodes": f"{index.nodes:,}",
-            **{name: f"{value}" for name, value in index.settings.items()},
-            "graph": f"{index.graph['name']}, {index.graph['edges']:,} links",
-            **_shown_ages(index),
-            **({"weights": used} if index.graph["weighted"] else {}),
-            **_ready(index.refined),
-            "on disk": f"{format_size(index.store.nbytes)}, {each:.2f} bytes a node"
-            + (" and sample" if "samples" in index.settings else ""),
-        },
+            "index": found.path,
+            "measure": f"{found.measure}, {found.links}",
+            "layout": found.layout,
+            **_shown_parts(found),
+            "nodes": f"{found.nodes:,}",
+            **{name: f"{value}" for name, value in found.settings.items()},
+            "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
+            **_shown_ages(found),
+            **({"weights": used} if found.graph["weighted"] else {}),
+            **_shown_refined(found),
+            "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
+            + (" and sample" if found.samples else ""),
+        }
     )
 
 
-def _ready(refined: dict[str, Any]) -> dict[str, str]:
+def _shown_refined(found: IndexDocument) -> dict[str, str]:
     """What is made ready for refined answers."""
-    decays = sorted({facts["decay"] for facts in refined.values()})
+    decays = sorted({facts["decay"] for facts in found.refined.values()})
     return {"refined": "ready for decay " + ", ".join(map(str, decays))} if decays else {}
 
 
-def _shown_ages(index: StoredIndex) -> dict[str, str]:
+def _shown_ages(found: IndexDocument) -> dict[str, str]:
     """A line for each generation of samples, the newest first, if there was a refresh."""
-    generations = index.freshness.generations
+    generations = found.generations
     if len(generations) == 1 and not generations[0].refresh:
         return {}
     return {
@@ -131,15 +114,17 @@ def _shown_ages(index: StoredIndex) -> dict[str, str]:
     }
 
 
-def _shown_parts(index: StoredIndex) -> dict[str, str]:
+def _shown_parts(found: IndexDocument) -> dict[str, str]:
     """A line for each part of a blend: its share, its links, and what differs from the blend's."""
-    from cocite.index.plan import DIRECTIONS
+    from cocite.index.plan import links_in_words
 
-    shown = {}
-    for number, part in enumerate((part for part in index.parts if part.label), 1):
-        own = {**part.settings, **part.fixed}
-        settings = [f"{k} {v}" for k, v in own.items() if index.settings.get(k) != v]
-        links = DIRECTIONS[part.measure.looks_at(part.direction)]
-        words = [f"{part.weight:.4g} of {part.measure.name}", links, part.layout, *settings]
-        shown[f"part {number}"] = ", ".join(words)
+    shown: dict[str, str] = {}
+    if not found.measure.startswith(PREFIX):
+        return shown
+    for number, part in enumerate(found.parts, 1):
+        own = {**part["settings"], **part["fixed"]}
+        settings = [f"{k} {v}" for k, v in own.items() if found.settings.get(k) != v]
+        links = links_in_words(find_measure(part["measure"]), part["direction"])
+        share = f"{part['weight']:.4g} of {part['measure']}"
+        shown[f"part {number}"] = ", ".join([share, links, part["layout"], *settings])
     return shown

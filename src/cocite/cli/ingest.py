@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
-from cocite.cli.output import say
+from cocite.cli.outputs import Show
 from cocite.cli.progress import Stages
+from cocite.cli.text import say
 
 __all__ = ["ingest"]
 
@@ -67,7 +68,7 @@ def ingest(
     output: str,
     nodes: tuple[str, ...],
     columns: str | None,
-    form: str,
+    show: Show,
     **options: object,
 ) -> None:
     """Read LINKS and store them as a graph.
@@ -77,7 +78,7 @@ def ingest(
     any text, such as titles or URLs. Duplicate links and links from a node to itself are dropped
     and counted.
     """
-    from cocite.cli.info import print_graph
+    from cocite.cli.info import graph_reply
     from cocite.graph.ingest import ingest as run
 
     with Stages({"reading": "bytes", "writing": "links"}) as stages:
@@ -98,4 +99,4 @@ def ingest(
                 say(f"    {example}")
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
-    print_graph(graph, form)
+    show(graph_reply(graph))

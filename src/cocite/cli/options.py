@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cocite.cli.outputs import OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
 from cocite.memory import parse_size
 
@@ -50,12 +51,14 @@ class SectionedVerb(click.Command):
 
 format_option: Decorator = click.option(
     "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
+    "show",
+    type=click.Choice(list(OUTPUTS)),
+    default=next(iter(OUTPUTS)),
     show_default=True,
+    callback=lambda context, parameter, name: output_called(name),
     help="How to print: for people, or for programs.",
 )
+"""Gives the verb ``show``, the function that prints its reply."""
 
 overwrite_option: Decorator = click.option(
     "--overwrite",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from cocite.cli.options import SectionedVerb, format_option, memory_option, threads_option
-from cocite.cli.output import print_facts, print_table
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import SETTINGS, all_options, given, measure_options
-from cocite.memory import format_size
+from cocite.cli.text import facts_text, table_text
+from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
     from cocite.query.planning import Figures, Plan
@@ -83,7 +83,7 @@ def plan(
     threads: int | None,
     pilot: str,
     scratch: str | None,
-    form: str,
+    show: Show,
     **settings: object,
 ) -> None:
     """Tell what an index of the stored GRAPH will take and how exact it will be.
@@ -113,21 +113,20 @@ def plan(
             progress=stages,
             **given(settings),
         )
-    if form == "table":
-        _print_plan(graph, found)
-    else:
-        print_facts({"graph": graph} | asdict(found), form, {})
+    show(Reply(found, lambda: _text(found)))
 
 
-def _print_plan(graph: str, plan: Plan) -> None:
+def _text(plan: Plan) -> str:
     """The plan in a sentence, then its figures beside those of twice the samples."""
-    from cocite.index.plan import DIRECTIONS
+    from cocite.index.plan import links_in_words
+    from cocite.measures import find_measure
     from cocite.query.precision import PROMISES
 
     settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())
+    links = links_in_words(find_measure(plan.measure), plan.direction)
     shown = {
-        "graph": graph,
-        "measure": f"{plan.measure}, {DIRECTIONS[plan.direction]}, layout {plan.layout}{settings}",
+        "graph": plan.graph,
+        "measure": f"{plan.measure}, {links}, layout {plan.layout}{settings}",
         "memory": plan.room,
         "measured": _pilot(plan.pilot),
     }
@@ -137,17 +136,12 @@ def _print_plan(graph: str, plan: Plan) -> None:
             for name, count in plan.needs.items()
         )
         shown["samples"] = "needed for " + ", ".join(counts)
-    print_facts({}, "table", shown)
-    print()
     columns = [_column(plan.planned, plan.failure)]
     if plan.doubled is not None:
         columns.append(_column(plan.doubled, plan.failure))
     titles = [_title(plan.planned), *([] if plan.doubled is None else [_title(plan.doubled)])]
-    print_table(
-        [*titles, "what"],
-        [(*(column[text] for column in columns), text) for text in columns[0]],
-        prose=True,
-    )
+    figures = [(*(column[text] for column in columns), text) for text in columns[0]]
+    return facts_text(shown) + "\n\n" + table_text([*titles, "what"], figures, prose=True)
 
 
 def _title(figures: Figures) -> str:
@@ -164,7 +158,6 @@ def _pilot(pilot: int | None) -> str:
 
 def _column(figures: Figures, failure: float) -> dict[str, str]:
     """What a row says -> its figure."""
-    from cocite.index.build import format_time
     from cocite.query.precision import PROMISES
 
     rows = {

@@ -11,7 +11,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from cocite.cli.output import say
+from cocite.cli.text import say
 from cocite.memory import format_size
 
 __all__ = ["Stages"]

@@ -10,10 +10,12 @@ import click
 
 from cocite.cli.asking import asking_options, opened, preparing, refine_options
 from cocite.cli.options import SectionedVerb, format_option, names_in
-from cocite.cli.output import print_csv, print_facts, print_json, print_table
+from cocite.cli.outputs import Reply, Show
+from cocite.cli.text import facts_text, table_text
 
 if TYPE_CHECKING:
-    from cocite.query import Hit, Index
+    from cocite.query import Hit
+    from cocite.query.documents import RelatedDocument, SimilarityDocument
 
 __all__ = ["related", "similarity"]
 
@@ -71,7 +73,7 @@ def related(
     node: str,
     k: int,
     offset: int,
-    form: str,
+    show: Show,
     among: Path | None,
     refine: bool,
     target_error: float | None,
@@ -89,47 +91,41 @@ def related(
     that holds the true score. Below the table it says up to which rank the order is certain; more
     samples take it further, and so does --refine. Put -- before a NODE that begins with -.
     """
-    from cocite.query import Hit
+    from cocite.query.documents import RelatedDocument
 
     asked, settings = opened(index, options, node)
-    refine = refine or target_error is not None
-    chosen = {name: value for name, value in options.items() if name in _FILTERS}
+    filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
-        chosen["among"] = names_in(among)
-    level: dict[str, Any] = {"confidence": confidence, "bound": bound}
-    better: dict[str, Any] = {"refine": refine, "target_error": target_error}
-    with preparing(asked, refine):
-        hits = asked.related(node, k, offset=offset, **better, **level, **chosen, **settings)
-    certain = asked.certain(node, hits, refine=refine, **level, **settings)
-    if form == "json":
-        print_json(
-            {
-                "node": node,
-                "measure": asked.measure,
-                "direction": asked.direction,
-                "settings": asked.settings | asked.stored.measure.ask_settings(settings),
-                **level,
-                "refined": refine,
-                "certain": certain,
-                "hits": [hit._asdict() for hit in hits],
-            }
+        filters["among"] = names_in(among)
+    with preparing(asked, refine or target_error is not None):
+        found = RelatedDocument.of(
+            asked,
+            node,
+            k,
+            offset=offset,
+            refine=refine,
+            target_error=target_error,
+            confidence=confidence,
+            bound=bound,
+            filters=filters,
+            **settings,
         )
-    elif form == "csv":
-        rows = [(i, *hit) for i, hit in enumerate(hits, offset + 1)]
-        print_csv(["rank", *Hit._fields], rows)
-    elif not hits:
-        print(_nobody(node, asked.measure, offset, chosen))
-    else:
-        print_table(
-            ["rank", "score", "error", "low", "high", "node"],
-            [
-                (str(i), *(f"{number:.4f}" for number in hit[1:]), hit.node)
-                for i, hit in enumerate(hits, offset + 1)
-            ],
-        )
-        if len(hits) > 1:
-            probably = "" if _surely(asked, refine) else f" ({confidence:.0%})"
-            print(_certainty(certain, offset, hits) + probably)
+    show(Reply(found, lambda: _related_text(found, filters)))
+
+
+def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
+    hits, offset = found.hits, found.offset
+    if not hits:
+        return _nobody(found.node, found.measure, offset, filters)
+    rows = [
+        (str(i), *(f"{number:.4f}" for number in hit[1:]), hit.node)
+        for i, hit in enumerate(hits, offset + 1)
+    ]
+    text = table_text(["rank", "score", "error", "low", "high", "node"], rows)
+    if len(hits) == 1:
+        return text
+    probably = "" if found.surely else f" ({found.confidence:.0%})"
+    return f"{text}\n{_certainty(found.certain, offset, hits)}{probably}"
 
 
 def _nobody(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:
@@ -143,13 +139,6 @@ def _nobody(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str
     if filtered:
         return f"none of the nodes that are asked for is related to {node} by {measure}"
     return f"no node is related to {node} by {measure}"
-
-
-def _surely(asked: Index, refine: bool) -> bool:
-    """Whether intervals hold for certain, and not with a probability."""
-    if refine:
-        return asked.refiner is None or asked.refiner.certain
-    return not asked.sampled
 
 
 def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
@@ -178,7 +167,7 @@ def similarity(
     index: str,
     a: str,
     b: str,
-    form: str,
+    show: Show,
     refine: bool,
     target_error: float | None,
     confidence: float,
@@ -189,36 +178,32 @@ def similarity(
 
     Put -- before names that begin with -.
     """
-    from cocite.query import Score
+    from cocite.query.documents import SimilarityDocument
 
     asked, settings = opened(index, options, b)
-    refine = refine or target_error is not None
-    level: dict[str, Any] = {"confidence": confidence, "bound": bound}
-    better: dict[str, Any] = {"refine": refine, "target_error": target_error}
-    with preparing(asked, refine):
-        found = asked.similarity(a, b, **better, **level, **settings)
-    surely = _surely(asked, refine)
-    if form == "csv":
-        print_csv(["a", "b", *Score._fields], [(a, b, *found)])
-        return
-    print_facts(
+    with preparing(asked, refine or target_error is not None):
+        found = SimilarityDocument.of(
+            asked,
+            a,
+            b,
+            refine=refine,
+            target_error=target_error,
+            confidence=confidence,
+            bound=bound,
+            **settings,
+        )
+    show(Reply(found, lambda: _similarity_text(found)))
+
+
+def _similarity_text(found: SimilarityDocument) -> str:
+    score = found.found
+    held = ", for certain" if found.surely else f" ({found.confidence:.0%})"
+    return facts_text(
         {
-            "a": a,
-            "b": b,
-            "measure": asked.measure,
-            "direction": asked.direction,
-            "settings": asked.settings | asked.stored.measure.ask_settings(settings),
-            **level,
-            "refined": refine,
-            **found._asdict(),
-        },
-        form,
-        {
-            "a": a,
-            "b": b,
-            "score": f"{found.score:.4f}",
-            "error": f"{found.stderr:.4f}",
-            "interval": f"{found.low:.4f} to {found.high:.4f}"
-            + (", for certain" if surely else f" ({confidence:.0%})"),
-        },
+            "a": found.a,
+            "b": found.b,
+            "score": f"{score.score:.4f}",
+            "error": f"{score.stderr:.4f}",
+            "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
+        }
     )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.options import format_option, memory_option
-from cocite.cli.output import print_csv, print_json, print_table, say
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import check_alone, run_study, study_options
+from cocite.cli.text import say, table_text
+
+if TYPE_CHECKING:
+    from cocite.ranking.documents import RankDocument
 
 __all__ = ["rank"]
 
@@ -98,7 +102,7 @@ def rank(
     unweighted: bool,
     memory: int | None,
     overwrite: bool,
-    form: str,
+    show: Show,
     study: str | None,
     **options: Any,
 ) -> None:
@@ -110,13 +114,14 @@ def rank(
     check_alone(context)
     if study is not None:
         options |= {"memory": memory, "unweighted": unweighted}
-        run_study(graph, study, toward, overwrite, form, **options)
+        show(run_study(graph, study, toward, overwrite, **options))
         return
     options = {name: options[name] for name in _ONE_RUN}
     from cocite.graph import Graph
     from cocite.graph.export import check_output, named_pieces, write_columns
     from cocite.memory import budget
     from cocite.ranking import Residual, StoppingRule, Sweeps, TopOrder, pagerank, plan_memory
+    from cocite.ranking.documents import RankDocument
 
     path: Path | None = check_output(output, overwrite) if output else None
     stop: StoppingRule = Residual(tolerance) | Sweeps(sweeps)
@@ -138,24 +143,8 @@ def rank(
     if path is not None:
         types = {"node": "VARCHAR", "rank": "DOUBLE"}
         write_columns(path, named_pieces(found.names, rank=found.values), types)
-    ended = found.convergence
-    hits = found.top(k)
-    if form == "json":
-        print_json(
-            {
-                "graph": graph,
-                "removed": found.removed,
-                "blocks": found.blocks,
-                "weighted": found.weighted,
-            }
-            | vars(ended)
-            | {"top": [{"node": node, "rank": value} for node, value in hits]}
-        )
-    elif form == "csv":
-        print_csv(["place", "node", "rank"], [(i, *hit) for i, hit in enumerate(hits, 1)])
-    else:
-        rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(hits, 1)]
-        print_table(["place", "rank", "node"], rows)
+    told, ended = RankDocument.of(opened, found, k), found.convergence
+    show(Reply(told, lambda: _text(told)))
     if found.weighted:
         say("each node's rank is shared by the weights of its links")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
@@ -165,3 +154,8 @@ def rank(
     )
     if not ended.converged:
         say("not converged: allow more --sweeps, or a larger --tolerance")
+
+
+def _text(found: RankDocument) -> str:
+    rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(found.top, 1)]
+    return table_text(["place", "rank", "node"], rows)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from cocite.cli.options import format_option, memory_option, threads_option
-from cocite.cli.output import print_facts, say
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.memory import format_size
+from cocite.cli.text import facts_text, say
+from cocite.memory import format_size, format_time
+
+if TYPE_CHECKING:
+    from cocite.index.documents import RefreshDocument
 
 __all__ = ["refresh"]
 
@@ -39,7 +45,7 @@ def refresh(
     memory: int | None,
     threads: int | None,
     restart: bool,
-    form: str,
+    show: Show,
 ) -> None:
     """Draw some samples of INDEX from the stored GRAPH, whose links and nodes have changed.
 
@@ -49,7 +55,7 @@ def refresh(
     has hardly any of the nodes is refused.
     """
     from cocite.graph import Graph
-    from cocite.index.build import format_time
+    from cocite.index.documents import RefreshDocument
     from cocite.index.refresh import RefreshBuild
 
     stored = Graph.open(graph)
@@ -65,14 +71,18 @@ def refresh(
                 lambda done, total: stages(stage, done, total),
                 lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
             )
-        kept, drawn = work.kept, len(work.drawn)
-    facts: dict[str, object] = {"index": index, "graph": graph, "kept": kept, "drawn": drawn}
-    facts |= {"date": work.date, "seconds": report.seconds, "bytes": report.bytes}
-    samples = {"kept": f"{kept:,} samples", "drawn anew": f"{drawn:,} samples from {graph}"}
-    shown = {
-        "index": index,
-        **(samples if drawn else {"computed anew": f"all of it, from {graph}"}),
-        "took": format_time(report.seconds),
-        "on disk": format_size(report.bytes),
-    }
-    print_facts(facts, form, shown)
+        found = RefreshDocument.of(work, report, index)
+    show(Reply(found, lambda: _text(found)))
+
+
+def _text(found: RefreshDocument) -> str:
+    drawn = f"{found.drawn:,} samples from {found.graph}"
+    samples = {"kept": f"{found.kept:,} samples", "drawn anew": drawn}
+    return facts_text(
+        {
+            "index": found.index,
+            **(samples if found.drawn else {"computed anew": f"all of it, from {found.graph}"}),
+            "took": format_time(found.seconds),
+            "on disk": format_size(found.bytes),
+        }
+    )

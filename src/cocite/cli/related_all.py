@@ -10,9 +10,10 @@ import click
 
 from cocite.cli.asking import refine_options
 from cocite.cli.options import SectionedVerb, format_option, names_in, threads_option
-from cocite.cli.output import print_facts, say
+from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given
+from cocite.cli.text import facts_text, say
 from cocite.memory import format_size
 
 __all__ = ["related_all"]
@@ -69,7 +70,7 @@ def related_all(
     k: int,
     nodes: Path | None,
     graph: str | None,
-    form: str,
+    show: Show,
     **options: Any,
 ) -> None:
     """Write the nodes most related to every node to a file, best first.
@@ -79,6 +80,7 @@ def related_all(
     """
     from cocite.query import open_index
     from cocite.query.batch import Batch
+    from cocite.query.documents import BatchDocument
 
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
     if nodes is not None:
@@ -95,13 +97,10 @@ def related_all(
                     f"refining {sweep + 1}", done, total
                 )
             report = work.run(stages)
-    seconds = time.perf_counter() - begin
-    size = Path(output).stat().st_size
-    facts = {"output": output, "nodes": report.nodes, "rows": report.rows}
-    facts |= {"seconds": seconds, "bytes": size}
+    found = BatchDocument.of(output, report, time.perf_counter() - begin)
     shown = {
-        "output": f"{output}, {format_size(size)}",
-        "nodes": f"{report.nodes:,} of {work.nodes:,} in {seconds:.1f} s",
-        "rows": f"{report.rows:,}",
+        "output": f"{output}, {format_size(found.bytes)}",
+        "nodes": f"{found.nodes:,} of {work.nodes:,} in {found.seconds:.1f} s",
+        "rows": f"{found.rows_written:,}",
     }
-    print_facts(facts, form, shown)
+    show(Reply(found, lambda: facts_text(shown)))

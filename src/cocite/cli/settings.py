@@ -13,7 +13,9 @@ from typing import Any
 import click
 
 from cocite.cli.options import Sectioned
-from cocite.measures import MEASURES, Measure, Setting
+from cocite.graph.links import DIRECTIONS
+from cocite.measures import MEASURES, Measure, Setting, Value
+from cocite.measures.measure import Takes
 
 __all__ = ["SETTINGS", "all_options", "ask_options", "build_options", "given", "measure_options"]
 
@@ -46,7 +48,7 @@ _MEASURE: tuple[Callable[[Command], Command], ...] = (
     ),
     click.option(
         "--direction",
-        metavar="[in|out|both]",
+        metavar=f"[{'|'.join(DIRECTIONS)}]",
         help="Pages are similar if similar pages link to them (in), if they link to similar pages "
         "(out: the measure of the graph turned round), or the mean of both.  [default: in"
         + "".join(f", {m.name} {m.direction}" for m in MEASURES.values() if m.direction != "in")
@@ -81,16 +83,14 @@ def all_options(asked: bool, title: str) -> Decorator:
     """Add either those of all settings that any measure takes when asking, or the others."""
     names = {setting.name for measure in MEASURES.values() for setting in measure.ask}
 
-    def chosen(measure: Measure) -> tuple[Setting, ...]:
+    def chosen(measure: Measure) -> Takes:
         return tuple(s for s in measure.build + measure.ask if (s.name in names) == asked)
 
     return lambda command: _add(command, chosen, title)
 
 
-def _add(
-    command: Command, settings: Callable[[Measure], tuple[Setting, ...]], title: str
-) -> Command:
-    takers: dict[str, list[tuple[str, Setting]]] = {}
+def _add(command: Command, settings: Callable[[Measure], Takes], title: str) -> Command:
+    takers: dict[str, list[tuple[str, Setting[Value]]]] = {}
     for measure in MEASURES.values():
         for setting in settings(measure):
             takers.setdefault(setting.name, []).append((measure.name, setting))
@@ -99,7 +99,7 @@ def _add(
     return command
 
 
-def _option(name: str, takers: list[tuple[str, Setting]], section: str) -> Decorator:
+def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -> Decorator:
     setting = takers[0][1]
     flag = "--" + name.replace("_", "-")
     sentence = setting.text[0].upper() + setting.text[1:] + "."

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from cocite.cli.output import print_csv, print_json, print_table, say
+from cocite.cli.outputs import Reply
 from cocite.cli.progress import Stages
+from cocite.cli.text import say, table_text
 from cocite.errors import UsageError
+
+if TYPE_CHECKING:
+    from cocite.ranking import Study
 
 __all__ = ["check_alone", "run_study", "study_options"]
 
@@ -104,7 +108,6 @@ def run_study(
     output: str,
     toward: tuple[str, ...],
     overwrite: bool,
-    form: str,
     *,
     compared: tuple[int, ...],
     reference: int,
@@ -119,10 +122,11 @@ def run_study(
     memory: int | None,
     unweighted: bool,
     **run_only: object,
-) -> None:
-    """Make the study, write it, print its summary."""
+) -> Reply:
+    """Make the study and write it; returns its summary."""
     from cocite.graph import Graph
     from cocite.ranking import query_of_nodes, query_of_words, study
+    from cocite.ranking.documents import ConvergenceDocument
     from cocite.ranking.figures import check_study_output, write_study
 
     check_study_output(output, overwrite, not no_plots)
@@ -150,27 +154,21 @@ def run_study(
         )
         stages("writing", 0, 0)
         write_study(found, output, with_plots=not no_plots, overwrite=overwrite)
-    _print(path, output, found, form)
-
-
-def _print(path: str, output: str, found: Any, form: str) -> None:
-    from cocite.ranking.figures import settled_rows, study_facts
-
-    rows = settled_rows(found)
-    if form == "json":
-        print_json({"graph": path, "study": output} | study_facts(found))
-    elif form == "csv":
-        print_csv(list(rows[0]), [["" if v is None else v for v in r.values()] for r in rows])
-    else:
-        titles = ["iteration", "n", "99 % alike", "same members", "same order", "among"]
-        keys = ("iteration", "n", "nearly", "members", "order", "among")
-        print_table(titles, [[_cell(row[key]) for key in keys] for row in rows])
     for iteration, residuals in found.residuals.items():
         after = ", ".join(
             f"{residuals[s - 1]:.1e} after {s}" for s in (*found.sweeps, found.reference)
         )
         say(f"{iteration.value}: L1 residual {after}")
     say(f"{output}: from which sweep on the top n are those after {found.reference} sweeps")
+    return Reply(ConvergenceDocument(path, output, found), lambda: _text(found))
+
+
+def _text(found: Study) -> str:
+    from cocite.ranking.figures import settled_rows
+
+    titles = ["iteration", "n", "99 % alike", "same members", "same order", "among"]
+    keys = ("iteration", "n", "nearly", "members", "order", "among")
+    return table_text(titles, [[_cell(row[key]) for key in keys] for row in settled_rows(found)])
 
 
 def _cell(value: object) -> str:

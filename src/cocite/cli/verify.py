@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cocite.cli.options import format_option
-from cocite.cli.output import print_facts
+from cocite.cli.outputs import Reply, Show
+from cocite.cli.text import facts_text
 from cocite.errors import Damaged
 from cocite.memory import format_size
-from cocite.store import Manifest, Store, kind_of
+
+if TYPE_CHECKING:
+    from cocite.index.verify import VerifyDocument
 
 __all__ = ["verify"]
 
@@ -18,16 +21,20 @@ __all__ = ["verify"]
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX")
 @format_option
-def verify(path: str, form: str) -> None:
-    """Read every file at the path in full and compare it with its checksum."""
-    kind = kind_of(path) or "graph"
-    store = Store(Path(path), Manifest.read(Path(path), kind))
-    faults = [fault for name in store.manifest.files if (fault := store.verify(name))]
-    count, size = len(store.manifest.files), store.nbytes
-    facts = {"path": path, "kind": kind, "files": count, "bytes": size, "faults": faults}
-    verdict = f"{len(faults)} of {count} files are damaged" if faults else "all whole"
-    if form != "table" or not faults:
-        shown = {path: f"{kind}, {count} files, {format_size(size)}: {verdict}"}
-        print_facts(facts, form, shown)
-    if faults:
-        raise Damaged("\n  ".join([f"{verdict}:", *faults]))
+def verify(path: str, show: Show) -> None:
+    """Read every file at the path in full and compare it with its checksum.
+
+    What the manifest tells is compared with what a graph or an index has: its own checksum is right
+    wherever somebody meant to change it.
+    """
+    from cocite.index.verify import VerifyDocument
+
+    found = VerifyDocument.of(path)
+    show(Reply(found, lambda: "" if found.faults else _whole(found)))
+    if found.faults:
+        raise Damaged("\n  ".join([f"{found.verdict}:", *found.faults]))
+
+
+def _whole(found: VerifyDocument) -> str:
+    size = format_size(found.bytes)
+    return facts_text({found.path: f"{found.kind}, {found.files} files, {size}: {found.verdict}"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import sys
@@ -12,11 +11,13 @@ import click
 
 from cocite.cli.asking import asking_options, opened
 from cocite.cli.options import SectionedVerb, format_option
-from cocite.cli.output import print_csv, print_json, print_table
+from cocite.cli.outputs import Reply, Show
+from cocite.cli.text import table_text
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
-    from cocite.query import Index, Reason, Why
+    from cocite.query import Index, Reason
+    from cocite.query.documents import WhyDocument
 
 __all__ = ["why"]
 
@@ -35,7 +36,7 @@ _LEGIBLE = 36
 @click.option("-k", type=click.IntRange(1), default=10, show_default=True, help="Pages at most.")
 @asking_options
 @format_option
-def why(index: str, a: str, b: str, k: int, form: str, **options: Any) -> None:
+def why(index: str, a: str, b: str, k: int, show: Show, **options: Any) -> None:
     """Show which pages make the nodes A and B similar, and by which links.
 
     Each page has its share of the score; the shares add up to it. The arrows are links: the ways
@@ -44,36 +45,25 @@ def why(index: str, a: str, b: str, k: int, form: str, **options: Any) -> None:
     and another one what comes of samples whose graph is not given. Put -- before names that begin
     with -.
     """
+    from cocite.query.documents import WhyDocument
+
     asked, settings = opened(index, options, b)
-    found = asked.why(a, b, k, **settings)
-    if form == "json":
-        print_json(
-            {
-                "a": a,
-                "b": b,
-                "measure": asked.measure,
-                "direction": asked.direction,
-                "settings": asked.settings | asked.stored.measure.ask_settings(settings),
-                "score": found.score,
-                "reasons": [reason._asdict() for reason in found.reasons],
-                "others": found.others,
-                "rest": found.rest,
-                "unplaced": found.unplaced,
-            }
+    found = WhyDocument.of(asked, a, b, k, **settings)
+    show(Reply(found, lambda: _text(asked, found)))
+
+
+def _text(asked: Index, found: WhyDocument) -> str:
+    score = f"the score of {found.a} and {found.b} is"
+    if not found.reasons and not found.unplaced:
+        return f"{score} 0: {_nothing(asked, found.a, found.b)}"
+    lines = [_table(asked, found)] if found.reasons else []
+    if found.unplaced:
+        lines.append(
+            f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
+            "samples whose graph is not given (--graph), or gone since"
         )
-    elif form == "csv":
-        _print_rows(found)
-    elif not found.reasons and not found.unplaced:
-        print(f"the score of {a} and {b} is 0: {_nothing(asked, a, b)}")
-    else:
-        if found.reasons:
-            _print_table(asked, found, a, b)
-        if found.unplaced:
-            print(
-                f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
-                "samples whose graph is not given (--graph), or gone since"
-            )
-        print(f"the score of {a} and {b} is {_number(found.score, found.score)} by {asked.measure}")
+    lines.append(f"{score} {_number(found.score, found.score)} by {found.measure}")
+    return "\n".join(lines)
 
 
 def _number(share: float, score: float) -> str:
@@ -91,21 +81,10 @@ def _nothing(asked: Index, a: str, b: str) -> str:
     return f"they have nothing in common by {asked.measure}"
 
 
-def _print_rows(found: Why) -> None:
-    titles = ["rank", "node", "share", "links", "samples", "steps", "path_a", "path_b"]
-    rows: list[tuple[Any, ...]] = [
-        (rank, *reason[:5], *(json.dumps(path, ensure_ascii=False) for path in reason[5:]))
-        for rank, reason in enumerate(found.reasons, 1)
-    ]
-    for share in [found.rest] * (found.others > 0) + [found.unplaced] * (found.unplaced > 0):
-        rows.append((None, None, share, None, None, None, None, None))
-    print_csv(titles, rows)
-
-
 # -- the table -------------------------------------------------------------------------
 
 
-def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
+def _table(asked: Index, found: WhyDocument) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
     reasons = found.reasons
     shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
@@ -119,7 +98,7 @@ def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
     columns = {title: cells for title, cells in columns.items() if any(cells)}
     names = [reason.node for reason in reasons]
     signs, measure = _signs(), asked.stored.measure
-    ways = [_way(reason, a, b, measure) for reason in reasons]
+    ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
     wanted = min(_LEGIBLE, max((len(_joined(way, signs)) for way, _ in ways), default=0))
     for title in ("steps", "samples", "percent"):
@@ -135,7 +114,7 @@ def _print_table(asked: Index, found: Why, a: str, b: str) -> None:
     ] * (found.others > 0)
     titles = [title.ljust(widest) if title == "page" else title for title in columns]
     cells = [(column + [""] * len(names))[: len(names)] for column in columns.values()]
-    print_table(titles, list(zip(*cells, strict=True)))
+    return table_text(titles, list(zip(*cells, strict=True)))
 
 
 def _room(columns: dict[str, list[str]]) -> int:

@@ -29,7 +29,7 @@ from cocite.evaluate.structure import live_tokens, tree_sizes
 from cocite.evaluate.study import Precise, Trees
 from cocite.evaluate.suite import chosen_measures, point
 from cocite.graph import Graph
-from cocite.graph.links import in_links
+from cocite.graph.links import links_of
 from cocite.measures import find_measure
 from cocite.measures.xjaccard import XJACCARD, exact_xjaccard
 from cocite.query import Index
@@ -61,7 +61,7 @@ def _exact(
     if measure == XJACCARD.name:
         progress(0, 0)
         rows = exact_xjaccard(
-            in_links(graph), queries, decay=plan.decay, memory=means.get("memory")
+            links_of(graph, "in"), queries, decay=plan.decay, memory=means.get("memory")
         )
         places = {query: place for place, query in enumerate(queries.tolist())}
         return lambda node: rows[places[node]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from cocite.errors import UsageError
 from cocite.evaluate.bootstrap import Bootstrap
@@ -62,7 +61,7 @@ def compare_indexes(
     for path, index in zip(paths, indexes, strict=True):
         ranker = IndexRanker(index, truth.candidates, **settings)
         judgement = judge(ranker, threads=threads, progress=partial(progress, f"judging {path}"))
-        asked: dict[str, Any] = index.stored.measure.ask_settings(settings)
+        asked = index.stored.measure.ask_settings(settings).to_json()
         built, asking = tuple(sorted(index.settings.items())), tuple(sorted(asked.items()))
         study.methods.append(
             Result(

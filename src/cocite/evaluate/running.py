@@ -35,7 +35,7 @@ from cocite.evaluate.study import Best, Result, Series, Study, facts_of
 from cocite.evaluate.suite import Point, Suite, called, sweep_points
 from cocite.graph import Graph
 from cocite.index import is_shard
-from cocite.measures import Value
+from cocite.measures import SAMPLES, Value
 from cocite.query import Index, build
 
 __all__ = ["run_suite"]
@@ -82,8 +82,9 @@ def run_suite(
 
 def _bytes_of(index: Index, samples: int | None) -> int:
     """The size of an index with so many of its samples: theirs at the mean size of all."""
-    store, stored = index.stored.store, index.stored.parts[0].settings.get("samples")
-    share = 1.0 if samples is None or stored is None else samples / int(stored)
+    store, parts = index.stored.store, index.stored.parts
+    stored = next((p.settings[SAMPLES] for p in parts if SAMPLES in p.settings), None)
+    share = 1.0 if samples is None or stored is None else samples / stored
     return round(
         sum(
             entry.nbytes * (share if is_shard(name) else 1)

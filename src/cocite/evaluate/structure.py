@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import links_of
 from cocite.index.blobs import sampled_layout
 from cocite.index.room import Room
+from cocite.measures import LENGTH
 from cocite.query import Index
 
 __all__ = ["TreeSizes", "has_trees", "live_tokens", "tree_sizes"]
@@ -51,6 +52,11 @@ def has_trees(index: Index) -> bool:
     return all(part.layout == "trees" for part in index.stored.parts)
 
 
+def _length(index: Index) -> int:
+    """Steps of its longest walks."""
+    return max(part.settings[LENGTH] for part in index.stored.parts)
+
+
 def tree_sizes(index: Index) -> list[TreeSizes]:
     """For every length from 1 to the index's own.
 
@@ -58,7 +64,7 @@ def tree_sizes(index: Index) -> list[TreeSizes]:
     """
     if not has_trees(index):
         raise UsageError(f"{index!r} has no fingerprint trees: the layout trees has")
-    nodes, length = index.stored.nodes, int(index.settings["length"])
+    nodes, length = index.stored.nodes, _length(index)
     squares, largest, alone = (np.zeros(length + 1) for _ in range(3))
     samples = 0
     for part in index.stored.parts:
@@ -111,11 +117,10 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
         raise UsageError(f"{index!r} has no fingerprint trees: the layout trees has")
     if graph.digest != index.stored.graph["digest"]:
         raise UsageError(f"{index!r} was built from another graph")
-    found = np.zeros(int(index.settings["length"]))
-    samples = min(samples, int(index.settings["samples"]))
+    found = np.zeros(_length(index))
+    samples = min(samples, index.samples or 0)
     for part in index.stored.parts:
-        directed = in_links if part.direction == "in" else out_links
-        links = directed(graph, weighted=part.weighted)
+        links = links_of(graph, part.direction, weighted=part.weighted)
         room = Room(memory=0, threads=1, cuts=())  # all in memory
         (make,) = sampled_layout(part.layout).makers(links, part.plan, room, Path())
         for sample in range(samples):

@@ -24,7 +24,7 @@ from cocite.evaluate.plans import (
     StructurePlan,
     SweepPlan,
 )
-from cocite.index.plan import DIRECTIONS
+from cocite.graph.links import checked_direction
 from cocite.measures import MEASURES, Value, find_measure
 
 __all__ = [
@@ -116,9 +116,7 @@ def combinations(plan: MethodPlan | SweepPlan) -> Iterator[tuple[str, str]]:
     """Measures and directions of a plan; without directions, each measure's own."""
     for name in chosen_measures(plan.measures, plan.without):
         for direction in plan.directions or (MEASURES[name].direction,):
-            if direction not in DIRECTIONS:
-                raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
-            yield name, direction
+            yield name, checked_direction(direction)
 
 
 def chosen_measures(names: tuple[str, ...], without: tuple[str, ...] = ()) -> list[str]:
@@ -134,8 +132,8 @@ def point(measure: str, direction: str, settings: Settings) -> Point:
     """A point from settings that the measure takes; raises :class:`UsageError`."""
     found = find_measure(measure)
     asking = {s.name for s in found.ask} - {s.name for s in found.build}
-    build = found.build_settings({k: v for k, v in settings.items() if k not in asking})
-    ask = found.ask_settings({k: v for k, v in settings.items() if k in asking})
+    build = found.build_settings({k: v for k, v in settings.items() if k not in asking}).to_json()
+    ask = found.ask_settings({k: v for k, v in settings.items() if k in asking}).to_json()
     return Point(measure, direction, tuple(sorted(build.items())), tuple(sorted(ask.items())))
 
 

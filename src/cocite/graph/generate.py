@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import OutputExists, StoreError, UsageError
-from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
+from cocite.graph.graph import DEGREES, MAX_NODES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import TextPiece, write_text_names
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.web import Web, plan_web
@@ -41,7 +41,6 @@ _PAGES_PIECE = 1 << 17
 _LINKS_PIECE = 1 << 21
 _NAMES_PIECE = 1 << 17
 _SORT_MEMORY = 128 << 20
-_MAX_NODES = 2**32 - 1
 
 _TOP_DOMAINS = {"com": 50, "de": 8, "edu": 6, "fr": 4, "it": 4, "net": 8, "org": 14, "uk": 6}
 """Top-level domains, ascending, and their hosts of 100."""
@@ -130,8 +129,8 @@ def _check(nodes: int, links: int, seed: int, names: str) -> None:
     for title, value in (("nodes", nodes), ("links", links), ("seed", seed)):
         if not isinstance(value, int) or isinstance(value, bool):
             raise UsageError(f"{title} is {value!r}; it is a whole number")
-    if not 1 <= nodes <= _MAX_NODES:
-        raise UsageError(f"nodes is {nodes:,}; a graph has 1 to {_MAX_NODES:,}")
+    if not 1 <= nodes <= MAX_NODES:
+        raise UsageError(f"nodes is {nodes:,}; a graph has 1 to {MAX_NODES:,}")
     most = nodes * ((nodes - 1) // 2)
     if not 0 <= links <= most:
         raise UsageError(

@@ -16,14 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.names import NAME_FILES, Names, open_names
-from cocite.store import Store, forget
+from cocite.graph.names import NAME_FILES, NAME_KINDS, Names, open_names
+from cocite.store import Facts, Store, forget
 
-__all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "Graph", "GraphInfo"]
+__all__ = [
+    "DEGREES",
+    "MAX_NODES",
+    "OFFSETS",
+    "SOURCES",
+    "WEIGHTS",
+    "Graph",
+    "GraphInfo",
+    "check_graph",
+]
 
 _PIECE = 1 << 23
+_LARGEST_SUM = 1e300
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
+MAX_NODES = 2**32 - 1
+"""Ids are uint32, and the last of those means none."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +68,7 @@ class Graph:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        try:
-            nodes, edges = store.facts["nodes"], store.facts["edges"]
-            shapes = {OFFSETS: (nodes + 1,), SOURCES: (edges,), DEGREES: (nodes,)}
-            if WEIGHTS in store.manifest.files:
-                shapes[WEIGHTS] = (edges,)
-            fine = type(nodes) is type(edges) is int and all(
-                store.manifest.files[name].shape == shapes[name] for name in shapes
-            )
-        except (KeyError, TypeError):
-            fine = False
-        if not fine:
-            raise Damaged(f"{store.path}: its manifest and its arrays disagree; build it again")
+        check_graph(store)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Graph:
@@ -203,3 +204,27 @@ class Graph:
 
     def _first_largest(self, degrees: NDArray[Any]) -> str | None:
         return self.names.name(int(degrees.argmax())) if degrees.size else None
+
+
+def check_graph(store: Store) -> None:
+    """See that what a manifest tells of a graph is of its kind, its files of their size; reads no
+    file. Raises :class:`Damaged`.
+    """
+    facts, files = Facts(store.facts, f"{store.path}: the manifest"), store.manifest.files
+    nodes, edges = facts.whole("nodes", 0, MAX_NODES), facts.whole("edges")
+    facts.text("names", NAME_KINDS)
+    facts.whole("rows")
+    facts.flag("undirected")
+    facts.flag("self_loops_kept")
+    facts.groups("sources")
+    dropped = facts.group("dropped")
+    for name in ("duplicates", "self_loops", "bad_rows"):
+        dropped.whole(name)
+    shapes = {OFFSETS: nodes + 1, SOURCES: edges, DEGREES: nodes}
+    if WEIGHTS in files:
+        shapes[WEIGHTS] = edges
+        weights = facts.group("weights")
+        for name in ("sum", *(("smallest", "largest") if edges else ())):
+            weights.number(name, 0, _LARGEST_SUM)
+    if any(name not in files or files[name].shape != (size,) for name, size in shapes.items()):
+        raise Damaged(f"{store.path}: its manifest and its arrays disagree; build it again")

@@ -5,7 +5,8 @@ stored by destination, so in-links are its own files. Out-links are made by coun
 out-degrees say where every row begins, and one pass over the in-links, destinations ascending,
 drops every link into its row, where it lands behind the smaller ones.
 
-What walks in-links walks out-links as well: give it ``out_links(graph)``.
+What goes along in-links goes along out-links as well: ``links_of(graph, direction)`` gives either.
+Directions are named here once, for measures, indexes and the command line alike.
 
 Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights) and 8 a
 node, and as much as 8 a node more meanwhile. Where the memory given does not hold that, the result
@@ -23,18 +24,34 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged, ResourceError
+from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.graph import Graph
 from cocite.memory import budget, format_size
 from cocite.store import Scratch, forget
 
-__all__ = ["Links", "in_links", "out_links", "transpose"]
+__all__ = [
+    "DIRECTIONS",
+    "Links",
+    "checked_direction",
+    "in_links",
+    "links_of",
+    "opposite",
+    "out_links",
+    "transpose",
+]
+
+DIRECTIONS = {"in": "in-links", "out": "out-links", "both": "both directions"}
+"""Whose links are looked at, in words: a page's in-links, its out-links, or both."""
 
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)
 Progress = Callable[[int, int], None]
+
+
+def _silent(done: int, total: int) -> None:
+    """Tells nobody."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +91,41 @@ class Links:
             forget(self.weights)
 
 
+def opposite(direction: str) -> str:
+    """The other one of ``in`` and ``out``; any other direction stays what it is."""
+    return {"in": "out", "out": "in"}.get(direction, direction)
+
+
+def checked_direction(direction: str) -> str:
+    """The direction, if there is such a one; raises :class:`UsageError`."""
+    if direction not in DIRECTIONS:
+        raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
+    return direction
+
+
+def links_of(
+    graph: Graph,
+    direction: str,
+    memory: str | int | None = None,
+    progress: Progress = _silent,
+    *,
+    weighted: bool = False,
+) -> Links:
+    """The links of a direction, ``in`` or ``out``, by :func:`in_links` or :func:`out_links`: the
+    first are there, the others are made, with ``memory`` and ``progress``.
+    """
+    if direction == "in":
+        return in_links(graph, weighted=weighted)
+    if direction == "out":
+        return out_links(graph, memory, progress, weighted=weighted)
+    raise ValueError(direction)
+
+
 def in_links(graph: Graph, *, weighted: bool = False) -> Links:
     """Who links to each node: the graph's own files, mapped; ``weighted`` brings the weights along,
     if the graph has any.
     """
     return Links(graph.in_offsets, graph.in_sources, graph.in_weights if weighted else None)
-
-
-def _silent(done: int, total: int) -> None:
-    """Tells nobody."""
 
 
 def out_links(

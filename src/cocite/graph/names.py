@@ -25,15 +25,26 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.store import ArrayWriter, Entry, Store
+from cocite.store import ArrayWriter, Entry, Facts, Store
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
 
-__all__ = ["NAME_FILES", "Names", "TextPiece", "open_names", "write_names", "write_text_names"]
+__all__ = [
+    "NAME_FILES",
+    "NAME_KINDS",
+    "Names",
+    "TextPiece",
+    "open_names",
+    "write_names",
+    "write_text_names",
+]
 
 NAME_FILES = "names."
 """All files of the names begin so; an index holds copies of them."""
+
+NAME_KINDS = "text", "integers", "dense"
+"""What names can be."""
 
 TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
 """Names in UTF-8, one behind the other, and where each ends."""
@@ -280,10 +291,8 @@ def _hash(name: bytes) -> int:
 
 def open_names(store: Store) -> Names:
     """The names held by a graph or an index."""
-    try:
-        kind, count = store.facts["names"], store.facts["nodes"]
-    except KeyError as error:
-        raise Damaged(f"{store.path} does not say how its nodes are named") from error
+    facts = Facts(store.facts, f"{store.path}: the manifest")
+    kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
     if kind == "text":
         return TextNames(count, store)
     return IntegerNames(count, None if kind == "dense" else store.array(_VALUES))

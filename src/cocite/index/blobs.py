@@ -22,7 +22,7 @@ from cocite.errors import Damaged
 from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room
-from cocite.measures import Settings
+from cocite.measures import PartSettings
 
 __all__ = ["LINE", "Blob", "Carrier", "Maker", "SampledLayout", "padded", "sampled_layout"]
 
@@ -80,14 +80,14 @@ class SampledLayout(ABC):
 
     @abstractmethod
     def place(
-        self, nodes: int, members: Sequence[int], settings: Settings
+        self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
         """uint64[samples, parts] for the kernels, where each array of each sample begins in a shard
         and what else they need; and how many words the shard has.
         """
 
     @abstractmethod
-    def most_words(self, nodes: int, settings: Settings) -> int:
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
         """The words of a blob at most."""
 
     @abstractmethod
@@ -98,7 +98,7 @@ class SampledLayout(ABC):
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One maker a thread; scratch files, if there are any, lie in ``folder``."""
 
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: Settings) -> Carrier:
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """What carries samples over to a graph of ``nodes`` nodes, if the layout ``carries``.
 
         ``ids`` uint32[old nodes] is where each node has gone, 2**32 - 1 if it is gone. Each blob is

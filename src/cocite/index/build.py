@@ -18,7 +18,7 @@ from typing import Any
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import is_sampled, sampled_layout
 from cocite.index.part import PartBuild, Progress
@@ -29,10 +29,11 @@ from cocite.index.sharded import Kept, ShardedPart, shard_samples
 from cocite.index.steps import step_bytes
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
-from cocite.memory import budget, checked_threads, format_size
+from cocite.measures import SAMPLES
+from cocite.memory import budget, checked_threads, format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
-__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "format_time"]
+__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array"]
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,6 @@ class BuildReport:
     seconds: float
     live_steps: int
     bytes: int
-
-
-def format_time(seconds: float) -> str:
-    """Seconds for people."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 class IndexBuild:
@@ -122,7 +115,7 @@ class IndexBuild:
 
         layout = sampled_layout(plan.layout)
         means = Means(
-            min(self._threads, int(plan.settings["samples"])),
+            min(self._threads, plan.settings[SAMPLES]),
             self._memory,
             plan.layout,
             directory,
@@ -136,7 +129,7 @@ class IndexBuild:
             return layout.plan_room(links, plan, means)
 
         # What does not fit is said now; both directions take the same.
-        room(in_links(self._graph, weighted=plan.weighted))
+        room(links_of(self._graph, "in", weighted=plan.weighted))
         return ShardedPart(plan, links, directory, samples, room, *self._numbers(plan, samples))
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range | None, Kept | None]:
@@ -149,10 +142,10 @@ class IndexBuild:
         part holds them.
         """
         if plan.direction == "in":
-            return in_links(self._graph, weighted=plan.weighted)
+            return links_of(self._graph, "in", weighted=plan.weighted)
         links = self._turned.get(plan.weighted)
         if links is None:
-            links = out_links(self._graph, self._memory, weighted=plan.weighted)
+            links = links_of(self._graph, "out", self._memory, weighted=plan.weighted)
             self._turned[plan.weighted] = links
         return links
 
@@ -178,6 +171,21 @@ class IndexBuild:
     # -- what is there, what is to do -------------------------------------------------
 
     @property
+    def graph(self) -> Graph:
+        """The graph that it is built from."""
+        return self._graph
+
+    @property
+    def options(self) -> BuildOptions:
+        """What is built."""
+        return self._options
+
+    @property
+    def refines(self) -> bool:
+        """Whether it makes refined answers ready."""
+        return self._refine
+
+    @property
     def weighted(self) -> bool:
         """Whether it goes by the weights of links."""
         return any(plan.weighted for plan in self._options.parts)
@@ -199,7 +207,7 @@ class IndexBuild:
         """``done`` of a part's own units, as progress counts."""
         if self.unit != "steps":
             return done
-        return done * int(self._sampled[0].settings["samples"]) // max(1, part.units)
+        return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     @property
     def units(self) -> int:
@@ -218,7 +226,7 @@ class IndexBuild:
             "format": FORMAT_VERSION,
             "measure": self._options.measure.name,
             "direction": self._options.direction,
-            "settings": self._options.settings,
+            "settings": self._options.settings.to_json(),
             "parts": [plan.to_json() for plan in self._options.parts],
             "shard": self._shards,
             "refine": self._refine,
@@ -296,7 +304,7 @@ class IndexBuild:
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
         for plan in self._options.parts if self._refine else ():
-            other = replace(plan, direction="out" if plan.direction == "in" else "in")
+            other = replace(plan, direction=opposite(plan.direction))
             ends = self._links(plan), self._links(other)
             made = write_diagonal(
                 self._draft.path, plan, *ends, self._memory, self._threads, report
@@ -327,7 +335,7 @@ class IndexBuild:
             "names": graph.store.facts["names"],
             "measure": options.measure.name,
             "direction": options.direction,
-            "settings": options.settings,
+            "settings": options.settings.to_json(),
             "parts": [plan.to_json() for plan in options.parts],
             "graph": {
                 "name": graph.path.resolve().name,

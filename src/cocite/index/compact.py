@@ -26,7 +26,7 @@ from cocite.graph.links import Links
 from cocite.index.blobs import Blob, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room, plan_memory
-from cocite.measures import Settings
+from cocite.measures import LENGTH, SEED, PartSettings
 
 __all__ = ["CompactLayout", "CompactMaker", "blob_words", "maker_bytes"]
 
@@ -40,17 +40,17 @@ class CompactLayout(SampledLayout):
     """The layout ``compact``."""
 
     def place(
-        self, nodes: int, members: Sequence[int], settings: Settings
+        self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
         """uint64[samples, 5]: where forward, begin and child begin, m, and the length of walks."""
         blobs = np.empty((len(members), 5), np.uint64)
-        base, length = 0, int(settings["length"])
+        base, length = 0, settings[LENGTH]
         for sample, count in enumerate(members):
             blobs[sample] = base, base + nodes, base + 2 * nodes + 1, count, length
             base += blob_words(nodes, count)
         return blobs, base
 
-    def most_words(self, nodes: int, settings: Settings) -> int:
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a graph in which every node has an in-link."""
         return blob_words(nodes, nodes)
 
@@ -61,7 +61,7 @@ class CompactLayout(SampledLayout):
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """One a thread."""
         settings = part.settings
-        move = Mover(links, part.step, int(settings["seed"]), room.cuts, part.turn)
+        move = Mover(links, part.step, settings[SEED], room.cuts, part.turn)
         return [CompactMaker(move, links.nodes) for _ in range(room.threads)]
 
 

@@ -36,11 +36,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.errors import ResourceError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links, transpose
+from cocite.graph.links import Links, links_of, opposite, transpose
 from cocite.index.part import Estimate, Progress
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
+from cocite.measures.pagesim import DAMPING, DECAY, RADIUS, THRESHOLD
 from cocite.memory import available, format_size
 from cocite.ranking.power import power_scores
 from cocite.runner import in_order
@@ -125,7 +126,7 @@ class FeaturesLayout(WholeLayout):
     @property
     def radius(self) -> int:
         """Hops at most."""
-        return int(self.plan.settings["radius"])
+        return self.plan.settings[RADIUS]
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
@@ -134,8 +135,8 @@ class FeaturesLayout(WholeLayout):
         All scores together are ``nodes``, and no more passes a node at any hop: so many units that
         this fits 62 bits, which leaves half of the numbers for rounding up.
         """
-        decay = float(self.plan.settings["decay"])
-        threshold = float(self.plan.settings["threshold"])
+        decay = self.plan.settings[DECAY]
+        threshold = self.plan.settings[THRESHOLD]
         unit = 2.0 ** (62 - self.nodes.bit_length())
         carried = sum(decay**h for h in range(1, self.radius + 1))
         paths = carried / threshold if threshold > 0 else np.inf
@@ -172,16 +173,14 @@ class FeaturesLayout(WholeLayout):
     @cached_property
     def onward(self) -> Links:
         """Whom every node passes its score on to: the other end of the links of the direction."""
-        if self.plan.direction == "out":
-            return in_links(self.graph)
         used = self.room.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
-        return out_links(self.graph, self.memory - used)
+        return links_of(self.graph, opposite(self.plan.direction), self.memory - used)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
         """PageRank, of mean 1."""
         degrees = np.diff(self.onward.offsets).astype(np.uint32)
-        damping = float(self.plan.settings["damping"])
+        damping = self.plan.settings[DAMPING]
         return power_scores(self.links, degrees, damping, self.streaming)
 
     @cached_property

@@ -22,6 +22,7 @@ Source: Maurer, Pontil 2009; that an index holds samples of several graphs is th
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,12 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.store import Store
+from cocite.measures.settings import MAX_SAMPLES
+from cocite.store import Facts
 
-__all__ = ["SINCE", "Freshness", "Generation"]
+__all__ = ["MOST_NUMBERS", "SINCE", "Freshness", "Generation", "generations_of"]
 
 SINCE = "since"
 """uint32[nodes]: the number of the first sample that knows each node."""
+MOST_NUMBERS = 2**32 - 1 - MAX_SAMPLES
+"""Samples that an index can have drawn, all its life: their numbers are uint32."""
 
 
 @dataclass(frozen=True)
@@ -69,25 +73,6 @@ class Freshness:
     generations: tuple[Generation, ...]
     since: NDArray[np.uint32] | None = None
     path: str = ""
-
-    @classmethod
-    def read(cls, store: Store, samples: int) -> Freshness:
-        """Of an index with so many samples; raises :class:`Damaged`."""
-        facts = store.facts
-        if "generations" not in facts:
-            graph = facts["graph"]
-            told = str(graph["name"]), str(graph["digest"]), None, graph.get("path")
-            return cls((Generation(0, 0, samples, *told),))
-        found = tuple(_generation(value) for value in facts["generations"])
-        ends = [g.numbers.stop for g in found]
-        runs = [g.first for g in found[1:]] == ends[:-1]
-        ages = [g.refresh for g in found]
-        if not runs or ages != sorted(set(ages)) or sum(g.samples for g in found) != samples:
-            raise Damaged(f"{store.path}: its generations do not hold {samples} samples")
-        since = store.array(SINCE) if store.has(SINCE) else None
-        if since is not None and (since.shape != (facts["nodes"],) or since.dtype != np.uint32):
-            raise Damaged(f"{store.path / SINCE} is not of {facts['nodes']:,} nodes")
-        return cls(found, since, str(store.path))
 
     @property
     def numbers(self) -> range:
@@ -145,9 +130,36 @@ class Freshness:
             )
 
 
-def _generation(value: dict[str, Any]) -> Generation:
-    numbers = value["refresh"], value["first"], value["samples"]
-    if any(type(number) is not int or number < 0 for number in numbers) or not numbers[2]:
-        raise TypeError("generations")
-    told = (None if value[name] is None else str(value[name]) for name in ("date", "path"))
-    return Generation(*numbers, str(value["graph"]), str(value["digest"]), *told)
+def generations_of(facts: Facts, samples: int) -> tuple[Generation, ...]:
+    """The generations of an index with so many samples; raises :class:`Damaged`."""
+    graph = facts.group("graph")
+    newest = graph.text("name"), graph.digest("digest")
+    if "generations" not in facts:
+        return (Generation(0, 0, samples, *newest, None, graph.relative("path")),)
+    found = tuple(map(_generation, facts.groups("generations")))
+    ends = [g.numbers.stop for g in found]
+    runs = [g.first for g in found[1:]] == ends[:-1]
+    ages = [g.refresh for g in found]
+    if not runs or ages != sorted(set(ages)) or sum(g.samples for g in found) != samples:
+        raise facts.refused("generations", f"runs of {samples} samples in all, the oldest first")
+    last = found[-1]
+    if (last.graph, last.digest, last.path) != (*newest, graph.relative("path")):
+        raise facts.refused("generations", "such that the last one is of the index's graph")
+    return found
+
+
+def _generation(facts: Facts) -> Generation:
+    date = facts.text("date")
+    try:
+        datetime.date.fromisoformat(date)
+    except ValueError:
+        raise facts.refused("date", "a day like 2026-11-21") from None
+    return Generation(
+        facts.whole("refresh", 0, MOST_NUMBERS),
+        facts.whole("first", 0, MOST_NUMBERS),
+        facts.whole("samples", 1, MAX_SAMPLES),
+        facts.text("graph"),
+        facts.digest("digest"),
+        date,
+        facts.relative("path"),
+    )

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged
 from cocite.graph.blocks import cut_blocks
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.index.part import Estimate, Progress
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
@@ -69,20 +69,20 @@ class LinksLayout(WholeLayout):
                 nodes * (number * total + done) // (stages * total), nodes
             )
 
-        ins = in_links(self.graph, weighted=self.plan.weighted)
+        ins = links_of(self.graph, "in", weighted=self.plan.weighted)
         files = self._copy(directory, "in", ins, stage(0))
         outs = self.links if self.plan.direction == "out" else self._turned(stage(1))
         files |= self._copy(directory, "out", outs, stage(2))
         if self._has_norms:
-            ways = {"in": (ins, outs), "out": (outs, ins)}
+            ways = {"in": ins, "out": outs}
             looks_at = self.plan.measure.looks_at(self.plan.direction)
-            pieces = link_norms(*ways[looks_at], stage(3))
+            pieces = link_norms(ways[looks_at], ways[opposite(looks_at)], stage(3))
             files |= _stream(directory / (self.plan.prefix + NORMS), np.float64, pieces, (2,))
         progress(nodes, nodes)
         return files
 
     def _turned(self, progress: Progress) -> Links:
-        return out_links(self.graph, self.memory, progress, weighted=self.plan.weighted)
+        return links_of(self.graph, "out", self.memory, progress, weighted=self.plan.weighted)
 
     def _copy(
         self, directory: Path, way: str, links: Links, progress: Progress

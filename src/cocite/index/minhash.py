@@ -30,7 +30,7 @@ from cocite.index.blobs import Blob, Carrier, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
 from cocite.index.rings import LANES, Layer, RingMaker, plan_rings
 from cocite.index.room import Means, Room
-from cocite.measures import Settings
+from cocite.measures import LENGTH, PartSettings
 
 __all__ = ["MinhashLayout", "blob_words"]
 
@@ -49,25 +49,25 @@ class MinhashLayout(SampledLayout):
     carries = True
 
     def place(
-        self, nodes: int, members: Sequence[int], settings: Settings
+        self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
         """uint64[samples, 4]: where cells and groups begin, p, and the length."""
         blobs = np.empty((len(members), 4), np.uint64)
-        base, length = 0, int(settings["length"])
+        base, length = 0, settings[LENGTH]
         for sample, count in enumerate(members):
             blobs[sample] = base, base + nodes * length, count, length
             base += blob_words(nodes, length, count)
         return blobs, base
 
-    def most_words(self, nodes: int, settings: Settings) -> int:
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a sample in which all groups are pairs."""
-        length = int(settings["length"])
+        length = settings[LENGTH]
         return blob_words(nodes, length, length * (nodes // 2 * 4 + nodes % 2))
 
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """In memory if all fits, else on disk (``rings.py``)."""
         blob = 4 * (self.most_words(links.nodes, part.settings) + links.nodes)
-        length = int(part.settings["length"])
+        length = part.settings[LENGTH]
         return plan_rings(links, length, means, blob)
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
@@ -75,11 +75,11 @@ class MinhashLayout(SampledLayout):
         most = self.most_words(links.nodes, part.settings)
         return [RingMaker(links, part, room, folder, lambda: GroupLayer(most))]
 
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: Settings) -> Carrier:
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone leave their groups, new ones are alone in every ring."""
         from cocite.kernels import groups
 
-        length = int(settings["length"])
+        length = settings[LENGTH]
 
         def carry(words: NDArray[np.uint32], blob: NDArray[np.uint64]) -> Blob:
             made = np.empty(blob_words(nodes, length, int(blob[2])), np.uint32)

@@ -31,10 +31,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.errors import ResourceError
-from cocite.graph.links import Links, in_links, out_links, transpose
+from cocite.graph.links import Links, links_of, transpose
 from cocite.index.part import Estimate, Progress
 from cocite.index.room import Room
 from cocite.index.whole import WholeLayout
+from cocite.measures.shared_nearest import NEAREST, WIDEST
 from cocite.memory import available, format_size
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, Scratch, forget
@@ -104,7 +105,7 @@ class NearestLayout(WholeLayout):
     @property
     def k(self) -> int:
         """How many others a list has at most."""
-        return min(int(self.plan.settings["nearest"]), max(1, self.links.nodes - 1))
+        return min(self.plan.settings[NEAREST], max(1, self.links.nodes - 1))
 
     @property
     def pages(self) -> int:
@@ -114,14 +115,14 @@ class NearestLayout(WholeLayout):
     @property
     def ins(self) -> Links:
         """Who links to each page."""
-        return in_links(self.graph)
+        return links_of(self.graph, "in")
 
     @cached_property
     def outs(self) -> Links:
         """What each page links to."""
         if self.plan.direction != "in":
             return self.links
-        return out_links(self.graph, self.memory - self._least(self.room.threads))
+        return links_of(self.graph, "out", self.memory - self._least(self.room.threads))
 
     def _least(self, threads: int) -> int:
         """What is in memory beside links and lists."""
@@ -154,7 +155,7 @@ class NearestLayout(WholeLayout):
         """By side: what each page tells as a neighbour, and what all neighbours of each tell."""
         from cocite.kernels import nearest
 
-        widest = np.int64(self.plan.settings["widest"])
+        widest = np.int64(self.plan.settings[WIDEST])
         found = {}
         for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
             worths, whole = np.zeros(rows.nodes), np.zeros(rows.nodes)

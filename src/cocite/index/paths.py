@@ -35,7 +35,7 @@ from cocite.index.blobs import Blob, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room, plan_memory
 from cocite.index.steps import part_weights
-from cocite.measures import Settings
+from cocite.measures import LENGTH, SEED, PartSettings
 
 __all__ = ["PathMaker", "PathsLayout", "blob_words", "maker_bytes"]
 
@@ -55,7 +55,7 @@ class PathsLayout(SampledLayout):
     """The layout ``paths``."""
 
     def place(
-        self, nodes: int, members: Sequence[int], settings: Settings
+        self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
         """uint64[samples, 8]: where position, member and label begin; nodes; where steps, begin and
         point begin; and p. The first four are those of the layout trees.
@@ -70,19 +70,19 @@ class PathsLayout(SampledLayout):
             base += blob_words(nodes, points)
         return blobs, base
 
-    def most_words(self, nodes: int, settings: Settings) -> int:
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a sample in which no walks meet."""
-        return blob_words(nodes, nodes * int(settings["length"]))
+        return blob_words(nodes, nodes * settings[LENGTH])
 
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """Threads as long as they fit beside the whole graph, else blocks."""
-        need = partial(maker_bytes, int(part.settings["length"]))
+        need = partial(maker_bytes, part.settings[LENGTH])
         return plan_memory(links, means, need)
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings = part.settings
-        length, seed = int(settings["length"]), int(settings["seed"])
+        length, seed = settings[LENGTH], settings[SEED]
         weights = part_weights(links, part, room, folder)
         walk = links, part.step, length, seed, room.cuts, part.turn
         walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]

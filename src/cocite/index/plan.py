@@ -10,17 +10,26 @@ components, their weights multiplied by the component's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cocite.engine import Step
 from cocite.errors import UsageError
-from cocite.measures import Component, Measure, Settings, find_measure
+from cocite.graph.links import DIRECTIONS, checked_direction
+from cocite.measures import (
+    HUBS,
+    SAMPLES,
+    Component,
+    Measure,
+    PartSettings,
+    WholeSettings,
+    find_measure,
+)
 
-__all__ = ["DIRECTIONS", "BuildOptions", "PartPlan", "links_in_words", "part_prefix"]
+__all__ = ["BuildOptions", "PartPlan", "component_parts", "links_in_words", "part_prefix"]
 
-DIRECTIONS = {"in": "in-links", "out": "out-links", "both": "both directions"}
-"""Which links a measure looks at, in words."""
+_LABEL = re.compile("[a-z0-9-]*")
 _TURNS = {"in": 0, "out": 16}
 _COMPONENT = 32
 """What is added to a walk's step for its draws: walks of both directions are independent, and those
@@ -29,7 +38,11 @@ of different components are.
 
 
 def part_prefix(label: str, direction: str) -> str:
-    """What the names of a part's files begin with."""
+    """What the names of a part's files begin with. Raises :class:`UsageError` for what could name a
+    file elsewhere.
+    """
+    if direction not in DIRECTIONS or not _LABEL.fullmatch(label):
+        raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
     return f"{label}-{direction}." if label else f"{direction}."
 
 
@@ -50,11 +63,11 @@ class PartPlan:
     measure: Measure
     direction: str
     layout: str
-    settings: Settings
+    settings: PartSettings
     weight: float
     label: str = ""
     number: int = 0
-    fixed: Settings = field(default_factory=dict)
+    fixed: PartSettings = field(default_factory=PartSettings)
     weighted: bool = False
 
     @property
@@ -70,7 +83,11 @@ class PartPlan:
     @property
     def by_page(self) -> bool:
         """Whether a link tells the less, the more links its page has."""
-        return self.settings.get("hubs", "plain") != "plain"
+        return self.settings.get(HUBS, "plain") != "plain"
+
+    def ask_settings(self, asked: WholeSettings) -> PartSettings:
+        """Its own settings of a question, out of those of the whole."""
+        return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
     @property
     def step(self) -> Step:
@@ -86,12 +103,12 @@ class PartPlan:
             "measure": self.measure.name,
             "direction": self.direction,
             "layout": self.layout,
-            "settings": self.settings,
+            "settings": self.settings.to_json(),
             "weight": self.weight,
             "weighted": self.weighted,
         }
         if self.label:
-            value |= {"label": self.label, "number": self.number, "fixed": self.fixed}
+            value |= {"label": self.label, "number": self.number, "fixed": self.fixed.to_json()}
         return value
 
 
@@ -101,7 +118,7 @@ class BuildOptions:
 
     measure: Measure
     direction: str
-    settings: Settings
+    settings: WholeSettings
     parts: tuple[PartPlan, ...]
 
     @classmethod
@@ -116,16 +133,21 @@ class BuildOptions:
         is not allowed.
         """
         found = find_measure(measure)
-        if direction is not None and direction not in DIRECTIONS:
-            raise UsageError(f"direction is {direction!r}; it is " + " or ".join(DIRECTIONS))
+        if direction is not None:
+            checked_direction(direction)
         _, filled = found.choose(layout, settings or {})
         ways, parts = set(), []
         for component in found.components:
             way = component.direction or direction or component.measure.direction
             ways.add(way)
-            parts += _parts(component, way, *component.choose(layout, settings or {}))
+            parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts)
         return cls(found, ways.pop() if len(ways) == 1 else "mixed", filled, tuple(parts))
+
+    @property
+    def samples(self) -> int | None:
+        """How many samples its parts have, those that have any; None if none has."""
+        return next((p.settings[SAMPLES] for p in self.parts if SAMPLES in p.settings), None)
 
     def heeding_weights(self) -> BuildOptions:
         """The same for a graph whose links have weights that are to count.
@@ -142,9 +164,11 @@ class BuildOptions:
         return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))
 
 
-def _parts(component: Component, way: str, layout: str, settings: Settings) -> list[PartPlan]:
+def component_parts(
+    component: Component, way: str, layout: str, settings: PartSettings
+) -> list[PartPlan]:
+    """The parts of a component in a direction: ``in``, ``out`` or ``both``."""
     measure = component.measure
-    fixed = {s.name: component.fixed[s.name] for s in measure.ask if s.name in component.fixed}
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [
         PartPlan(
@@ -155,7 +179,7 @@ def _parts(component: Component, way: str, layout: str, settings: Settings) -> l
             component.weight / len(ways),
             component.label,
             component.number,
-            fixed,
+            component.fixed.only(measure.ask),
         )
         for each in ways
     ]
@@ -163,7 +187,7 @@ def _parts(component: Component, way: str, layout: str, settings: Settings) -> l
 
 def _check_samples(parts: list[PartPlan]) -> None:
     """Sample i of a blend is the sum of theirs, so they have equally many."""
-    counts = {int(plan.settings["samples"]) for plan in parts if "samples" in plan.settings}
+    counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     if len(counts) > 1:
         raise UsageError(
             "the components of a blend have "

@@ -19,7 +19,7 @@ from cocite.engine import LIMITS, Diagonal, diagonal_room, make_diagonal
 from cocite.errors import UsageError
 from cocite.graph.links import Links
 from cocite.index.plan import BuildOptions, PartPlan
-from cocite.measures.measure import DECAY
+from cocite.measures import DECAY
 from cocite.store import ArrayWriter, Entry, Journal
 
 __all__ = [
@@ -54,7 +54,7 @@ def checked_refine(options: BuildOptions, refine: bool) -> bool:
 
 def decay_of(plan: PartPlan) -> float:
     """The decay that a part is made ready for."""
-    return float(plan.fixed.get("decay", DECAY.default))
+    return plan.fixed.get(DECAY, DECAY.default)
 
 
 def diagonal_bytes(nodes: int) -> int:

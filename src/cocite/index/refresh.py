@@ -36,7 +36,7 @@ from cocite.graph.matching import GONE, match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.blobs import Blob, Maker, is_sampled, sampled_layout
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
-from cocite.index.freshness import SINCE, Generation
+from cocite.index.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.index.plan import BuildOptions, PartPlan
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import DIGESTS, MEMBERS, StoredIndex, StoredPart, shard_file
@@ -76,6 +76,11 @@ class RefreshBuild(IndexBuild):
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
         self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
+        if self.drawn.stop > MOST_NUMBERS:
+            raise UsageError(
+                f"{index} was refreshed so often that its samples have no numbers left; build a "
+                "new index with another --seed"
+            )
         self._generations = _kept(old, numbers[len(self.drawn) :])
         self._check_layouts(graph)
         self._check_names(graph)

@@ -33,6 +33,7 @@ from cocite.graph.links import Links
 from cocite.index.blobs import Blob
 from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room
+from cocite.measures import LENGTH, SAMPLES, SEED
 from cocite.memory import OWN_MEMORY, available, format_size
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
@@ -144,12 +145,12 @@ class RingMaker:
         assert isinstance(room, RingRoom)
         assert room.plan is not None
         settings = part.settings
-        length = int(settings["length"])
-        self._samples = int(settings["samples"])
+        length = settings[LENGTH]
+        self._samples = settings[SAMPLES]
         self._rings = Rings(
             links,
             length,
-            int(settings["seed"]),
+            settings[SEED],
             threads=room.plan.asked,
             memory=room.budget,
             blocks=room.blocks,

@@ -28,6 +28,7 @@ from cocite.index.part import Estimate, PartBuild, Progress
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room
 from cocite.index.stored import DIGESTS, MEMBERS, shard_file
+from cocite.measures import SAMPLES
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, checksum, disk
 
@@ -41,7 +42,7 @@ _NOTE = ".json"
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     """Samples in a shard: as asked, or what makes files of a sensible size and number."""
-    samples = int(plan.settings["samples"])
+    samples = plan.settings[SAMPLES]
     if asked is not None and (type(asked) is not int or asked < 1):
         raise UsageError(f"shard is {asked!r}; it is a number of samples, 1 or more")
     blob = 4 * sampled_layout(plan.layout).most_words(nodes, plan.settings)
@@ -93,9 +94,9 @@ class ShardedPart(PartBuild):
         kept: Kept | None = None,
     ) -> None:
         self.plan = plan
-        self._numbers = range(int(plan.settings["samples"])) if numbers is None else numbers
+        self._numbers = range(plan.settings[SAMPLES]) if numbers is None else numbers
         self._kept = kept
-        self.units = int(plan.settings["samples"])
+        self.units = plan.settings[SAMPLES]
         self._links, self._room, self._directory, self._shard = links, room, directory, shard
         self.linked = 0
         self._makers: list[Maker] = []

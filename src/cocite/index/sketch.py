@@ -23,7 +23,8 @@ from cocite.index.blobs import Blob, Maker, SampledLayout
 from cocite.index.plan import PartPlan
 from cocite.index.rings import LANES, Layer, RingMaker, plan_rings
 from cocite.index.room import Means, Room
-from cocite.measures import Settings
+from cocite.measures import LENGTH, SEED, PartSettings
+from cocite.measures.xjaccard import BITS
 
 __all__ = ["BLOCK", "PLANE", "SketchLayout", "blob_words"]
 
@@ -42,22 +43,22 @@ class SketchLayout(SampledLayout):
     together = LANES
 
     def place(
-        self, nodes: int, members: Sequence[int], settings: Settings
+        self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
         """uint64[samples, 3]: where the planes begin, the length, and the bits."""
         blobs = np.empty((len(members), 3), np.uint64)
         words = self.most_words(nodes, settings)
         blobs[:, 0] = np.arange(len(members)) * words
-        blobs[:, 1:] = int(settings["length"]), int(settings["bits"])
+        blobs[:, 1:] = settings[LENGTH], settings[BITS]
         return blobs, len(members) * words
 
-    def most_words(self, nodes: int, settings: Settings) -> int:
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of any sample."""
-        return blob_words(nodes, int(settings["length"]), int(settings["bits"]))
+        return blob_words(nodes, settings[LENGTH], settings[BITS])
 
     def plan_room(self, links: Links, part: PartPlan, means: Means) -> Room:
         """In memory if all fits, else on disk (``rings.py``)."""
-        blob, length = 4 * self.most_words(links.nodes, part.settings), int(part.settings["length"])
+        blob, length = 4 * self.most_words(links.nodes, part.settings), part.settings[LENGTH]
         return plan_rings(links, length, means, blob)
 
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
@@ -69,7 +70,7 @@ class PlaneLayer(Layer):
     """Cuts the winners of a sample to bits."""
 
     def __init__(self, part: PartPlan) -> None:
-        self._bits, self._seed = int(part.settings["bits"]), int(part.settings["seed"])
+        self._bits, self._seed = part.settings[BITS], part.settings[SEED]
         self._turn = part.turn
 
     def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:

@@ -21,6 +21,7 @@ from cocite.engine import Step, StepWeights, step_weights, telling_weights
 from cocite.graph.links import Links
 from cocite.index.plan import PartPlan
 from cocite.index.room import Room, StepBytes
+from cocite.measures import HUBS
 from cocite.store import Scratch
 
 __all__ = ["part_weights", "step_bytes"]
@@ -48,5 +49,5 @@ def part_weights(links: Links, part: PartPlan, room: Room, folder: Path) -> Step
         return None
     streaming = bool(room.cuts) or room.external
     scratch = Scratch.beside(folder) if streaming else Scratch(None)
-    pages = telling_weights(links, str(part.settings["hubs"])) if part.by_page else None
+    pages = telling_weights(links, part.settings[HUBS]) if part.by_page else None
     return step_weights(links, part.step, node_weights=pages, scratch=scratch)

@@ -16,10 +16,17 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.links import Links
 from cocite.graph.names import Names, open_names
 from cocite.index.blobs import sampled_layout
-from cocite.index.freshness import Freshness
+from cocite.index.facts import IndexFacts
+from cocite.index.freshness import SINCE, Freshness
 from cocite.index.plan import PartPlan, part_prefix
 from cocite.index.refined import DIAGONAL, read_diagonal
-from cocite.measures import Component, Measure, Settings, find_measure
+from cocite.measures import (
+    SAMPLES,
+    Component,
+    Measure,
+    PartSettings,
+    WholeSettings,
+)
 from cocite.store import Store
 
 __all__ = ["DIGESTS", "MEMBERS", "Shard", "StoredIndex", "StoredPart", "is_shard", "shard_file"]
@@ -61,13 +68,13 @@ class StoredPart:
     measure: Measure
     direction: str
     layout: str
-    settings: Settings
+    settings: PartSettings
     weight: float
     freshness: Freshness
     weighted: bool = False
     label: str = ""
     number: int = 0
-    fixed: Settings = field(default_factory=dict)
+    fixed: PartSettings = field(default_factory=PartSettings)
     only: int | None = None
     """The first samples that count; None for all of them."""
 
@@ -99,11 +106,11 @@ class StoredPart:
             "layout": self.layout,
             "weight": self.weight,
             "weighted": self.weighted,
-            "settings": self.settings,
-            "fixed": self.fixed,
+            "settings": self.settings.to_json(),
+            "fixed": self.fixed.to_json(),
         }
 
-    def ask_settings(self, asked: Settings) -> Settings:
+    def ask_settings(self, asked: WholeSettings) -> PartSettings:
         """Its own settings of a question, out of those of the index."""
         return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
@@ -114,7 +121,7 @@ class StoredPart:
 
     @property
     def _stored_samples(self) -> int:
-        return int(self.settings["samples"])
+        return self.settings[SAMPLES]
 
     def array(self, name: str) -> NDArray[Any]:
         """The array ``name`` of this part."""
@@ -170,40 +177,35 @@ class StoredIndex:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        facts = store.facts
-        try:
-            self.nodes: int = facts["nodes"]
-            self.measure = find_measure(facts["measure"])
-            self.direction: str = facts["direction"]
-            self.settings: Settings = self.measure.build_settings(facts["settings"])
-            self.graph: dict[str, Any] = facts["graph"]
-            self.refined: dict[str, Any] = facts.get("refined", {})
-            counts = [int(value["settings"].get("samples", 0)) for value in facts["parts"]]
-            self.freshness = Freshness.read(store, max(counts))
-            self.parts = tuple(self._part(value) for value in facts["parts"])
-        except (KeyError, TypeError, AttributeError, UsageError) as error:
-            raise Damaged(
-                f"{store.path}: the manifest's facts are not of their kind ({error})"
-            ) from error
-        if type(self.nodes) is not int or self.nodes < 0 or not self.parts:
-            raise Damaged(f"{store.path}: the manifest's facts are not of their kind")
-
-    def _part(self, value: dict[str, Any]) -> StoredPart:
-        measure = find_measure(value["measure"])
-        return StoredPart(
-            self.store,
-            self.nodes,
-            measure,
-            value["direction"],
-            value["layout"],
-            measure.build_settings(value["settings"]),
-            float(value["weight"]),
-            self.freshness,
-            value["weighted"],
-            value.get("label", ""),
-            int(value.get("number", 0)),
-            value.get("fixed", {}),
+        facts = IndexFacts.read(store.path, store.facts)
+        self.nodes, self.measure, self.direction = facts.nodes, facts.measure, facts.direction
+        self.settings = facts.settings
+        self.graph: dict[str, Any] = facts.graph
+        self.refined: dict[str, Any] = facts.refined
+        since = store.array(SINCE) if store.has(SINCE) else None
+        self.freshness = Freshness(facts.generations, since, str(store.path))
+        self.parts = tuple(
+            StoredPart(
+                store,
+                facts.nodes,
+                plan.measure,
+                plan.direction,
+                plan.layout,
+                plan.settings,
+                plan.weight,
+                self.freshness,
+                plan.weighted,
+                plan.label,
+                plan.number,
+                plan.fixed,
+            )
+            for plan in facts.parts
         )
+
+    @property
+    def samples(self) -> int | None:
+        """How many samples its parts have, those that have any; None if none has."""
+        return next((part.samples for part in self.parts if SAMPLES in part.settings), None)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
@@ -212,13 +214,14 @@ class StoredIndex:
 
     def first(self, samples: int) -> StoredIndex:
         """A view of it with its first samples only; raises :class:`UsageError`."""
-        have = self.settings.get("samples")
+        have = self.samples
         if have is None:
             raise UsageError(f"{self.measure.name} has no samples: all of the index is one")
-        if type(samples) is not int or not 1 <= samples <= int(have):
+        if type(samples) is not int or not 1 <= samples <= have:
             raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
         view = copy(self)
-        view.settings = self.settings | {"samples": samples}
+        if SAMPLES in self.settings:
+            view.settings = self.settings.changed(SAMPLES, samples)
         view.freshness = fresh = self.freshness.only(samples)
         view.parts = tuple(replace(part, only=samples, freshness=fresh) for part in self.parts)
         return view
@@ -231,15 +234,10 @@ class StoredIndex:
         facts = self.refined.get(name)
         if facts is None:
             return None
-        try:
-            fault = self.store.verify(name)
-            if fault is not None:
-                raise Damaged(f"{fault}. Build the index again")
-            return read_diagonal(part.array(DIAGONAL), facts)
-        except (KeyError, TypeError, ValueError) as error:
-            raise Damaged(
-                f"{self.store.path}: what its manifest says of refined answers is not of its kind"
-            ) from error
+        fault = self.store.verify(name)
+        if fault is not None:
+            raise Damaged(f"{fault}. Build the index again")
+        return read_diagonal(part.array(DIAGONAL), facts)
 
     @property
     def weighted(self) -> bool:

@@ -25,7 +25,7 @@ from cocite.index.blobs import Blob, Carrier, Maker, SampledLayout, padded
 from cocite.index.plan import PartPlan
 from cocite.index.room import Means, Room, plan_memory
 from cocite.index.steps import part_weights
-from cocite.measures import Settings
+from cocite.measures import LENGTH, SEED, PartSettings
 
 __all__ = ["TreeMaker", "TreesLayout", "blob_words", "maker_bytes"]
 
@@ -42,7 +42,7 @@ class TreesLayout(SampledLayout):
     carries = True
 
     def place(
-        self, nodes: int, members: Sequence[int], settings: Settings
+        self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
         """uint64[samples, 4]: where position, member and label begin, and p."""
         blobs = np.empty((len(members), 4), np.uint64)
@@ -52,7 +52,7 @@ class TreesLayout(SampledLayout):
             base += blob_words(nodes, count)
         return blobs, base
 
-    def most_words(self, nodes: int, settings: Settings) -> int:
+    def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Of a sample in which every node meets another."""
         return blob_words(nodes, nodes)
 
@@ -65,7 +65,7 @@ class TreesLayout(SampledLayout):
     def makers(self, links: Links, part: PartPlan, room: Room, folder: Path) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings = part.settings
-        length, seed = int(settings["length"]), int(settings["seed"])
+        length, seed = settings[LENGTH], settings[SEED]
         weights = part_weights(links, part, room, folder)
         if room.external:
             from cocite.index.external_trees import ExternalTreeMaker
@@ -86,7 +86,7 @@ class TreesLayout(SampledLayout):
         walkers = [Walker(*walk, weights=weights) for _ in range(room.threads)]
         return [TreeMaker(walker, links.nodes, room.keep) for walker in walkers]
 
-    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: Settings) -> Carrier:
+    def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone are taken out of their trees, new ones stand in none."""
         from cocite.kernels import trees
 

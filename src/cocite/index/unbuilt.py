@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.index.freshness import Freshness, Generation
 from cocite.index.links import NORMS, link_norms
 from cocite.index.plan import BuildOptions, PartPlan
@@ -34,10 +34,9 @@ class _Ends:
         self._made: dict[tuple[str, bool], Links] = {}
 
     def __call__(self, way: str, weighted: bool) -> Links:
-        make = in_links if way == "in" else out_links
         with self._lock:
             if (way, weighted) not in self._made:
-                self._made[way, weighted] = make(self._graph, weighted=weighted)
+                self._made[way, weighted] = links_of(self._graph, way, weighted=weighted)
             return self._made[way, weighted]
 
 
@@ -55,7 +54,7 @@ class UnbuiltPart(StoredPart):
         """The only one that is not links: the norms of the layout ``links``."""
         assert name == NORMS
         way = self.measure.looks_at(self.direction)
-        pieces = link_norms(self.links(way), self.links("in" if way == "out" else "out"))
+        pieces = link_norms(self.links(way), self.links(opposite(way)))
         return np.concatenate([np.empty((0, 2)), *pieces])
 
 
@@ -69,7 +68,7 @@ class UnbuiltIndex(StoredIndex):
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
         self.refined: dict[str, Any] = {}
-        ends, samples = _Ends(graph), int(options.settings.get("samples", 0))
+        ends, samples = _Ends(graph), options.samples or 0
         told = graph.path.name, graph.digest, None, "."
         self.freshness = Freshness((Generation(0, 0, samples, *told),))
         self.parts = tuple(

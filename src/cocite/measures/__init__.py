@@ -7,15 +7,40 @@ from cocite.measures.blend import PREFIX, parse_blend
 from cocite.measures.cocitation import COCITATION
 from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
-from cocite.measures.measure import Component, Measure, Setting, Settings, Value
+from cocite.measures.measure import Component, Measure
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
+from cocite.measures.settings import (
+    DECAY,
+    HUBS,
+    LENGTH,
+    SAMPLES,
+    SEED,
+    PartSettings,
+    Setting,
+    Value,
+    WholeSettings,
+)
 from cocite.measures.shared_nearest import SHARED_NEAREST
 from cocite.measures.simrank import SIMRANK
 from cocite.measures.xjaccard import XJACCARD
 
-__all__ = ["MEASURES", "Component", "Measure", "Setting", "Settings", "Value", "find_measure"]
+__all__ = [
+    "DECAY",
+    "HUBS",
+    "LENGTH",
+    "MEASURES",
+    "SAMPLES",
+    "SEED",
+    "Component",
+    "Measure",
+    "PartSettings",
+    "Setting",
+    "Value",
+    "WholeSettings",
+    "find_measure",
+]
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure

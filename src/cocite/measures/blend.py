@@ -34,8 +34,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from cocite.errors import UsageError
-from cocite.measures.measure import Component, Measure, Setting, Settings
+from cocite.graph.links import DIRECTIONS
+from cocite.measures.measure import Component, Measure, Takes
+from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
 
 __all__ = ["PREFIX", "Blend", "parse_blend"]
 
@@ -43,7 +47,6 @@ PREFIX = "blend:"
 _TERM = re.compile(
     r"(?:(?P<share>\d+(?:\.\d*)?|\.\d+)\*)?(?P<name>[a-z][a-z-]*)(?:\((?P<own>[^()]*)\))?"
 )
-_DIRECTIONS = ("in", "out", "both")
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,13 @@ class Blend(Measure):
         """What it is the weighted mean of."""
         return self.parts
 
-    def _filled(self, settings: tuple[Setting, ...], given: Mapping[str, object]) -> Settings:
+    def _filled(self, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
         """What is given, and the defaults on which all components agree."""
         known = {setting.name for setting in settings}
         for name in given:
             if name not in known:
                 raise UsageError(self._stranger(name, settings))
-        found: Settings = {}
+        found: dict[str, Value] = {}
         for name in (setting.name for setting in settings):
             values = [
                 setting.checked(given.get(name, setting.default))
@@ -73,9 +76,9 @@ class Blend(Measure):
             ]
             if all(value == values[0] for value in values):
                 found[name] = values[0]
-        return found
+        return WholeSettings(found)
 
-    def _same_kind(self, measure: Measure, settings: tuple[Setting, ...]) -> tuple[Setting, ...]:
+    def _same_kind(self, measure: Measure, settings: Takes) -> Takes:
         return measure.ask if settings is self.ask else measure.build
 
 
@@ -96,14 +99,14 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
     if any(shares) and not all(shares):
         raise UsageError(f"{text!r} has weights for some components; give all of them one, or none")
     values = [float(share or 1) for share in shares]
-    if not all(value > 0 for value in values):
-        raise UsageError(f"{text!r} has a weight of 0; weights are above 0")
+    if not all(0 < value / sum(values) <= 1 for value in values):
+        raise UsageError(f"{text!r} has a weight of 0, or one too large; weights are above 0")
     parts: list[Component] = []
     for term, value in zip(terms, values, strict=True):
         assert term is not None
         parts.append(_component(term, value / sum(values), parts, measures))
     written = [
-        (f"{value!r}*" if any(shares) else "") + _written(part)
+        (f"{_decimal(value)}*" if any(shares) else "") + _written(part)
         for value, part in zip(values, parts, strict=True)
     ]
     return _blend(PREFIX + "+".join(written), tuple(parts))
@@ -127,8 +130,8 @@ def _blend(name: str, parts: tuple[Component, ...]) -> Blend:
     )
 
 
-def _union(settings: Iterable[tuple[Setting, ...]]) -> tuple[Setting, ...]:
-    found: dict[str, Setting] = {}
+def _union(settings: Iterable[Takes]) -> Takes:
+    found: dict[str, Setting[Value]] = {}
     for several in settings:
         for setting in several:
             found.setdefault(setting.name, setting)
@@ -145,7 +148,7 @@ def _component(
     own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
     direction, layout = own.pop("direction", None), own.pop("layout", None)
     for what, value, allowed in (
-        ("direction", direction, _DIRECTIONS),
+        ("direction", direction, tuple(DIRECTIONS)),
         ("layout", layout, measure.layouts),
     ):
         if value is not None and value not in allowed:
@@ -158,7 +161,7 @@ def _component(
         )
     fixed = {key: settings[key].checked(_read(settings[key], value)) for key, value in own.items()}
     label = name if not same else f"{name}-{same + 1}"
-    return Component(measure, weight, label, len(before), fixed, direction, layout)
+    return Component(measure, weight, label, len(before), PartSettings(fixed), direction, layout)
 
 
 def _assignment(name: str, item: str) -> tuple[str, str]:
@@ -168,7 +171,7 @@ def _assignment(name: str, item: str) -> tuple[str, str]:
     return key.replace("-", "_"), value
 
 
-def _read(setting: Setting, text: str) -> object:
+def _read(setting: Setting[Value], text: str) -> object:
     """The value that is written; what is none of its kind is left for the setting to refuse."""
     try:
         if type(setting.default) is bool:
@@ -178,10 +181,15 @@ def _read(setting: Setting, text: str) -> object:
         return text
 
 
+def _decimal(value: float) -> str:
+    """A weight as it can be written, without an exponent: it reads back as the same number."""
+    return np.format_float_positional(value, trim="0")
+
+
 def _written(part: Component) -> str:
     chosen = {"direction": part.direction, "layout": part.layout}
-    own: Settings = {key: value for key, value in chosen.items() if value is not None}
-    own |= part.fixed
+    own: dict[str, Value] = {key: value for key, value in chosen.items() if value is not None}
+    own |= part.fixed.to_json()
     items = ",".join(
         f"{key}={str(value).lower() if isinstance(value, bool) else value}"
         for key, value in own.items()

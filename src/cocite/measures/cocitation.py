@@ -29,7 +29,8 @@ interpretation of term specificity*, for the weights.
 
 from __future__ import annotations
 
-from cocite.measures.measure import Measure, Setting
+from cocite.measures.measure import Measure
+from cocite.measures.settings import Setting
 
 __all__ = ["COCITATION", "FORM", "IDF"]
 

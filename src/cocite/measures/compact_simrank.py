@@ -24,7 +24,8 @@ web graph*, section 3.
 from __future__ import annotations
 
 from cocite.engine import Step
-from cocite.measures.measure import DECAY, LENGTH, SAMPLES, SEED, Measure
+from cocite.measures.measure import Measure
+from cocite.measures.settings import DECAY, LENGTH, SAMPLES, SEED
 
 __all__ = ["COMPACT_SIMRANK"]
 

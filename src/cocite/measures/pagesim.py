@@ -34,9 +34,17 @@ Web*, 4 and 5.1.
 
 from __future__ import annotations
 
-from cocite.measures.measure import Measure, Setting
+from cocite.measures.measure import Measure
+from cocite.measures.settings import Setting
 
-__all__ = ["PAGESIM"]
+__all__ = ["DAMPING", "DECAY", "PAGESIM", "RADIUS", "THRESHOLD"]
+
+RADIUS = Setting("radius", 3, "hops that a page's score travels", 1, 6)
+DECAY = Setting("decay", 0.5, "what a step further is worth", 0.01, 1)
+THRESHOLD = Setting(
+    "threshold", 1e-5, "paths that carry less are cut, of the 1 an average page has; 0: none"
+)
+DAMPING = Setting("damping", 0.85, "share of PageRank's steps that follow a link", 0, 1, open=True)
 
 PAGESIM = Measure(
     name="pagesim",
@@ -44,14 +52,5 @@ PAGESIM = Measure(
     layouts=("features",),
     unit=False,
     monotone=False,
-    build=(
-        Setting("radius", 3, "hops that a page's score travels", 1, 6),
-        Setting("decay", 0.5, "what a step further is worth", 0.01, 1),
-        Setting(
-            "threshold",
-            1e-5,
-            "paths that carry less are cut, of the 1 an average page has; 0: none",
-        ),
-        Setting("damping", 0.85, "share of PageRank's steps that follow a link", 0, 1, open=True),
-    ),
+    build=(RADIUS, DECAY, THRESHOLD, DAMPING),
 )

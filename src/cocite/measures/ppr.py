@@ -26,9 +26,10 @@ after Andersen, Chung, Lang 2006 (``kernels/push.py``).
 
 from __future__ import annotations
 
-from cocite.measures.measure import Measure, Setting
+from cocite.measures.measure import Measure
+from cocite.measures.settings import Setting
 
-__all__ = ["PPR"]
+__all__ = ["DAMPING", "PPR", "TOLERANCE"]
 
 DAMPING = Setting("damping", 0.85, "how probably the walk goes on", 0.001, 0.999)
 TOLERANCE = Setting("tolerance", 1e-4, "how far below the truth a score may be", 1e-12, 1)

@@ -37,7 +37,8 @@ distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity searc
 from __future__ import annotations
 
 from cocite.engine import Step
-from cocite.measures.measure import DECAY, HUBS, LENGTH, SAMPLES, SEED, Measure
+from cocite.measures.measure import Measure
+from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 
 __all__ = ["PSIMRANK"]
 

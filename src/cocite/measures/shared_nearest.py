@@ -40,27 +40,27 @@ maxima, and for mutual ones.
 
 from __future__ import annotations
 
-from cocite.measures.measure import Measure, Setting
+from cocite.measures.measure import Measure
+from cocite.measures.settings import Setting
 
-__all__ = ["SHARED_NEAREST"]
+__all__ = ["FORM", "MUTUAL", "NEAREST", "SHARED_NEAREST", "WIDEST"]
+
+NEAREST = Setting("nearest", 50, "how many pages a page's list has at most", 1, 65_535)
+WIDEST = Setting("widest", 10_000, "pages with more links than so many tell nothing", 1, 2**32 - 1)
+FORM = Setting(
+    "form",
+    "jaccard",
+    "lists compared by minima over maxima, or by their angle",
+    choices=("jaccard", "cosine"),
+)
+MUTUAL = Setting("mutual", False, "lists have only those pages that have theirs")
 
 SHARED_NEAREST = Measure(
     name="shared-nearest",
     summary="similar if the same pages are nearest to both (Jarvis, Patrick)",
     layouts=("nearest",),
-    build=(
-        Setting("nearest", 50, "how many pages a page's list has at most", 1, 65_535),
-        Setting("widest", 10_000, "pages with more links than so many tell nothing", 1, 2**32 - 1),
-    ),
-    ask=(
-        Setting(
-            "form",
-            "jaccard",
-            "lists compared by minima over maxima, or by their angle",
-            choices=("jaccard", "cosine"),
-        ),
-        Setting("mutual", False, "lists have only those pages that have theirs"),
-    ),
+    build=(NEAREST, WIDEST),
+    ask=(FORM, MUTUAL),
     direction="both",
     joint=True,
 )

@@ -33,7 +33,8 @@ Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 
 from __future__ import annotations
 
 from cocite.engine import Step
-from cocite.measures.measure import DECAY, HUBS, LENGTH, SAMPLES, SEED, Measure
+from cocite.measures.measure import Measure
+from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 
 __all__ = ["SIMRANK"]
 

@@ -35,10 +35,19 @@ from numpy.typing import NDArray
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import Links
-from cocite.measures.measure import DECAY, LENGTH, SAMPLES, SEED, Measure, Setting, Settings
+from cocite.measures.measure import Component, Measure
+from cocite.measures.settings import (
+    DECAY,
+    LENGTH,
+    SAMPLES,
+    SEED,
+    PartSettings,
+    Setting,
+    WholeSettings,
+)
 from cocite.memory import budget, format_size
 
-__all__ = ["XJACCARD", "exact_xjaccard", "ring_weights"]
+__all__ = ["BITS", "XJACCARD", "exact_xjaccard", "ring_weights"]
 
 _BITS = 8
 _BLOCK = 512
@@ -49,28 +58,28 @@ RINGS = replace(LENGTH, default=4)
 NORMALISED = Setting("normalised", False, "divide scores by what a node and itself score")
 
 
-def ring_weights(settings: Settings, length: int) -> list[float]:
+def ring_weights(settings: PartSettings, length: int) -> list[float]:
     """What rings 1, ..., length are worth."""
-    decay = float(settings["decay"])
+    decay = settings[DECAY]
     weights = [decay**k * (1 - decay) for k in range(1, length + 1)]
     whole = decay - decay ** (length + 1)
-    return [weight / whole for weight in weights] if settings["normalised"] else weights
+    return [weight / whole for weight in weights] if settings[NORMALISED] else weights
 
 
 def _choose(
-    layout: str | None, given: Mapping[str, object], settings: Settings
-) -> tuple[str, Settings]:
+    layout: str | None, given: Mapping[str, object], settings: WholeSettings
+) -> tuple[str, WholeSettings]:
     """``bits`` makes the layout sketch, and sketch has bits."""
-    bits = int(settings["bits"])
+    bits = settings[BITS]
     found = layout or ("sketch" if bits else "minhash")
     if found == "minhash" and bits:
         raise UsageError(
             f"bits is {bits}, and layout minhash holds whole min-hashes; leave one of the two out"
         )
     if found == "sketch" and not bits:
-        if "bits" in given:
+        if BITS.name in given:
             raise UsageError("bits is 0; layout sketch holds 1 to 16 bits of each min-hash")
-        return found, settings | {"bits": _BITS}
+        return found, settings.changed(BITS, _BITS)
     return found, settings
 
 
@@ -117,7 +126,8 @@ def exact_xjaccard(
     ------
     UsageError, ResourceError
     """
-    asked = XJACCARD.ask_settings({"decay": decay, "normalised": normalised})
+    given = {DECAY.name: decay, NORMALISED.name: normalised}
+    asked = Component(XJACCARD).ask_settings(XJACCARD.ask_settings(given))
     RINGS.checked(length)
     nodes, limit = links.nodes, budget(memory)
     wanted = np.arange(nodes) if rows is None else np.asarray(rows, np.int64)

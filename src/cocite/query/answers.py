@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
-from cocite.measures import Settings, Value
+from cocite.measures import Value, WholeSettings
 from cocite.query.confidence import half_width
 from cocite.query.filters import Filter
 from cocite.query.reader import Reader, SampledReader
@@ -22,12 +22,7 @@ from cocite.query.readers import reader_of
 from cocite.query.scores import GRAINS, scores_of
 from cocite.query.scratch import borrowed
 
-__all__ = ["Answers", "own_settings"]
-
-
-def own_settings(reader: Reader, asked: Settings) -> Settings:
-    """The settings of a question that the measure of a reader takes."""
-    return reader.part.ask_settings(asked)
+__all__ = ["Answers"]
 
 
 class Answers:
@@ -42,15 +37,16 @@ class Answers:
         return tuple(map(reader_of, self._stored.parts))
 
     def top(
-        self, node: int, k: int, min_score: float, chosen: Filter, settings: Settings
+        self, node: int, k: int, min_score: float, chosen: Filter, settings: WholeSettings
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """The ids of the best k, and float64[h, 2]: their scores in grains, and variances."""
         with borrowed(self._stored.nodes) as scratch:
             for reader in self.readers:
-                reader.gather(node, own_settings(reader, settings), scratch)
+                reader.gather(node, reader.part.ask_settings(settings), scratch)
             ids, best = chosen.best(scratch, k, min_score)
         for reader in self.readers:
-            best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, settings)
+            own = reader.part.ask_settings(settings)
+            best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
 
     @cached_property
@@ -58,42 +54,43 @@ class Answers:
         return [reader for reader in self.readers if isinstance(reader, SampledReader)]
 
     def _estimate(
-        self, first: int, second: int, asked: Settings
+        self, first: int, second: int, asked: WholeSettings
     ) -> tuple[list[float], list[float]]:
         """The score of a pair and its standard error."""
         grains = variance = 0.0
         for reader in self.readers:
             found, weight = (
-                reader.pair(first, second, own_settings(reader, asked)),
+                reader.pair(first, second, reader.part.ask_settings(asked)),
                 reader.part.weight,
             )
             grains += weight * found.grains
             variance += weight * weight * found.variance
         return scores_of(np.array([[np.rint(grains), variance]]))
 
-    def _width(self, asked: Settings) -> float:
+    def _width(self, asked: WholeSettings) -> float:
         return sum(
-            reader.part.weight * reader.width(own_settings(reader, asked))
+            reader.part.weight * reader.width(reader.part.ask_settings(asked))
             for reader in self._sampled
         )
 
     def _exact(
-        self, reader: Reader, node: int, others: NDArray[np.uint32], asked: Settings
+        self, reader: Reader, node: int, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64]:
         """float64[h]: what a part without samples adds to some scores."""
         with borrowed(self._stored.nodes) as scratch:
-            reader.gather(node, own_settings(reader, asked), scratch)
+            reader.gather(node, reader.part.ask_settings(asked), scratch)
             found: NDArray[np.float64] = scratch.totals[others, 0] / GRAINS
             scratch.totals[scratch.touched[: scratch.have]] = 0.0
         return found
 
     def _certified(
-        self, node: int, others: NDArray[np.uint32], asked: Settings
+        self, node: int, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64]:
         """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
         room = np.zeros((others.size, 2))
         for reader in self.readers:
-            room += reader.part.weight * reader.certified(node, others, own_settings(reader, asked))
+            own = reader.part.ask_settings(asked)
+            room += reader.part.weight * reader.certified(node, others, own)
         return room
 
     def _intervals(
@@ -102,7 +99,7 @@ class Answers:
         others: NDArray[np.uint32],
         scores: list[float],
         errors: list[float],
-        asked: Settings,
+        asked: WholeSettings,
         confidence: float,
         bound: str,
     ) -> tuple[list[float], list[float]]:
@@ -122,5 +119,5 @@ class Answers:
         high = np.maximum(low, high)  # an estimate may be below 0, what it estimates is not
         return low.round(12).tolist(), high.round(12).tolist()
 
-    def _asked(self, settings: dict[str, Value]) -> Settings:
+    def _asked(self, settings: dict[str, Value]) -> WholeSettings:
         return self._stored.measure.ask_settings(settings)

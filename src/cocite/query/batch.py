@@ -164,7 +164,7 @@ class Batch:
         self._min_score = float(min_score)
         self._filter = Filter.checked(index.nodes, 0, prefix=prefix, exclude_prefix=exclude_prefix)
         self._nodes = self._chosen(nodes)
-        self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked}
+        self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
         made = [index.measure, index.direction, index.settings, index.stored.weighted]
         self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix, "made": made}
         self._level = None
@@ -297,7 +297,8 @@ class Batch:
             return ids.size, ids, np.column_stack(scores_of(best))
         out = np.empty((nodes.size, self._k), np.uint32), np.empty((nodes.size, self._k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
-        self._fast.related_many(nodes, floor, self._allowed, self._asked, out)
+        own = self._fast.part.ask_settings(self._asked)
+        self._fast.related_many(nodes, floor, self._allowed, own, out)
         there = out[0] != _NONE
         return there.sum(axis=1), out[0][there], np.column_stack(scores_of(out[1][there]))
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
-from cocite.measures import Settings
+from cocite.measures import WholeSettings
 from cocite.query.filters import Filter
 from cocite.query.reader import Reader
 from cocite.query.refine import Level, Refined, Refiner
@@ -26,7 +26,9 @@ __all__ = ["CandidateRefiner", "Top", "shared_confidence"]
 
 _FEWEST = 100
 
-Top = Callable[[int, int, float, Filter, Settings], tuple[NDArray[np.uint32], NDArray[np.float64]]]
+Top = Callable[
+    [int, int, float, Filter, WholeSettings], tuple[NDArray[np.uint32], NDArray[np.float64]]
+]
 """The index's own best: see :meth:`Answers.top`."""
 
 
@@ -49,7 +51,7 @@ class CandidateRefiner(Refiner):
         node: int,
         ids: NDArray[np.uint32],
         k: int | None,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """Candidates, those at least that may be among the best ``k``; None for all."""
@@ -60,7 +62,7 @@ class CandidateRefiner(Refiner):
         k: int,
         min_score: float,
         chosen: Filter,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """The best k of the candidates; equal scores by ascending node."""
@@ -69,11 +71,13 @@ class CandidateRefiner(Refiner):
         order = np.lexsort((found.ids, -found.scores))
         return found.taken(order[found.scores[order] >= max(min_score, 1e-12)][:k])
 
-    def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of two nodes, which are no candidates of many."""
         return self._settled(node, np.array([other], np.uint32), None, settings, level)
 
-    def _exact(self, node: int, ids: NDArray[np.uint32], settings: Settings) -> NDArray[np.float64]:
+    def _exact(
+        self, node: int, ids: NDArray[np.uint32], settings: WholeSettings
+    ) -> NDArray[np.float64]:
         """float64[h, 3]: what parts without samples add to some scores with ``node``, in grains;
         and how far the truth may be below and above that, as scores are.
         """

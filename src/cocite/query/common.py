@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from cocite.graph.links import opposite
 from cocite.index import StoredPart
 from cocite.index.links import NORMS
-from cocite.measures import Settings
+from cocite.measures import PartSettings
+from cocite.measures.cocitation import FORM, IDF
 from cocite.query.reader import Estimate, Reader
 from cocite.query.reasons import Graphs, Reasons, apportioned
 from cocite.query.scores import GRAINS
@@ -31,15 +33,15 @@ class CommonReader(Reader):
         super().__init__(part)
         self._way = part.measure.looks_at(part.direction)
         self._rows = part.links(self._way)
-        self._columns = part.links("in" if self._way == "out" else "out")
+        self._columns = part.links(opposite(self._way))
         self._norms = part.array(NORMS)
 
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node is wholly similar to itself."""
         from cocite.kernels import neighbours
 
         power, form = _chosen(settings)
-        if first == second and settings["form"] != "count":
+        if first == second and settings[FORM] != "count":
             return Estimate(float(GRAINS), 0.0)
         grains = float(
             neighbours.pair(
@@ -57,7 +59,7 @@ class CommonReader(Reader):
             raise self.part.damaged_file(f"{self._way}_neighbours")
         return Estimate(grains, 0.0)
 
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The common neighbours, by what each is worth."""
         score = self.pair(first, second, settings).grains / GRAINS
         rows, members = self._rows, self._columns.offsets
@@ -69,7 +71,7 @@ class CommonReader(Reader):
         worths = np.log(self.part.nodes / sizes) ** power
         return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
-    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
         """Add up the common neighbours with everybody, divide, settle."""
         from cocite.kernels import neighbours, totals
 
@@ -104,10 +106,10 @@ class CommonReader(Reader):
         )
 
 
-def _chosen(settings: Settings) -> tuple[int, int]:
+def _chosen(settings: PartSettings) -> tuple[int, int]:
     """(the power of the weights, the form) as kernels take them."""
     from cocite.kernels.neighbours import FORMS
 
-    form = str(settings["form"])
-    power = 0 if not settings["idf"] else 2 if form == "cosine" else 1
+    form = settings[FORM]
+    power = 0 if not settings[IDF] else 2 if form == "cosine" else 1
     return power, FORMS.index(form)

@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from cocite.engine import Mover, follow, probe
-from cocite.graph.links import Links
+from cocite.graph.links import Links, opposite
 from cocite.index import StoredPart
 from cocite.index.unbuilt import UnbuiltPart
-from cocite.measures import Settings
+from cocite.measures import DECAY, LENGTH, PartSettings
 from cocite.query.meetings import Times
 from cocite.query.reader import weights_of
 from cocite.query.replay import ReplayedReader, part_mover
@@ -34,7 +34,7 @@ class DrawnReader(ReplayedReader):
         assert isinstance(part, UnbuiltPart)
         super().__init__(part)
         self._links = part.links
-        self._length = int(part.settings["length"])
+        self._length = part.settings[LENGTH]
 
     @cached_property
     def _mover(self) -> Mover:
@@ -42,7 +42,7 @@ class DrawnReader(ReplayedReader):
 
     @cached_property
     def _columns(self) -> Links:
-        return self._links("in" if self.part.direction == "out" else "out")
+        return self._links(opposite(self.part.direction))
 
     def meeting_times(self, first: int, second: int) -> Times:
         """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
@@ -50,9 +50,9 @@ class DrawnReader(ReplayedReader):
         samples = range(self.part.samples)
         return np.array([follow(self._mover, self._length, i, pair)[1] for i in samples], np.uint8)
 
-    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
         """Add up over all samples what the node meets."""
-        weights, count = weights_of(float(settings["decay"])), 0
+        weights, count = weights_of(settings[DECAY]), 0
         for sample in range(self.part.samples):
             met, times = probe(self._mover, self._length, self._columns, sample, node)
             fresh = met[scratch.sums[met, 0] == 0]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cocite.engine import diagonal_room, make_diagonal
 from cocite.index import StoredIndex
-from cocite.measures import Settings
+from cocite.measures import DECAY, WholeSettings
 from cocite.memory import available, cores
 from cocite.query.filters import Filter
 from cocite.query.linear import Linear
@@ -52,7 +52,7 @@ class LinearRefiner(Refiner):
 
     def _make(self, number: int, decay: float) -> Linear:
         part = self._stored.parts[number]
-        rows, columns = self.ends if part.direction == "in" else self.ends[::-1]
+        rows, columns = self.ends(part.direction)
         diagonal = self._stored.diagonal(part)
         if diagonal is None or diagonal.decay != decay:
             threads = diagonal_room(rows, columns, cores(), available())
@@ -65,7 +65,7 @@ class LinearRefiner(Refiner):
         k: int,
         min_score: float,
         chosen: Filter,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """The best k, by what is found; equal scores by ascending node."""
@@ -74,7 +74,7 @@ class LinearRefiner(Refiner):
             ids, best = chosen.best(scratch, k, min_score)
         return self._with_intervals(ids, best[:, 0] / GRAINS, error, settings)
 
-    def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""
         with borrowed(self._stored.nodes) as scratch:
             error = self._add_rows(node, settings, level.target, scratch)
@@ -83,14 +83,14 @@ class LinearRefiner(Refiner):
         return self._with_intervals(np.array([other], np.uint32), score, error, settings)
 
     def _add_rows(
-        self, node: int, settings: Settings, target: float, scratch: Scratch
+        self, node: int, settings: WholeSettings, target: float, scratch: Scratch
     ) -> tuple[float, float, float]:
         """Add the rows of all parts, no score above what different nodes can have; returns what
         may be missing, and the residuals' extremes.
         """
         bound, low, high = 0.0, 0.0, 0.0
         for number, part in enumerate(self._stored.parts):
-            linear = self.linear(number, float(part.ask_settings(settings)["decay"]))
+            linear = self.linear(number, part.ask_settings(settings)[DECAY])
             row = linear.add_row(node, target, _MOST_LINKS, part.weight, scratch)
             bound += part.weight * row.bound
             low, high = min(low, linear.diagonal.low), max(high, linear.diagonal.high)
@@ -104,7 +104,7 @@ class LinearRefiner(Refiner):
         ids: NDArray[np.uint32],
         scores: NDArray[np.float64],
         error: tuple[float, float, float],
-        settings: Settings,
+        settings: WholeSettings,
     ) -> Refined:
         """Intervals from what may be missing and the extremes of the residuals; different nodes
         score the decay at most.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredPart
-from cocite.measures import Settings
+from cocite.measures import PartSettings
 from cocite.query.reader import Estimate, Reader
 from cocite.query.reasons import Graphs, Paths, Reasons, apportioned
 from cocite.query.scores import GRAINS
@@ -65,7 +65,7 @@ class FeatureReader(Reader):
             raise self.part.damaged_file("features.offsets")
         return members[begin:end], values[begin:end]
 
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node and itself score the sum of its features."""
         from cocite.kernels import features
 
@@ -75,7 +75,7 @@ class FeatureReader(Reader):
             score = features.pair(*self.features(first), *self.features(second))
         return Estimate(float(np.rint(score * GRAINS)), 0.0)
 
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The features that both hold. How one came is held only where it is the node's own."""
         (mine, values), (theirs, others) = self.features(first), self.features(second)
         common, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
@@ -95,14 +95,14 @@ class FeatureReader(Reader):
         Half of it is the most that a score is too high by; but for rounding, a node and itself
         never score too high.
         """
-        grains = self.pair(first, second, {}).grains
+        grains = self.pair(first, second, PartSettings()).grains
         cut = self.part.array("cut")
         lost = float(cut[first]) + float(cut[second])
         widest = lost / 2 if first == second else 2 * lost
         return widest + _ROUNDING * grains / GRAINS + 1 / GRAINS
 
     def certified(
-        self, node: int, others: NDArray[np.uint32], settings: Settings
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """What the threshold cut, by the bounds of ``measures/pagesim.py``; 0 for the node itself
         below, as it never scores too high with itself.
@@ -113,7 +113,7 @@ class FeatureReader(Reader):
         room[others == node] = 0.0, cut[node]
         return room
 
-    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
         """Follow each feature, ascending, to all who hold it."""
         from cocite.kernels import features
 

@@ -15,7 +15,7 @@ from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.measures import Value
-from cocite.query.answers import Answers, own_settings
+from cocite.query.answers import Answers
 from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.reader import SampledReader
@@ -73,13 +73,12 @@ class Index(Answers):
     @property
     def settings(self) -> dict[str, Value]:
         """What it was built with, such as ``samples``, ``length`` and ``seed``."""
-        return dict(self._stored.settings)
+        return self._stored.settings.to_json()
 
     @property
     def samples(self) -> int | None:
         """How many independent samples every estimate is the mean of; None if scores are exact."""
-        found = self._stored.settings.get("samples")
-        return None if found is None else int(found)
+        return self._stored.samples
 
     @property
     def sampled(self) -> bool:
@@ -289,7 +288,7 @@ class Index(Answers):
         values = np.zeros((len(hits), sampled[0].part.samples))
         for reader in self.readers:
             if isinstance(reader, SampledReader):
-                own, weight = own_settings(reader, asked), reader.part.weight
+                own, weight = reader.part.ask_settings(asked), reader.part.weight
                 for row, other in enumerate(ids.tolist()):
                     values[row] += weight * reader.values(me, other, own)
             else:  # the same in every sample

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import Shard
-from cocite.measures import Settings
+from cocite.measures import LENGTH, PartSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.query.reader import ONE, SampledReader
 
@@ -31,7 +31,7 @@ class MatchReader(SampledReader):
     @property
     def length(self) -> int:
         """Rings of a sample."""
-        return int(self.part.settings["length"])
+        return self.part.settings[LENGTH]
 
     @abstractmethod
     def _read_masks(self, shard: Shard, first: int, second: int, out: Masks) -> bool:
@@ -48,11 +48,11 @@ class MatchReader(SampledReader):
                 raise self.part.damaged(shard.first)
         return found
 
-    def weights(self, settings: Settings) -> tuple[float, ...]:
+    def weights(self, settings: PartSettings) -> tuple[float, ...]:
         """What each ring is worth."""
         return tuple(ring_weights(settings, self.length))
 
-    def table(self, settings: Settings) -> NDArray[np.uint64]:
+    def table(self, settings: PartSettings) -> NDArray[np.uint64]:
         """uint64[2**length, 2]: the value of each mask and its square, in fixed point."""
         return worth_of(self.weights(settings))
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import Shard
-from cocite.measures import Settings
+from cocite.measures import DECAY, LENGTH, PartSettings
 from cocite.query.reader import ONE, Estimate, SummingReader, weights_of
 from cocite.query.reasons import NOTHING, Graphs, Paths, Reasons
 from cocite.query.scratch import Scratch
@@ -61,25 +61,25 @@ class MeetingReader(SummingReader):
     ) -> Ways:
         """Two walks in the ``samples`` in which they meet, at ``steps``."""
 
-    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
         """decay**tau in every sample, 0 where the walks do not meet."""
         times = self.meeting_times(first, second).astype(np.float64)
-        return np.where(times == NEVER, 0.0, float(settings["decay"]) ** times)
+        return np.where(times == NEVER, 0.0, settings[DECAY] ** times)
 
-    def width(self, settings: Settings) -> float:
+    def width(self, settings: PartSettings) -> float:
         """Different nodes meet after one step at best."""
-        return float(settings["decay"])
+        return settings[DECAY]
 
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node and itself score 1 with no error."""
         samples = self.known(first, second)
         if first == second:
             return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
         times = self.meeting_times(first, second)
         counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
-        return self.estimated(counts @ weights_of(float(settings["decay"])), samples)
+        return self.estimated(counts @ weights_of(settings[DECAY]), samples)
 
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The nodes at which two walks first meet, each meeting worth decay**tau / samples."""
         times = self.meeting_times(first, second)
         met = np.flatnonzero(times != NEVER)
@@ -87,7 +87,7 @@ class MeetingReader(SummingReader):
             return NOTHING
         steps = times[met]
         found = self._ways(first, second, met, steps, graphs)
-        values = float(settings["decay"]) ** steps.astype(np.float64) / self.known(first, second)
+        values = settings[DECAY] ** steps.astype(np.float64) / self.known(first, second)
         there = found.placed
         unplaced, values, steps = values[~there].sum(), values[there], steps[there]
         ways = found.one[there], found.other[there]
@@ -126,9 +126,9 @@ class ShardReader(MeetingReader):
                 raise self.part.damaged(shard.first)
         return times
 
-    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
         """Add up over all walks that meet the node's."""
-        gather, weights, count = self._gather(), weights_of(float(settings["decay"])), 0
+        gather, weights, count = self._gather(), weights_of(settings[DECAY]), 0
         for shard in self.part.shards:
             count = int(
                 gather(
@@ -161,7 +161,7 @@ class WalkReader(ShardReader):
         uint32[samples, length]
             The node after each step; 2**32 - 1 behind the walk's end.
         """
-        length = int(self.part.settings["length"])
+        length = self.part.settings[LENGTH]
         found = np.empty((self.part.samples, length), np.uint32)
         for shard in self.part.shards:
             out = found[shard.first : shard.first + shard.samples]

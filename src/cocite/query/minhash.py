@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import Shard
-from cocite.measures import Settings
+from cocite.measures import PartSettings
 from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate, SummingReader
 from cocite.query.reasons import NOTHING, Graphs, Reasons
@@ -51,7 +51,7 @@ class MinhashReader(MatchReader, SummingReader):
                 raise self.part.damaged(shard.first)
         return found
 
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The winners that both share, ring by ring: pages that lead to both in so many links."""
         found = self.common(first, second)
         worth = np.array(self.weights(settings)) / self.known(first, second)
@@ -70,21 +70,21 @@ class MinhashReader(MatchReader, SummingReader):
             unplaced=unplaced,
         )
 
-    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
         """The weights of the rings that match, added up, in every sample."""
         return np.asarray(self.table(settings)[self.masks(first, second), 0] / float(ONE))
 
-    def width(self, settings: Settings) -> float:
+    def width(self, settings: PartSettings) -> float:
         """All rings match at best."""
         return sum(self.weights(settings))
 
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""
         table, known = self.table(settings), self.known(first, second)
         found = self.masks(first, second)[-known:]
         return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
 
-    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
         """Add up over all groups that hold the node."""
         from cocite.kernels import groups
 

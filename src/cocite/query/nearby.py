@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from cocite.engine import make_room
 from cocite.graph.links import Links
-from cocite.measures import Settings
+from cocite.measures import DECAY, WholeSettings
 from cocite.query.filters import Filter
 from cocite.query.refine import Level, Refined, Refiner, most_of
 from cocite.query.scores import GRAINS
@@ -64,7 +64,7 @@ class NearbyRefiner(Refiner):
         k: int,
         min_score: float,
         chosen: Filter,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """The best k, by what is found; equal scores by ascending node."""
@@ -77,17 +77,17 @@ class NearbyRefiner(Refiner):
             ids, _ = chosen.best(scratch, k, min_score)
         return self._refined(ids, ends, settings)
 
-    def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""
         ends = self._rows(node, settings, level.target)
         return self._refined(np.array([other], np.uint32), ends, settings)
 
-    def _rows(self, node: int, settings: Settings, target: float) -> Column:
+    def _rows(self, node: int, settings: WholeSettings, target: float) -> Column:
         """float64[nodes, 3]: the least that each score can be, a guess, the most."""
         found = np.zeros((self._stored.nodes, 3))
         for part in self._stored.parts:
             near = self._near[part.direction]
-            decay = float(part.ask_settings(settings)["decay"])
+            decay = part.ask_settings(settings)[DECAY]
             found += part.weight * near.row(node, decay, target)
         most = most_of(self._stored, settings)
         found[:, 1] = np.rint(np.minimum(found[:, 1], most) * GRAINS) / GRAINS
@@ -95,10 +95,9 @@ class NearbyRefiner(Refiner):
 
     @cached_property
     def _near(self) -> dict[str, _Near]:
-        rows, columns = self.ends
-        return {"in": _Near(rows, columns), "out": _Near(columns, rows)}
+        return {way: _Near(*self.ends(way)) for way in ("in", "out")}
 
-    def _refined(self, ids: NDArray[np.uint32], ends: Column, settings: Settings) -> Refined:
+    def _refined(self, ids: NDArray[np.uint32], ends: Column, settings: WholeSettings) -> Refined:
         low, score, high = ends[ids].T
         low = np.minimum(score, np.maximum(0.0, low - _ROUNDING))
         high = np.minimum(high + _ROUNDING, most_of(self._stored, settings))

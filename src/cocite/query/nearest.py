@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredPart
-from cocite.measures import Settings
+from cocite.measures import PartSettings
+from cocite.measures.shared_nearest import FORM, MUTUAL
 from cocite.query.reader import Estimate, Reader
 from cocite.query.reasons import Graphs, Paths, Reasons, apportioned
 from cocite.query.scores import GRAINS
@@ -52,7 +53,7 @@ class NearestReader(Reader):
             raise self.part.damaged_file("nearest.offsets")
         return members[begin:end], values[begin:end]
 
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node is wholly similar to itself."""
         from cocite.kernels import nearest
 
@@ -65,7 +66,7 @@ class NearestReader(Reader):
         )
         return Estimate(float(grains), 0.0)
 
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The pages in both lists. What makes them near is not held: paths have the nodes alone."""
         score = self.pair(first, second, settings).grains / GRAINS
         form, _, mutual = _chosen(settings)
@@ -81,7 +82,7 @@ class NearestReader(Reader):
 
         return apportioned(score, common, terms, path)
 
-    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
         """Follow each page of the list, ascending, to all who have it in theirs."""
         from cocite.kernels import nearest, neighbours, totals
 
@@ -113,9 +114,9 @@ class NearestReader(Reader):
         )
 
 
-def _chosen(settings: Settings) -> tuple[int, int, bool]:
+def _chosen(settings: PartSettings) -> tuple[int, int, bool]:
     """(the form, the power of values in norms, whether one-sided entries are left out)."""
     from cocite.kernels.neighbours import FORMS
 
-    form = str(settings["form"])
-    return FORMS.index(form), 2 if form == "cosine" else 1, bool(settings["mutual"])
+    form = settings[FORM]
+    return FORMS.index(form), 2 if form == "cosine" else 1, settings[MUTUAL]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredIndex
-from cocite.measures import Settings
+from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.query.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.confidence import half_width
@@ -55,7 +55,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
         node: int,
         ids: NDArray[np.uint32],
         k: int | None,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """All candidates: exactly as far as the links allow."""
@@ -90,7 +90,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
         """float64[h, length]: the coefficients with each candidate; nan where links ran out."""
         from cocite.kernels.reach import TOO_MANY, reach
 
-        links = self.ends[0 if reader.part.direction == "in" else 1]
+        links, _ = self.ends(reader.part.direction)
         offsets, neighbours = links.offsets, links.neighbours
         mine, theirs = (np.zeros(links.nodes, np.uint8) for _ in range(2))
         scratch = np.empty(links.nodes, np.uint32)

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,12 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import NAME_FILES
 from cocite.index import StoredIndex
-from cocite.index.build import IndexBuild, format_time
+from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
-from cocite.measures import Settings
-from cocite.measures.measure import MAX_SAMPLES
-from cocite.memory import format_size
+from cocite.measures import SAMPLES, PartSettings, WholeSettings
+from cocite.measures.settings import MAX_SAMPLES
+from cocite.memory import format_size, format_time
 from cocite.query.index import DEFAULT_K, Index
 
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
@@ -58,6 +58,7 @@ _TRIES = 3
 
 Progress = Callable[[str, int, int], None]
 Times = NDArray[np.float64]
+_Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class Pilots:
 
     graph: Graph
     options: BuildOptions
-    asked: dict[str, Any]
+    asked: WholeSettings
     memory: str | int | None
     limit: float
     scratch: str | os.PathLike[str] | None
@@ -190,8 +191,8 @@ class Pilots:
             return WholeCosts(size, seconds, room, self._ask(folder))
 
     def _with(self, samples: int) -> BuildOptions:
-        def fewer(settings: Settings) -> Settings:
-            return settings | {"samples": samples} if "samples" in settings else settings
+        def fewer(settings: _Chosen) -> _Chosen:
+            return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings
 
         options = self.options
         parts = tuple(replace(part, settings=fewer(part.settings)) for part in options.parts)
@@ -243,7 +244,7 @@ class Pilots:
         """Random nodes, always the same ones: as many as the time allows, or ``most``."""
         index = Index(StoredIndex.open(folder / "index"))
         limit = self.limit / 4 if most is None else float("inf")
-        return time_questions(index, most or _ASKED, limit, self.asked, self.progress)
+        return time_questions(index, most or _ASKED, limit, self.asked.to_json(), self.progress)
 
 
 def time_questions(

@@ -22,24 +22,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.documents import Document
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.index.blobs import is_sampled
-from cocite.index.build import format_time
 from cocite.index.plan import BuildOptions
 from cocite.index.room import Room
-from cocite.measures import Settings, Value, find_measure
-from cocite.measures.measure import MAX_SAMPLES
-from cocite.memory import OWN_MEMORY, checked_threads, format_size, parse_size
+from cocite.measures import SAMPLES, Value, find_measure
+from cocite.measures.settings import MAX_SAMPLES
+from cocite.memory import OWN_MEMORY, checked_threads, format_size, format_time, parse_size
 from cocite.query.pilots import Costs, Pilots, Progress
 from cocite.query.precision import (
     PROMISES,
-    SCORES,
     checked_samples,
     checked_share,
     expected_error,
     samples_for,
-    standard_error,
+    standard_errors,
 )
 
 __all__ = ["Figures", "Plan", "parse_time", "plan_index"]
@@ -67,8 +65,8 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an index will take and give: as planned, and with twice the samples.
+class Plan(Document):
+    """What an index of ``graph`` will take and give: as planned, and with twice the samples.
 
     ``doubled`` is None for layouts without samples, and where an index cannot have so many;
     ``memory`` is in bytes, Python included, and ``room`` the same in words. The promises hold but
@@ -76,11 +74,12 @@ class Plan:
     ``pilot`` is how many samples it was measured with (None: the whole index, 0: not built).
     """
 
+    graph: str
     measure: str
     direction: str
     layout: str
-    settings: Settings
-    asked: Settings
+    settings: dict[str, Value]
+    asked: dict[str, Value]
     memory: int
     room: str
     planned: Figures
@@ -92,7 +91,7 @@ class Plan:
     def __str__(self) -> str:
         figures = self.planned
         text = f"{format_size(figures.bytes)} on disk, {self.room}, about "
-        return text + format_time(figures.seconds) + expected_error(self.settings, self.asked)
+        return text + format_time(figures.seconds) + expected_error(figures.stderr)
 
 
 def parse_time(text: str | float) -> float:
@@ -173,6 +172,11 @@ def plan_index(
     if samples is not None:
         kept["samples"] = samples
     options = BuildOptions.checked(measure, direction, layout, kept)
+    if any(SAMPLES in component.fixed for component in options.measure.components):
+        raise UsageError(
+            f"{measure} has its number of samples in it, and a plan is measured with fewer. Leave "
+            "it out there, and give it beside it: --samples (samples=)"
+        )
     asked = options.measure.ask_settings(ask)
     most = checked_threads(threads)
     ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
@@ -180,7 +184,7 @@ def plan_index(
     limit = parse_time(pilot)
     work = Pilots(graph, options, asked, memory, limit, scratch, progress, unweighted)
     used: int | None
-    if is_sampled(options.parts[0].layout):
+    if options.samples is not None:
         room, planned, doubled, used = _sampled(work, most, choose, failure)
     else:
         found = work.whole(most)
@@ -188,15 +192,16 @@ def plan_index(
         room, doubled = found.room, None
         used = 0 if found.times is None else None
         planned = Figures(None, found.bytes, found.seconds, *times, {}, {})
-    filled = dict(options.settings)
-    if planned.samples is not None:
-        filled["samples"] = planned.samples
+    filled = options.settings.to_json()
+    if SAMPLES in options.settings and planned.samples is not None:
+        filled[SAMPLES.name] = planned.samples
     return Plan(
+        str(graph.path),
         measure,
         options.direction,
         options.parts[0].layout,
         filled,
-        asked,
+        asked.to_json(),
         room.memory + OWN_MEMORY,
         str(room),
         planned,
@@ -213,7 +218,7 @@ def _chosen_way(
     """How many samples, from what they cost; and how many each promise needs, if that decides."""
     checked_share("failure", failure)
     given = [name for name, value in ways.items() if value is not None]
-    if given and not is_sampled(options.parts[0].layout):
+    if given and options.samples is None:
         raise UsageError(
             f"{options.measure.name} has no samples that {given[0]} could choose the number of: "
             "its index is made in one go. Leave it out"
@@ -235,7 +240,7 @@ def _chosen_way(
     if "time" in given:
         seconds = parse_time(ways["time"])
         return lambda costs: costs.within_seconds(seconds), {}
-    return lambda costs: int(options.settings["samples"]), {}
+    return lambda costs: options.samples or 0, {}
 
 
 def _sampled(
@@ -249,19 +254,18 @@ def _sampled(
     while (samples := choose(costs)) < threads:
         threads = samples
         costs = work.sampled(threads)
-    decay = float(work.asked["decay"])
-    planned, doubled = (_figures(costs, decay, n, failure) for n in (samples, 2 * samples))
+    planned, doubled = (_figures(work, costs, n, failure) for n in (samples, 2 * samples))
     return costs.room, planned, doubled if 2 * samples <= MAX_SAMPLES else None, costs.pilot
 
 
-def _figures(costs: Costs, decay: float, samples: int, failure: float) -> Figures:
+def _figures(work: Pilots, costs: Costs, samples: int, failure: float) -> Figures:
     return Figures(
         samples,
         costs.bytes(samples),
         costs.seconds(samples),
         *_quantiles(costs.times(samples)),
         {name: promise.delta(samples, failure) for name, promise in PROMISES.items()},
-        {score: standard_error(score, decay, samples) for score in SCORES},
+        standard_errors(work.options.parts, work.asked, samples),
     )
 
 

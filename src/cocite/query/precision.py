@@ -25,11 +25,13 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 4.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cocite.errors import UsageError
-from cocite.measures import Settings
-from cocite.measures.measure import MAX_SAMPLES
+from cocite.index.plan import PartPlan
+from cocite.measures import DECAY, SAMPLES, WholeSettings
+from cocite.measures.settings import MAX_SAMPLES
 
 __all__ = [
     "PROMISES",
@@ -40,6 +42,7 @@ __all__ = [
     "expected_error",
     "samples_for",
     "standard_error",
+    "standard_errors",
 ]
 
 SCORES = (0.1, 0.3)
@@ -105,9 +108,19 @@ def standard_error(score: float, decay: float, samples: int) -> float:
     return math.sqrt(max(0.0, decay * score - score * score) / samples)
 
 
-def expected_error(settings: Settings, asked: Settings) -> str:
+def standard_errors(
+    parts: Iterable[PartPlan], asked: WholeSettings, samples: int | None
+) -> dict[float, float]:
+    """Those of :data:`SCORES`, by the largest decay of the parts that sample; none if none does."""
+    decays = [part.ask_settings(asked)[DECAY] for part in parts if SAMPLES in part.settings]
+    if samples is None:
+        return {}
+    return {score: standard_error(score, max(decays), samples) for score in SCORES}
+
+
+def expected_error(errors: Mapping[float, float]) -> str:
     """The end of the line that says what an index takes: how exact it will be, if it samples."""
-    if "samples" not in settings or "decay" not in asked:
+    if not errors:
         return ""
-    error = standard_error(SCORES[0], float(asked["decay"]), int(settings["samples"]))
+    error = errors[SCORES[0]]
     return f", a score of {SCORES[0]:g} with a standard error of {error:.2g} at most"

@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.graph.links import opposite
 from cocite.index import StoredPart
-from cocite.measures import Settings
+from cocite.measures import PartSettings
+from cocite.measures.ppr import DAMPING, TOLERANCE
 from cocite.query.reader import Estimate, Reader
 from cocite.query.reasons import Graphs, Paths, Reasons, apportioned
 from cocite.query.scores import GRAINS
@@ -32,11 +34,11 @@ class PushReader(Reader):
         super().__init__(part)
         self._way = part.measure.looks_at(part.direction)
         self._links = part.links(self._way)
-        self._before = part.links("in" if self._way == "out" else "out")
+        self._before = part.links(opposite(self._way))
         weights = self._links.weights
         self._weights = np.empty(0, np.float32) if weights is None else weights
 
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The share of ``second`` in a walk from ``first``."""
         with borrowed(self.part.nodes) as scratch:
             values = scratch.sums.view(np.float64)
@@ -46,7 +48,7 @@ class PushReader(Reader):
             scratch.wear += count
         return Estimate(grains, 0.0)
 
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The last steps: what each node before ``second`` was found to hand on to it.
 
         The push leaves some of what came to ``second`` out of its score, without saying whose, so
@@ -71,7 +73,7 @@ class PushReader(Reader):
 
         return apportioned(score, before, worths, path)
 
-    def error(self, node: int, settings: Settings) -> float:
+    def error(self, node: int, settings: PartSettings) -> float:
         """How far any score of ``node`` may be below the truth: what the push left over."""
         with borrowed(self.part.nodes) as scratch:
             values = scratch.sums.view(np.float64)
@@ -81,14 +83,14 @@ class PushReader(Reader):
         return bound
 
     def certified(
-        self, node: int, others: NDArray[np.uint32], settings: Settings
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """What was not pushed may be any one node's: at most the tolerance, without pushing."""
         room = np.zeros((others.size, 2))
-        room[:, 1] = float(settings["tolerance"])
+        room[:, 1] = settings[TOLERANCE]
         return room
 
-    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
         """Push from ``node``, settle all shares but its own."""
         from cocite.kernels import totals
 
@@ -108,7 +110,7 @@ class PushReader(Reader):
         )
 
     def _push(
-        self, node: int, settings: Settings, values: NDArray[np.float64], scratch: Scratch
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: Scratch
     ) -> tuple[int, float]:
         """Leave shares in grains in ``values[:, 0]``, of the nodes ``scratch.used[:count]``.
 
@@ -117,13 +119,13 @@ class PushReader(Reader):
         return self._finished(values, scratch, self._pushed(node, settings, values, scratch))
 
     def _pushed(
-        self, node: int, settings: Settings, values: NDArray[np.float64], scratch: Scratch
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: Scratch
     ) -> NDArray[np.float64]:
         """Push until the error is within the tolerance: estimates in ``values[:, 0]``."""
         from cocite.kernels import push
 
         links, used, state = self._links, scratch.used, np.zeros(push.STATE)
-        damping, tolerance = float(settings["damping"]), float(settings["tolerance"])
+        damping, tolerance = settings[DAMPING], settings[TOLERANCE]
         push.start(np.int64(node), damping, tolerance, values, used, state)
         result = push.MORE
         while result == push.MORE:

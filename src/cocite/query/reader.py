@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import StoredPart
-from cocite.measures import Settings
+from cocite.measures import PartSettings
 from cocite.query.reasons import Graphs, Reasons
 from cocite.query.scratch import Scratch
 
@@ -38,15 +38,15 @@ class Reader(ABC):
         self.part = part
 
     @abstractmethod
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes, which may be the same one."""
 
     @abstractmethod
-    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
         """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
 
     def variances(
-        self, node: int, others: NDArray[np.uint32], settings: Settings
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """float64[h]: what ``gather`` left out of the variances of the best hits.
 
@@ -55,7 +55,7 @@ class Reader(ABC):
         return np.zeros(others.size)
 
     @abstractmethod
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The pages that make up the score of two different nodes; their shares add up to it.
 
         ``graphs`` is asked for those that samples were drawn from where the part itself does not
@@ -63,7 +63,7 @@ class Reader(ABC):
         """
 
     def certified(
-        self, node: int, others: NDArray[np.uint32], settings: Settings
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """float64[h, 2]: how far the true scores may be below and above what is computed.
 
@@ -80,20 +80,20 @@ class SampledReader(Reader):
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod
-    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
         """float64[samples]: the value of each sample for two different nodes; what the samples say
         that do not know both means nothing.
         """
 
     @abstractmethod
-    def width(self, settings: Settings) -> float:
+    def width(self, settings: PartSettings) -> float:
         """How far apart the values of two different nodes can be; none is larger than this."""
 
 
 class SummingReader(SampledReader):
     """A part whose samples are added up as fixed-point sums, for each node that has any."""
 
-    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
         """Gather the sums, then settle them, each over the samples that know both nodes."""
         used = scratch.used[: self.gather_sums(node, settings, scratch)]
         freshness = self.part.freshness
@@ -121,7 +121,7 @@ class SummingReader(SampledReader):
         )
 
     @abstractmethod
-    def gather_sums(self, node: int, settings: Settings, scratch: Scratch) -> int:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
         """Fill ``scratch.sums`` and ``scratch.used``; returns how many nodes have a sum."""
 
     def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:

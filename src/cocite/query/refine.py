@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of, opposite
 from cocite.index import StoredIndex
 from cocite.index.unbuilt import UnbuiltPart
-from cocite.measures import Settings
+from cocite.measures import DECAY, WholeSettings
 from cocite.query.filters import Filter
 from cocite.query.source import Given, find_graph
 
@@ -114,12 +114,15 @@ class Refiner(ABC):
         found.check()
         return found
 
+    def ends(self, direction: str) -> tuple[Links, Links]:
+        """The graph's links of a direction and those of the other, all of which count the same."""
+        return self._ends[direction], self._ends[opposite(direction)]
+
     @cached_property
-    def ends(self) -> tuple[Links, Links]:
-        """The graph's in-links and out-links, all of which count the same."""
+    def _ends(self) -> dict[str, Links]:
         if isinstance(part := self._stored.parts[0], UnbuiltPart) and not part.weighted:
-            return part.links("in"), part.links("out")
-        return in_links(self.graph), out_links(self.graph)
+            return {way: part.links(way) for way in ("in", "out")}
+        return {way: links_of(self.graph, way) for way in ("in", "out")}
 
     @abstractmethod
     def top(
@@ -128,16 +131,16 @@ class Refiner(ABC):
         k: int,
         min_score: float,
         chosen: Filter,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """The best k; equal scores by ascending node."""
 
     @abstractmethod
-    def pair(self, node: int, other: int, settings: Settings, level: Level) -> Refined:
+    def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
         """The score of ``other`` in the row of ``node``, which is another node."""
 
 
-def most_of(stored: StoredIndex, settings: Settings) -> float:
+def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
     """The most that different nodes score where all parts are walks: their decays' mean."""
-    return sum(part.weight * float(part.ask_settings(settings)["decay"]) for part in stored.parts)
+    return sum(part.weight * part.ask_settings(settings)[DECAY] for part in stored.parts)

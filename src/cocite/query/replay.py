@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from cocite.engine import Mover
 from cocite.errors import Damaged
 from cocite.graph import Graph
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of
 from cocite.graph.names import open_names
 from cocite.index import StoredPart
 from cocite.index.room import Room
 from cocite.index.steps import part_weights
+from cocite.measures import LENGTH, SEED
 from cocite.query.meetings import MeetingReader, Times, Ways
 from cocite.query.reasons import Graphs
 
@@ -40,7 +41,7 @@ def part_mover(part: StoredPart, links: Links) -> Mover:
     """What makes the steps of a part's walks, along ``links`` of its direction."""
     plan = part.plan
     weights = part_weights(links, plan, Room(0, 1, ()), part.store.path)
-    return Mover(links, plan.step, int(part.settings["seed"]), turn=plan.turn, weights=weights)
+    return Mover(links, plan.step, part.settings[SEED], turn=plan.turn, weights=weights)
 
 
 class Replay:
@@ -49,8 +50,7 @@ class Replay:
     def __init__(self, part: StoredPart, graph: Graph) -> None:
         """``graph`` is one that samples were drawn from (``query/source.py`` sees to it)."""
         self._part, self._graph = part, graph
-        links = out_links if part.direction == "out" else in_links
-        self._links: Links = links(graph, weighted=part.weighted)
+        self._links: Links = links_of(graph, part.direction, weighted=part.weighted)
         self._move = part_mover(part, self._links)
         self._sound: set[int] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest
@@ -78,7 +78,7 @@ class Replay:
         Damaged
             They do not first meet then.
         """
-        length = int(self._part.settings["length"])
+        length = self._part.settings[LENGTH]
         points = np.zeros((samples.size, length, 2), np.uint32)
         first, second = self._there(first), self._there(second)
         for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
@@ -153,7 +153,7 @@ class ReplayedReader(MeetingReader):
         graphs: Graphs,
     ) -> Ways:
         """Made again, on the graph of each sample."""
-        one = np.zeros((samples.size, int(self.part.settings["length"])), np.uint32)
+        one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
         found = Ways(one, one.copy(), np.zeros(samples.size, bool))
         gone: list[str] = []
         numbers = samples + self.part.freshness.numbers.start

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine import Mover, follow
-from cocite.graph.links import Links, in_links, out_links
+from cocite.graph.links import Links, links_of
 from cocite.index import StoredIndex, StoredPart
 from cocite.index.unbuilt import UnbuiltPart
-from cocite.measures import Settings
+from cocite.measures import DECAY, LENGTH, WholeSettings
 from cocite.query.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.confidence import half_width
 from cocite.query.meetings import MeetingReader
@@ -85,15 +85,14 @@ class SampleRefiner(CandidateRefiner):
     def _links(self, part: StoredPart) -> Links:
         if isinstance(part, UnbuiltPart):
             return part.links(part.direction)
-        links = in_links if part.direction == "in" else out_links
-        return links(self.graph, weighted=part.weighted)
+        return links_of(self.graph, part.direction, weighted=part.weighted)
 
     def _settled(
         self,
         node: int,
         ids: NDArray[np.uint32],
         k: int | None,
-        settings: Settings,
+        settings: WholeSettings,
         level: Level,
     ) -> Refined:
         """Round after round of samples, until nothing more is to be settled."""
@@ -123,13 +122,13 @@ class SampleRefiner(CandidateRefiner):
             still = still.taken(into)
             more = min(2 * samples, MOST_SAMPLES)
             for reader, mover, each in zip(self._walking, self.movers, still.counts, strict=True):
-                length = int(reader.part.settings["length"])
+                length = reader.part.settings[LENGTH]
                 drawn = range(first + samples, first + more)
                 _follow(mover, length, node, still.ids, drawn, each)
             samples = more
 
     def _estimated(
-        self, still: _Candidates, samples: int, settings: Settings, confidence: float
+        self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> Refined:
         """Scores from counted meeting times, as an index of so many samples would have them."""
         from cocite.kernels import totals
@@ -137,7 +136,7 @@ class SampleRefiner(CandidateRefiner):
         best, width = np.zeros((still.ids.size, 2)), 0.0
         for reader, each in zip(self._walking, still.counts, strict=True):
             own, weight = reader.part.ask_settings(settings), reader.part.weight
-            sums = each @ weights_of(float(own["decay"]))
+            sums = each @ weights_of(own[DECAY])
             width += weight * reader.width(own)
             for row in range(still.ids.size):
                 grains, variance = totals.estimate(sums[row, 0], sums[row, 1], float(samples))

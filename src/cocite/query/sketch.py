@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.index import Shard
-from cocite.measures import Settings
+from cocite.measures import PartSettings
+from cocite.measures.xjaccard import BITS
 from cocite.query.matches import Masks, MatchReader
 from cocite.query.reader import ONE, Estimate
 from cocite.query.reasons import Graphs, Reasons
@@ -34,7 +35,7 @@ class SketchReader(MatchReader):
     @property
     def chance(self) -> float:
         """q, the probability that different winners match."""
-        return float(2.0 ** -int(self.part.settings["bits"]))
+        return float(2.0 ** -self.part.settings[BITS])
 
     def _read_masks(self, shard: Shard, first: int, second: int, out: Masks) -> bool:
         from cocite.kernels import sketch
@@ -43,24 +44,24 @@ class SketchReader(MatchReader):
         sketch.masks(shard.words, shard.blobs, *nodes, out)
         return True  # any bits are sketches
 
-    def reasons(self, first: int, second: int, settings: Settings, graphs: Graphs) -> Reasons:
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Bits of hashes do not tell whose they are."""
         raise UsageError(
             "the layout sketch keeps bits of hashes and not the pages that they stand for: build "
             "the index without --bits to ask why"
         )
 
-    def values(self, first: int, second: int, settings: Settings) -> NDArray[np.float64]:
+    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
         """x in every sample."""
         found = self.table(settings)[self.masks(first, second), 0] / float(ONE)
         whole, chance = sum(self.weights(settings)), self.chance
         return np.asarray((found - chance * whole) / (1 - chance))
 
-    def width(self, settings: Settings) -> float:
+    def width(self, settings: PartSettings) -> float:
         """From no ring that matches to all."""
         return sum(self.weights(settings)) / (1 - self.chance)
 
-    def pair(self, first: int, second: int, settings: Settings) -> Estimate:
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""
         if first == second:
             full = self.table(settings)[-1:] * np.uint64(self.part.samples)
@@ -70,7 +71,7 @@ class SketchReader(MatchReader):
         return Estimate(float(found[0, 0]), float(found[0, 1]))
 
     def _estimates(
-        self, node: int, others: NDArray[np.uint32], settings: Settings
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """float64[h, 2]: the scores of ``node`` with others, in grains, and their variances."""
         from cocite.kernels import sketch
@@ -80,7 +81,7 @@ class SketchReader(MatchReader):
             sketch.add(shard.words, shard.blobs, np.uint64(node), others, table, sums)
         return self._unbiased(sums, settings)
 
-    def _unbiased(self, sums: NDArray[np.uint64], settings: Settings) -> NDArray[np.float64]:
+    def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> NDArray[np.float64]:
         from cocite.kernels import sketch
 
         found = np.empty((len(sums), 2))
@@ -88,7 +89,7 @@ class SketchReader(MatchReader):
         sketch.unbiased(sums, float(self.part.samples), self.chance, whole, found)
         return found
 
-    def gather(self, node: int, settings: Settings, scratch: Scratch) -> None:
+    def gather(self, node: int, settings: PartSettings, scratch: Scratch) -> None:
         """Count the matches of all nodes, and make scores of them."""
         from cocite.kernels import sketch
 
@@ -115,7 +116,7 @@ class SketchReader(MatchReader):
         )
 
     def variances(
-        self, node: int, others: NDArray[np.uint32], settings: Settings
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
         """Those of the hits."""
         return self._estimates(node, others, settings)[:, 1]

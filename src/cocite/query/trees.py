@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.index import Shard
-from cocite.measures import Settings
+from cocite.measures import DECAY, PartSettings
 from cocite.query.meetings import ShardReader, Times
 from cocite.query.reader import weights_of
 from cocite.query.replay import ReplayedReader
@@ -57,7 +57,7 @@ class TreeReader(ReplayedReader, ShardReader):
         nodes: NDArray[np.uint32],
         floor: float,
         allowed: NDArray[np.bool_],
-        settings: Settings,
+        settings: PartSettings,
         out: tuple[NDArray[np.uint32], NDArray[np.float64]],
     ) -> None:
         """The best k of each of ``nodes``, all different, as ``gather`` finds them one by one.
@@ -69,7 +69,7 @@ class TreeReader(ReplayedReader, ShardReader):
         """
         from cocite.kernels import batch
 
-        weights = weights_of(float(settings["decay"]))
+        weights = weights_of(settings[DECAY])
         weights = np.concatenate((weights, np.zeros((1, 2), np.uint64)))  # for those never met
         with borrowed(self.part.nodes) as scratch:
             arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched

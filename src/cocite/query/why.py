@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cocite.index import StoredIndex
-from cocite.measures import Settings
+from cocite.measures import WholeSettings
 from cocite.query.reader import Reader
 from cocite.query.reasons import Graphs
 
@@ -69,7 +69,7 @@ def explained(
     pair: tuple[int, int],
     score: float,
     k: int,
-    settings: Settings,
+    settings: WholeSettings,
     graphs: Graphs,
 ) -> Why:
     """The best ``k`` reasons of a pair, by share descending, then by id ascending, then ``in``
@@ -117,7 +117,7 @@ def _itself(stored: StoredIndex, node: int, score: float) -> Why:
     if score <= 0:
         return Why(score, [], 0, 0.0)
     name, made = stored.names.name(node), None
-    if "samples" in stored.settings:
+    if stored.samples is not None:
         made = int(stored.freshness.knowing(node, np.array([node]))[0])
     links = stored.measure.looks_at(stored.direction)
     reason = Reason(name, score, links, made, 0, (name,), (name,))

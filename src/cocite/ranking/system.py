@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import cut_evenly
-from cocite.graph.links import in_links
+from cocite.graph.links import links_of
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.ranking.stopping import State, StoppingRule
 from cocite.store import Scratch, forget
@@ -380,7 +380,7 @@ def plan_memory(graph: Graph, memory: int, weighted: bool = False) -> RankRoom:
     Raises :class:`ResourceError` if not even the vectors fit.
     """
     nodes = graph.nodes
-    links = in_links(graph, weighted=weighted)
+    links = links_of(graph, "in", weighted=weighted)
     streamed = (_NODE + _ROW + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
     resident = (_KEPT + weighted * _WEIGHT_KEPT) * nodes
     if resident + streamed <= memory:

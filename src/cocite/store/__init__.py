@@ -6,6 +6,7 @@ This room knows nothing of graphs or indexes. The format is specified in ``FORMA
 from cocite.store.arrays import ArrayWriter, Entry, checksum, forget, map_array
 from cocite.store.building import Building
 from cocite.store.draft import Draft
+from cocite.store.facts import Facts
 from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
@@ -18,6 +19,7 @@ __all__ = [
     "Building",
     "Draft",
     "Entry",
+    "Facts",
     "Journal",
     "Manifest",
     "Reader",

@@ -27,6 +27,7 @@ __all__ = ["ArrayWriter", "Entry", "checksum", "forget", "map_array", "open_regu
 
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+_DIGEST = re.compile("[0-9a-f]{32}")
 _MAX_BYTES = 2**56
 _CHUNK = 1 << 24
 _AROUND = 1 << 16
@@ -66,6 +67,7 @@ class Entry:
                 and 1 <= len(shape) <= 3
                 and all(type(length) is int and 0 <= length < _MAX_BYTES for length in shape)
                 and isinstance(digest, str)
+                and _DIGEST.fullmatch(digest) is not None
             )
         except (TypeError, KeyError):
             fine = False

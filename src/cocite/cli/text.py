@@ -1,0 +1,74 @@
+"""Text for people: tables, facts and prose that fit the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+
+__all__ = ["facts_text", "fitting", "prose_text", "say", "table_text"]
+
+_LEAST_PROSE = 20
+"""Columns below which wrapping a text would make a ribbon of it."""
+
+
+def say(message: str) -> None:
+    """A line for the person at the terminal, on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def fitting(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Which columns fit the terminal: the first ones, as many as do, and the last one always."""
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    last, room = len(titles) - 1, shutil.get_terminal_size().columns
+    kept = list(range(last))
+    while len(kept) > 1 and sum(widths[i] + 3 for i in kept) + widths[last] > room:
+        kept.pop()
+    return [*kept, last]
+
+
+def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool = False) -> str:
+    """A table: columns to the right, but for the last one, which is text of any length.
+
+    The rule under the titles fits the terminal; a name that does not is left to the terminal to
+    wrap, so that it can be copied whole. ``prose`` is wrapped in its column.
+    """
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    columns = shutil.get_terminal_size().columns
+    before = sum(widths[:-1]) + 3 * len(widths[:-1])
+    lines = [
+        "   ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
+        for row in (titles, *rows)
+    ]
+    if prose and columns - before >= _LEAST_PROSE:
+        lines = [_wrapped(line, " " * before) for line in lines]
+    longest = max(len(part) for line in lines for part in line.split("\n"))
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    rule = ("-" if plain else "─") * min(longest, columns)
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def prose_text(text: str) -> str:
+    """A paragraph as wide as the terminal."""
+    return _wrapped(text, "")
+
+
+def _wrapped(line: str, indent: str) -> str:
+    """A line in the width of the terminal, what follows its first part indented; words stay."""
+    return "\n".join(
+        textwrap.wrap(
+            line,
+            shutil.get_terminal_size().columns,
+            subsequent_indent=indent,
+            drop_whitespace=True,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
+
+
+def facts_text(shown: Mapping[str, str]) -> str:
+    """Named values, a line each."""
+    width = max(map(len, shown))
+    return "\n".join(f"{title:<{width}}  {text}" for title, text in shown.items())

@@ -1,0 +1,69 @@
+"""Documents: answers as values, the same for the command line, for Python and for a service.
+
+A document is a frozen dataclass, made by the room that computes the answer. It says the same in two
+forms that programs read:
+
+* ``to_json()``: plain JSON (objects, lists, text, numbers, true, false, null). What does not exist,
+  such as the standard error of a single sample, is nan in Python and null here.
+* ``rows()``: titles and rows, as for CSV. A document without rows of its own gives one row a fact,
+  ``outer_inner`` for facts within facts.
+
+How an answer looks on a terminal is none of its business: see ``cli/outputs``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, NamedTuple
+
+__all__ = ["Document", "Rows", "plain"]
+
+
+class Rows(NamedTuple):
+    """A table: a title a column, and rows with a value a title; None where there is none."""
+
+    titles: Sequence[str]
+    rows: Iterable[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Document:
+    """An answer. Its facts are its fields, in their order, unless :meth:`facts` says otherwise."""
+
+    def facts(self) -> dict[str, Any]:
+        """What it says, by title; values may be dataclasses and named tuples."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Its facts as plain JSON: ``json.dumps`` takes it as it is."""
+        found: dict[str, Any] = plain(self.facts())
+        return found
+
+    def rows(self) -> Rows:
+        """The same as a table; here a row a fact, with lists as JSON."""
+        return Rows(("fact", "value"), _flat(self.to_json()))
+
+
+def plain(value: Any) -> Any:
+    """``value`` in what JSON has: dataclasses and named tuples are objects, nan is null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for title, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{title}_")
+        else:
+            text = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+            yield f"{prefix}{title}", text

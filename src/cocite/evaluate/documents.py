@@ -1,0 +1,28 @@
+"""A study of how good answers are as a document: all figures, a row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cocite.documents import Document, Rows
+from cocite.evaluate.report import LONG_TITLES, long_rows
+from cocite.evaluate.study import Study
+
+__all__ = ["StudyDocument"]
+
+
+@dataclass(frozen=True)
+class StudyDocument(Document):
+    """What a study came to."""
+
+    study: Study
+
+    def facts(self) -> dict[str, Any]:
+        """What it is of, and its figures."""
+        figures = [dict(zip(LONG_TITLES, row, strict=True)) for row in long_rows(self.study)]
+        return {"suite": self.study.suite.name, "facts": self.study.facts, "figures": figures}
+
+    def rows(self) -> Rows:
+        """The same rows, without the facts."""
+        return Rows(LONG_TITLES, long_rows(self.study))

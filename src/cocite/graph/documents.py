@@ -1,0 +1,37 @@
+"""What a stored graph holds, as a document.
+
+Cost: one pass over the degrees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from cocite.documents import Document
+from cocite.graph.graph import Graph, GraphInfo
+
+__all__ = ["GraphDocument"]
+
+
+@dataclass(frozen=True)
+class GraphDocument(Document):
+    """The facts of a graph, its digest, and how each of its ``sources`` was read."""
+
+    path: str
+    info: GraphInfo
+    weighted: bool
+    digest: str
+    sources: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, graph: Graph) -> Self:
+        """Count what there is to count."""
+        weighted = graph.in_weights is not None
+        sources = graph.store.facts["sources"]
+        return cls(str(graph.path), graph.info(), weighted, graph.digest, sources)
+
+    def facts(self) -> dict[str, Any]:
+        """All facts side by side."""
+        begin, end = {"kind": "graph", "path": self.path}, {"digest": self.digest}
+        return begin | asdict(self.info) | end | {"sources": self.sources}

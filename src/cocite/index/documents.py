@@ -1,0 +1,166 @@
+"""What an index holds, and what making one took, as documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from cocite.documents import Document
+from cocite.index.freshness import Generation
+from cocite.index.plan import links_in_words
+from cocite.index.stored import StoredIndex
+from cocite.measures import Value
+
+if TYPE_CHECKING:
+    from cocite.index.build import BuildReport, IndexBuild
+    from cocite.index.refresh import RefreshBuild
+
+__all__ = ["BuildDocument", "IndexDocument", "RefreshDocument"]
+
+
+@dataclass(frozen=True)
+class IndexDocument(Document):
+    """The facts of an index; ``links`` says in words which links its measure looks at, and
+    ``generations`` has those without samples, too.
+    """
+
+    path: str
+    measure: str
+    direction: str
+    links: str
+    layout: str
+    weighted: bool
+    parts: Sequence[dict[str, Any]]
+    nodes: int
+    settings: dict[str, Value]
+    graph: dict[str, Any]
+    generations: Sequence[Generation]
+    bytes: int
+    refined: dict[str, Any]
+    digest: str
+
+    @classmethod
+    def of(cls, index: StoredIndex) -> Self:
+        """Gather what the manifest says."""
+        return cls(
+            str(index.store.path),
+            index.measure.name,
+            index.direction,
+            links_in_words(index.measure, index.direction),
+            _each_once(part.layout for part in index.parts),
+            index.weighted,
+            [part.to_json() for part in index.parts],
+            index.nodes,
+            index.settings.to_json(),
+            index.graph,
+            index.freshness.generations,
+            index.store.nbytes,
+            index.refined,
+            index.digest,
+        )
+
+    @property
+    def samples(self) -> int:
+        """How many samples it has, 0 if it has none."""
+        return sum(generation.samples for generation in self.generations)
+
+    @property
+    def bytes_each(self) -> float:
+        """Bytes a node, and a sample, if it has samples."""
+        return self.bytes / (self.nodes * (self.samples or 1))
+
+    def facts(self) -> dict[str, Any]:
+        """What there is, without words for people."""
+        facts = {"kind": "index"} | super().facts()
+        del facts["links"]
+        return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
+
+
+@dataclass(frozen=True)
+class BuildDocument(Document):
+    """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
+    earlier run had made the others; ``live_steps`` of walks a node and sample are None without
+    walks; ``links`` says which links the measure looks at.
+    """
+
+    index: str
+    measure: str
+    direction: str
+    layout: str
+    weighted: bool
+    settings: dict[str, Value]
+    links: str
+    nodes: int
+    unit: str
+    units: int
+    made: int
+    seconds: float
+    bytes: int
+    live_steps: float | None
+    refined: bool
+
+    @classmethod
+    def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
+        """What ``work`` says when it has run."""
+        options, nodes, made = work.options, work.graph.nodes, report.units
+        return cls(
+            output,
+            options.measure.name,
+            options.direction,
+            _each_once(plan.layout for plan in options.parts),
+            work.weighted,
+            options.settings.to_json(),
+            links_in_words(options.measure, options.direction),
+            nodes,
+            work.unit,
+            work.units,
+            made,
+            report.seconds,
+            report.bytes,
+            report.live_steps / (nodes * made) if report.live_steps else None,
+            work.refines,
+        )
+
+    @property
+    def sampled(self) -> bool:
+        """Whether all of it is samples."""
+        return self.unit == "samples"
+
+    @property
+    def bytes_each(self) -> float:
+        """Bytes a node, and a sample, if all of it is samples."""
+        return self.bytes / (self.nodes * (self.units if self.sampled else 1))
+
+    def facts(self) -> dict[str, Any]:
+        """Settings stand beside the others; what is counted is in the titles."""
+        facts = {name: getattr(self, name) for name in ("index", "measure", "direction", "layout")}
+        facts |= {"weighted": self.weighted, **self.settings, f"{self.unit}_made": self.made}
+        facts |= {"seconds": self.seconds, "bytes": self.bytes}
+        facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
+        if self.sampled and self.live_steps is not None:
+            facts["live_steps_per_node"] = self.live_steps
+        return facts | {"refined": self.refined}
+
+
+@dataclass(frozen=True)
+class RefreshDocument(Document):
+    """A refresh that is done: how many samples were ``kept`` and ``drawn`` from ``graph``."""
+
+    index: str
+    graph: str
+    kept: int
+    drawn: int
+    date: str
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
+        """What ``work`` says when it has run."""
+        drawn, took = len(work.drawn), (report.seconds, report.bytes)
+        return cls(index, str(work.graph.path), work.kept, drawn, work.date, *took)
+
+
+def _each_once(names: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(names))

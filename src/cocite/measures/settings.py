@@ -1,0 +1,161 @@
+"""Settings: what may be chosen, and what was chosen, checked once and read by its kind.
+
+A *setting* has a name that means the same in every measure, a default, and what is allowed. Its
+kind is that of its default, and values are read by setting, not by name:
+
+    settings[DECAY]        a float; to mypy, too
+
+The settings of a *whole*, an index or a question to it, are what was chosen for all that it is made
+of. Those of a *part* are the ones that its measure takes, with what is fixed for it in a blend.
+They are two types, so that whoever answers for one part cannot be handed those of the whole: only
+:class:`~cocite.measures.measure.Component` makes the latter of the former.
+
+Where names are typed or stored (Python's keywords, the command line, JSON) they are plain
+dictionaries: ``to_json`` on the way out, ``checked`` on the way in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Self, TypeVar
+
+from cocite.engine import MAX_LENGTH
+from cocite.errors import UsageError
+
+__all__ = [
+    "DECAY",
+    "HUBS",
+    "LENGTH",
+    "MAX_SAMPLES",
+    "SAMPLES",
+    "SEED",
+    "PartSettings",
+    "Setting",
+    "Settings",
+    "Value",
+    "WholeSettings",
+]
+
+Value = bool | int | float | str
+Kind = TypeVar("Kind", bound=Value)
+Kind_co = TypeVar("Kind_co", bound=Value, covariant=True)
+Other = TypeVar("Other")
+
+
+@dataclass(frozen=True)
+class Setting(Generic[Kind_co]):
+    """One setting. ``low`` and ``high`` bound a number; ``choices`` lists the words allowed.
+
+    The kind is that of the default: a whole number, a number (its bounds excluded if ``open``), a
+    yes or no, or a word.
+    """
+
+    name: str
+    default: Kind_co
+    text: str
+    low: float = 0
+    high: float = math.inf
+    open: bool = False
+    choices: tuple[str, ...] = ()
+
+    def checked(self, value: object) -> Kind_co:
+        """The value as it is stored; raises :class:`UsageError` if it is not allowed."""
+        if self._allows(value):
+            return float(value) if type(self.default) is float else value  # type: ignore[arg-type,return-value]
+        raise UsageError(f"{self.name} is {value!r}; it is {self.allowed}")
+
+    def _allows(self, value: object) -> bool:
+        if type(self.default) is bool:
+            return type(value) is bool
+        if type(self.default) is str:
+            return value in self.choices
+        kinds = (int,) if type(self.default) is int else (int, float)
+        if type(value) not in kinds:
+            return False
+        assert isinstance(value, int | float)
+        if self.open:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
+
+    @property
+    def allowed(self) -> str:
+        """What may stand there, in words."""
+        if type(self.default) is bool:
+            return "true or false"
+        if type(self.default) is str:
+            return " or ".join(self.choices)
+        if type(self.default) is int:
+            return f"a whole number from {self.low} to {self.high}"
+        if self.high == math.inf:
+            return f"a number, {self.low:g} or more"
+        if self.open:
+            return f"a number between {self.low:g} and {self.high:g}, both excluded"
+        return f"a number from {self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Values by their settings; as :class:`WholeSettings` or :class:`PartSettings`."""
+
+    _values: Mapping[str, Value] = field(default_factory=dict)
+
+    @classmethod
+    def checked(cls, settings: Iterable[Setting[Value]], given: Mapping[str, object]) -> Self:
+        """All of ``settings``, as they are given by name or else by default.
+
+        Raises :class:`UsageError` for a value that is not allowed; other names are left aside.
+        """
+        return cls({s.name: s.checked(given.get(s.name, s.default)) for s in settings})
+
+    def __getitem__(self, setting: Setting[Kind]) -> Kind:
+        return self._values[setting.name]  # type: ignore[return-value]  # as it was checked
+
+    def __contains__(self, setting: Setting[Value]) -> bool:
+        return setting.name in self._values
+
+    def get(self, setting: Setting[Kind], default: Other) -> Kind | Other:
+        """The value, or ``default`` if the setting is not among them."""
+        if setting not in self:
+            return default
+        return self[setting]
+
+    def changed(self, setting: Setting[Kind], value: object) -> Self:
+        """The same with another value; raises :class:`UsageError` if it is not allowed."""
+        return type(self)({**self._values, setting.name: setting.checked(value)})
+
+    def only(self, settings: Iterable[Setting[Value]]) -> Self:
+        """Those of ``settings`` that are among them."""
+        return type(self)({s.name: self[s] for s in settings if s in self})
+
+    def to_json(self) -> dict[str, Value]:
+        """By name, as manifests hold them and users see them."""
+        return dict(self._values)
+
+
+class WholeSettings(Settings):
+    """What was chosen for a whole: for all components of an index, or of a question to it.
+
+    Of a blend: what is given, and the defaults on which its components agree.
+    """
+
+
+class PartSettings(Settings):
+    """What one measure takes, as a whole or as a component of a blend."""
+
+
+MAX_SAMPLES = 65_535
+
+SAMPLES = Setting(
+    "samples", 100, "independent samples; four times as many halve the error", 1, MAX_SAMPLES
+)
+LENGTH = Setting("length", 10, "steps of a walk", 1, MAX_LENGTH)
+SEED = Setting("seed", 0, "equal seeds give equal samples", 0, 2**64 - 1)
+DECAY = Setting("decay", 0.6, "what a step further is worth", 0, 1, open=True)
+HUBS = Setting(
+    "hubs",
+    "plain",
+    "plain: all links tell the same; idf or rare: the less, the more links their page has",
+    choices=("plain", "idf", "rare"),
+)

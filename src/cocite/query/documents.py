@@ -1,0 +1,225 @@
+"""Answers to questions as documents: the question as it was understood, and what came of it.
+
+Each is made by ``of``, which asks the index. Measure, direction and settings are those that the
+answer went by, those of the index and those of the question in one.
+
+Cost: that of the questions; of ``related`` also that of its order (:meth:`Index.certain`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from cocite.documents import Document, Rows
+from cocite.measures import Value
+from cocite.query.index import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Index
+from cocite.query.scores import Hit, Score
+from cocite.query.why import Reason
+
+if TYPE_CHECKING:
+    from cocite.query.batch import Report
+
+__all__ = ["BatchDocument", "RelatedDocument", "SimilarityDocument", "WhyDocument"]
+
+_INSIDE = ("offset", "surely")
+"""Fields that help to read an answer and are no part of it."""
+
+
+@dataclass(frozen=True)
+class RelatedDocument(Document):
+    """The nodes related to ``node``. The first ``certain`` of the ``hits`` stand in their order
+    for certain.
+
+    ``offset`` is how many hits were skipped; ``surely`` whether intervals hold for certain, and not
+    with the probability ``confidence``.
+    """
+
+    node: str
+    measure: str
+    direction: str
+    settings: dict[str, Value]
+    confidence: float
+    bound: str
+    refined: bool
+    certain: int
+    hits: Sequence[Hit]
+    offset: int
+    surely: bool
+
+    @classmethod
+    def of(
+        cls,
+        index: Index,
+        node: str,
+        k: int = DEFAULT_K,
+        *,
+        offset: int = 0,
+        refine: bool = False,
+        target_error: float | None = None,
+        confidence: float = DEFAULT_CONFIDENCE,
+        bound: str = "bernstein",
+        filters: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Ask :meth:`Index.related`, which says what each argument means and what it raises.
+
+        ``filters`` are its arguments that say which nodes may be hits, such as ``min_score``.
+        """
+        refined = refine or target_error is not None
+        level: dict[str, Any] = {"confidence": confidence, "bound": bound}
+        chosen: dict[str, Any] = {"target_error": target_error, **(filters or {})}
+        hits = index.related(node, k, offset=offset, refine=refined, **chosen, **level, **settings)
+        certain = index.certain(node, hits, refine=refined, **level, **settings)
+        return cls(
+            str(node),
+            *_asked(index, settings),
+            confidence,
+            bound,
+            refined,
+            certain,
+            hits,
+            offset,
+            _surely(index, refined),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but what helps to read it."""
+        return _without(super().facts(), _INSIDE)
+
+    def rows(self) -> Rows:
+        """A row a hit, with its rank."""
+        return Rows(
+            ("rank", *Hit._fields), [(i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)]
+        )
+
+
+@dataclass(frozen=True)
+class SimilarityDocument(Document):
+    """How similar ``a`` and ``b`` are; ``surely`` as in :class:`RelatedDocument`."""
+
+    a: str
+    b: str
+    measure: str
+    direction: str
+    settings: dict[str, Value]
+    confidence: float
+    bound: str
+    refined: bool
+    found: Score
+    surely: bool
+
+    @classmethod
+    def of(
+        cls,
+        index: Index,
+        a: str,
+        b: str,
+        *,
+        refine: bool = False,
+        target_error: float | None = None,
+        confidence: float = DEFAULT_CONFIDENCE,
+        bound: str = "bernstein",
+        **settings: Any,
+    ) -> Self:
+        """Ask :meth:`Index.similarity`, which says what each argument means and what it raises."""
+        refined = refine or target_error is not None
+        found = index.similarity(
+            a,
+            b,
+            refine=refined,
+            target_error=target_error,
+            confidence=confidence,
+            bound=bound,
+            **settings,
+        )
+        asked = _asked(index, settings)
+        surely = _surely(index, refined)
+        return cls(str(a), str(b), *asked, confidence, bound, refined, found, surely)
+
+    def facts(self) -> dict[str, Any]:
+        """The score's own facts stand beside the others."""
+        return _without(super().facts(), ("found", *_INSIDE)) | self.found._asdict()
+
+    def rows(self) -> Rows:
+        """One row, of the pair and its score."""
+        return Rows(("a", "b", *Score._fields), [(self.a, self.b, *self.found)])
+
+
+@dataclass(frozen=True)
+class WhyDocument(Document):
+    """Why ``a`` and ``b`` are similar: the fields of :class:`~cocite.query.Why`."""
+
+    a: str
+    b: str
+    measure: str
+    direction: str
+    settings: dict[str, Value]
+    score: float
+    reasons: Sequence[Reason]
+    others: int
+    rest: float
+    unplaced: float
+
+    @classmethod
+    def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
+        """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
+        why = index.why(a, b, k, **settings)
+        return cls(str(a), str(b), *_asked(index, settings), **why._asdict())
+
+    def rows(self) -> Rows:
+        """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
+        and what is not known of it, if there is any.
+        """
+        titles = ("rank", *Reason._fields)
+        rows: list[tuple[Any, ...]] = [
+            (rank, *reason[:5], *(json.dumps(path, ensure_ascii=False) for path in reason[5:]))
+            for rank, reason in enumerate(self.reasons, 1)
+        ]
+        for share, there in ((self.rest, self.others > 0), (self.unplaced, self.unplaced > 0)):
+            if there:
+                rows.append((None, None, share, *(None for _ in titles[3:])))
+        return Rows(titles, rows)
+
+
+@dataclass(frozen=True)
+class BatchDocument(Document):
+    """A batch that is done: the ``nodes`` that it asked for itself, if an earlier run had asked for
+    others, and all ``rows`` of the file ``output``.
+    """
+
+    output: str
+    nodes: int
+    rows_written: int
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, output: str, report: Report, seconds: float) -> Self:
+        """What ``report`` says, and how large the file is."""
+        return cls(output, report.nodes, report.rows, seconds, Path(output).stat().st_size)
+
+    def facts(self) -> dict[str, Any]:
+        """With ``rows`` called so."""
+        facts = super().facts()
+        return {("rows" if name == "rows_written" else name): facts[name] for name in facts}
+
+
+def _asked(index: Index, settings: dict[str, Value]) -> tuple[str, str, dict[str, Value]]:
+    """Measure, direction and settings that an answer goes by."""
+    asked = index.stored.measure.ask_settings(settings).to_json()
+    return index.measure, index.direction, index.settings | asked
+
+
+def _surely(index: Index, refined: bool) -> bool:
+    """Whether intervals hold for certain."""
+    if refined:
+        return index.refiner is None or index.refiner.certain
+    return not index.sampled
+
+
+def _without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name not in names}

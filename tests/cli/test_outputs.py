@@ -1,0 +1,113 @@
+"""Ways to print: a verb hands over one reply, and a new way is one file and one line of a table."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.cli.outputs import OUTPUTS
+from cocite.documents import Document
+from cocite.graph.documents import GraphDocument
+from cocite.index import StoredIndex
+from cocite.index.documents import IndexDocument
+from cocite.index.verify import VerifyDocument
+from cocite.measures.documents import MeasuresDocument
+from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
+from cocite.ranking import pagerank
+from cocite.ranking.documents import RankDocument
+
+CLI = Path(cocite.__file__).parent / "cli"
+TOY = '''
+"""A format of its own: the titles of the facts."""
+
+def show(reply):
+    print(*reply.document.to_json(), sep="|")
+'''
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("outputs")
+    (folder / "l.tsv").write_text("hub\tone\nhub\ttwo\nother\tone\nother\ttwo\n")
+    cocite.build(cocite.ingest(folder / "l.tsv", folder / "g"), folder / "i", samples=9)
+    return folder
+
+
+def documents(folder: Path) -> dict[str, Document]:
+    """What verbs answer -> the same, asked of the library."""
+    index, graph = cocite.open(folder / "i"), cocite.Graph.open(folder / "g")
+    return {
+        "related i one -k 1 --min-score 0.1": RelatedDocument.of(
+            index, "one", 1, filters={"min_score": 0.1}
+        ),
+        "similarity i one two --decay 0.5": SimilarityDocument.of(index, "one", "two", decay=0.5),
+        "why i one two -k 1": WhyDocument.of(index, "one", "two", 1),
+        "info i": IndexDocument.of(StoredIndex.open("i")),
+        "info g": GraphDocument.of(cocite.Graph.open("g")),
+        "verify g": VerifyDocument.of("g"),
+        "rank g -k 2": RankDocument.of(cocite.Graph.open("g"), pagerank(graph), 2),
+        "measures": MeasuresDocument.of(),
+    }
+
+
+def test_what_is_printed_for_programs_is_the_document_of_the_library(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    for verb, document in documents(folder).items():
+        assert main([*verb.split(), "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out) == document.to_json(), verb
+
+
+def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service sends them as they are: no nan, which JSON does not have, and nothing unknown."""
+    monkeypatch.chdir(folder)
+    single = cocite.build(folder / "g", folder / "single", samples=1)
+    document = SimilarityDocument.of(single, "one", "two")
+    assert document.found.stderr != document.found.stderr
+    assert document.to_json()["stderr"] is None
+    for each in [document, *documents(folder).values()]:
+        value = each.to_json()
+        assert json.loads(json.dumps(value, allow_nan=False)) == value
+        titles, rows = each.rows()
+        assert all(len(row) == len(titles) for row in rows)
+
+
+def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
+    (folder / "toy.py").write_text(TOY)
+    code = (
+        "import sys; from cocite.cli.outputs import OUTPUTS; OUTPUTS['titles'] = 'toy';"
+        "from cocite.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*filter(None, sys.path), "."])}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    assert run("similarity", "i", "one", "two", "--format", "titles").split("|")[:2] == ["a", "b"]
+    assert "[table|json|csv|titles]" in run("info", "--help")
+
+
+def test_no_verb_knows_how_it_is_printed() -> None:
+    """The names of formats stand in their table only."""
+    known = [
+        f"{path.name}:{node.lineno}"
+        for path in CLI.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and node.value in OUTPUTS
+    ]
+    assert known == []
+    named = {path.stem for path in (CLI / "outputs").glob("*.py")} - {"__init__"}
+    assert named == set(OUTPUTS)

@@ -1,0 +1,48 @@
+"""What an enemy does to a store: another manifest, or another file, with checksums that fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+
+__all__ = ["change_facts", "change_file", "rewrite"]
+
+
+def rewrite(store: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Let ``change`` work on the manifest, and sign the result."""
+    path = store / "manifest.json"
+    value = json.loads(path.read_bytes())
+    del value["checksum"]
+    change(value)
+    body = json.dumps(value, indent=1, ensure_ascii=False)
+    value["checksum"] = xxhash.xxh3_128(body.encode("utf-8", "surrogatepass")).hexdigest()
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def change_facts(store: Path, *keys: str | int, to: Any) -> None:
+    """Put ``to`` in the place of one fact: ``change_facts(path, "parts", 0, "label", to="x")``."""
+
+    def change(value: dict[str, Any]) -> None:
+        at: Any = value["facts"]
+        for key in keys[:-1]:
+            at = at[key]
+        at[keys[-1]] = to
+
+    rewrite(store, change)
+
+
+def change_file(store: Path, name: str, array: np.ndarray[Any, Any]) -> None:
+    """Another array in the place of a file, or beside the others."""
+    content = np.ascontiguousarray(array).tobytes()
+    (store / name).write_bytes(content)
+    entry = {
+        "dtype": array.dtype.str,
+        "shape": list(array.shape),
+        "xxh3_128": xxhash.xxh3_128(content).hexdigest(),
+    }
+    rewrite(store, lambda value: value["files"].update({name: entry}))
