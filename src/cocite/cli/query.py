@@ -31,10 +31,10 @@ confidence_option = click.option(
 )
 bound_option = click.option(
     "--bound",
-    type=click.Choice(["bernstein", "theorem5"]),
-    default="bernstein",
+    type=click.Choice(["betting", "bernstein", "theorem5"]),
+    default="betting",
     show_default=True,
-    help="Where intervals come from: the spread of the samples, or their number alone.",
+    help="Where intervals come from: bets on the samples, their spread, or their number alone.",
 )
 
 
@@ -51,8 +51,8 @@ bound_option = click.option(
 @click.option(
     "--min-confidence",
     type=float,
-    help="Leave out hits whose score is not above 0 with this probability; refined ones with that "
-    "of --confidence.",
+    help="Leave out hits whose score is not above --min-score with this probability; refined ones "
+    "with that of --confidence.",
 )
 @click.option("--prefix", metavar="TEXT", help="Only nodes whose name begins so.")
 @click.option("--exclude-prefix", metavar="TEXT", help="No nodes whose name begins so.")

@@ -19,7 +19,7 @@ from cocite.graph.links import Links, opposite
 from cocite.index import StoredPart
 from cocite.index.unbuilt import UnbuiltPart
 from cocite.measures import DECAY, LENGTH, PartSettings
-from cocite.query.meetings import Times
+from cocite.query.meetings import Ids, Times
 from cocite.query.reader import weights_of
 from cocite.query.replay import ReplayedReader, part_mover
 from cocite.query.scratch import Scratch
@@ -44,11 +44,12 @@ class DrawnReader(ReplayedReader):
     def _columns(self) -> Links:
         return self._links(opposite(self.part.direction))
 
-    def meeting_times(self, first: int, second: int) -> Times:
-        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
-        pair = np.array([first, second], np.uint32)
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        nodes = np.append(np.uint32(node), others)
         samples = range(self.part.samples)
-        return np.array([follow(self._mover, self._length, i, pair)[1] for i in samples], np.uint8)
+        times = [follow(self._mover, self._length, i, nodes)[1:] for i in samples]
+        return np.array(times, np.uint8)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: Scratch) -> int:
         """Add up over all samples what the node meets."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cocite.index import Shard
 from cocite.measures import PartSettings
-from cocite.query.matches import Masks, MatchReader
-from cocite.query.reader import ONE, Estimate, SummingReader
+from cocite.query.matches import Ids, Masks, MatchReader
+from cocite.query.reader import Estimate, SummingReader
 from cocite.query.reasons import NOTHING, Graphs, Reasons
 from cocite.query.scratch import Scratch
 
@@ -26,11 +26,10 @@ _DAMAGED = -1
 class MinhashReader(MatchReader, SummingReader):
     """The layout ``minhash``."""
 
-    def _read_masks(self, shard: Shard, first: int, second: int, out: Masks) -> bool:
+    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
         from cocite.kernels import groups
 
-        nodes = np.uint64(first), np.uint64(second)
-        return bool(groups.masks(shard.words, shard.blobs, *nodes, out))
+        return bool(groups.masks(shard.words, shard.blobs, np.uint64(node), others, out))
 
     def common(self, first: int, second: int) -> NDArray[np.uint32]:
         """Which node made two different nodes match.
@@ -69,14 +68,6 @@ class MinhashReader(MatchReader, SummingReader):
             np.bincount(seen[:, 0], minlength=nodes.size),
             unplaced=unplaced,
         )
-
-    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
-        """The weights of the rings that match, added up, in every sample."""
-        return np.asarray(self.table(settings)[self.masks(first, second), 0] / float(ONE))
-
-    def width(self, settings: PartSettings) -> float:
-        """All rings match at best."""
-        return sum(self.weights(settings))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.index import StoredPart
 from cocite.measures import PartSettings
+from cocite.query.confidence import Span
 from cocite.query.reasons import Graphs, Reasons
 from cocite.query.scratch import Scratch
 
@@ -80,14 +81,17 @@ class SampledReader(Reader):
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod
-    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
-        """float64[samples]: the value of each sample for two different nodes; what the samples say
-        that do not know both means nothing.
+    def values(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64[samples, h] twice: the value of each sample for ``node`` and others, none of them
+        itself, and the most that it may stand for, where a sample does not go to its end. What the
+        samples say that do not know both nodes means nothing.
         """
 
     @abstractmethod
-    def width(self, settings: PartSettings) -> float:
-        """How far apart the values of two different nodes can be; none is larger than this."""
+    def span(self, settings: PartSettings) -> Span:
+        """What the values of two different nodes can be."""
 
 
 class SummingReader(SampledReader):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.index import Shard
 from cocite.measures import DECAY, PartSettings
-from cocite.query.meetings import ShardReader, Times
+from cocite.query.meetings import Ids, ShardReader, Times
 from cocite.query.reader import weights_of
 from cocite.query.replay import ReplayedReader
 from cocite.query.scratch import borrowed
@@ -32,11 +32,10 @@ NEVER = 255
 class TreeReader(ReplayedReader, ShardReader):
     """The layout ``trees``."""
 
-    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
+    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
         from cocite.kernels import lookup
 
-        nodes = np.uint32(first), np.uint32(second)
-        return bool(lookup.meeting_times(shard.words, shard.blobs, *nodes, out))
+        return bool(lookup.meeting_times(shard.words, shard.blobs, np.uint32(node), others, out))
 
     def _gather(self) -> Any:
         from cocite.kernels import lookup
