@@ -73,7 +73,7 @@ class Answers:
         return scores_of(np.array([[np.rint(grains), variance]]))
 
     def _draws(self, node: int, others: NDArray[np.uint32], asked: WholeSettings) -> Draws:
-        """What the samples of all parts together say of ``node`` and others, none of which it is."""
+        """What the samples of all parts together say of ``node`` and others that are not it."""
         span, found = Span(0.0, 0.0, 0.0), []
         for reader in self._sampled:
             own, weight = reader.part.ask_settings(asked), reader.part.weight
