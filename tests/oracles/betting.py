@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+Wealth = Callable[[Sequence[float], float], float]
 AIM, CAP, START, STOP, SHARE = 3.0, 0.9, 3.4, 64.0, 0.6
 
 
@@ -45,7 +46,7 @@ def mixed_wealth(values: Sequence[float], mean: float) -> float:
 def lower_end(
     values: Sequence[float],
     level: float,
-    wealth: Callable[[Sequence[float], float], float] = most_wealth,
+    wealth: Wealth = most_wealth,
 ) -> float:
     """The largest mean, up to that of the values, at which the wealth reaches ``level``; or 0."""
     low, high = 0.0, math.fsum(values) / len(values)
@@ -63,7 +64,7 @@ def interval(
     most: Sequence[float],
     span: tuple[float, float, float],
     confidence: float,
-    wealth: Callable[[Sequence[float], float], float] = most_wealth,
+    wealth: Wealth = most_wealth,
 ) -> tuple[float, float]:
     """Both ends, from values and the most that each may stand for; ``span`` is the least value, the
     least that one can stand for, and the most.

@@ -21,7 +21,7 @@ from tests.query.test_estimates import inlinks_of
 TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
 
 
-def draws_of(rows: Any, most: float = 0.6, alike: bool = True) -> Draws:
+def draws_of(rows: Any, most: float = 0.6, alike: int | None = None) -> Draws:
     """From values of each hit, all of which lie in [0, ``most``] and are what they are."""
     values = np.ascontiguousarray(np.array(rows, float).T)
     return Draws(values, values, Span(0.0, 0.0, most), alike=alike)
@@ -113,9 +113,9 @@ def test_the_order_is_certain_where_the_difference_is() -> None:
     shared = 0.6 * (rng.random(10_000) < 0.5)
     below = np.maximum(0, shared - 0.05)  # noisy, but always below
     for bound in ("betting", "bernstein"):
-        for alike in (True, False):
+        for alike in (None, 0):
 
-            def certain(rows: Any, bound: str = bound, alike: bool = alike) -> int:
+            def certain(rows: Any, bound: str = bound, alike: int | None = alike) -> int:
                 return leading_certain(draws_of(rows, alike=alike), 0.95, bound)
 
             assert certain(values) == 1

@@ -22,6 +22,7 @@ from cocite.query.confidence import BOUNDS, Draws, Span, around, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import betting
 from tests.oracles import refreshed as exact
+from tests.oracles.betting import Wealth
 from tests.oracles.graphs import Edges, graphs
 from tests.oracles.refreshed import Pairs, Sample
 
@@ -140,13 +141,16 @@ def most_of(case: Case, a: str, b: str, samples: list[Sample] | None = None) -> 
     return [sum(x or beyond for x in xs) / len(ways) for xs in zip(*each, strict=True)]
 
 
+def wealth_for(case: Case, samples: int) -> Wealth:
+    """Samples of several graphs are bet on by stakes that are all alike."""
+    newest = len(case.index.stored.freshness.newest)
+    return betting.most_wealth if samples <= newest else betting.mixed_wealth
+
+
 def check_scores(case: Case, names: list[str]) -> None:
-    """Pairs, lists, errors and intervals of all ``names`` with all nodes; samples of several graphs
-    are bet on by stakes that are all alike.
-    """
+    """Pairs, lists, errors and intervals of all ``names`` with all nodes."""
     index, span = case.index, span_of(case)
     most = span[2]
-    assert len({g.digest for g in index.stored.freshness.generations}) > 1
     for a in names:
         hits = {hit.node: hit for hit in index.related(a, ALL, decay=DECAY)}
         for b in index.nodes:
@@ -161,7 +165,8 @@ def check_scores(case: Case, names: list[str]) -> None:
                 assert found.stderr == pytest.approx(error, abs=1e-7, nan_ok=True)
             if a in names[:3]:
                 tops = most_of(case, a, b)
-                low, high = betting.interval(samples, tops, span, 0.95, betting.mixed_wealth)
+                wealth = wealth_for(case, len(samples))
+                low, high = betting.interval(samples, tops, span, 0.95, wealth)
                 assert max(0, low - STEP) <= found.low <= low + 1e-9
                 assert high - 1e-9 <= found.high <= min(most, high + STEP) + 1e-9
             assert (b in hits) == (found.score > 0)
@@ -265,7 +270,8 @@ def certain(case: Case, a: str, hits: list[Hit], confidence: float) -> int:
         if len(steps) < 2:
             return place
         scaled = [(step - least + most) / (2 * most - least - beyond) for step in steps]
-        end = betting.lower_end(scaled, 2 / (1 - confidence), betting.mixed_wealth)
+        wealth = wealth_for(case, len(steps))
+        end = betting.lower_end(scaled, 2 / (1 - confidence), wealth)
         if end * (2 * most - least - beyond) + least - most <= 0:
             return place
     return max(0, len(hits) - 1)
@@ -288,16 +294,16 @@ def test_hits_are_compared_over_the_samples_that_they_share() -> None:
     values = np.vstack((rng.normal(0.5, 0.01, 300), rng.normal(0.3, 0.01, 300), np.zeros(300)))
     values[1, :200] = 0.59  # means nothing: the second hit is known to the last 100 alone
 
-    def certain(known: list[int], alike: bool, bound: str) -> int:
+    def certain(known: list[int], alike: int | None, bound: str) -> int:
         span = Span(0.0, 0.0, 0.6)
         draws = Draws(values.T, values.T, span, np.array(known, np.int64), alike)
         return leading_certain(draws, 0.95, bound)
 
-    for alike, bound in ((True, "betting"), (False, "betting"), (True, "bernstein")):
+    for alike, bound in ((None, "betting"), (0, "betting"), (None, "bernstein")):
         assert certain([300, 100, 300], alike, bound) == 2
         assert certain([300, 1, 300], alike, bound) == 0
-    assert certain([300, 300, 300], False, "betting") == 0
-    assert certain([300, 300, 300], True, "bernstein") == 0
+    assert certain([300, 300, 300], 0, "betting") == 0
+    assert certain([300, 300, 300], None, "bernstein") == 0
 
 
 # -- why -------------------------------------------------------------------------------
@@ -471,7 +477,7 @@ def test_intervals_hold_the_mean_of_means_that_differ() -> None:
     rng = np.random.default_rng(2)
     means = np.repeat([0.1, 0.3, 0.5], [50, 30, 20])
     values = 0.6 * (rng.random((4000, 100)) < means / 0.6)
-    draws = Draws(*(np.ascontiguousarray(values.T),) * 2, Span(0.0, 0.0, 0.6), alike=False)
+    draws = Draws(*(np.ascontiguousarray(values.T),) * 2, Span(0.0, 0.0, 0.6), alike=0)
     for bound in BOUNDS:
         found, below, above = around(draws, 0.95, bound)
         held = (found - below <= means.mean()) & (means.mean() <= found + above)

@@ -88,7 +88,8 @@ def related(
     index.
 
     The error is the standard error of the score over the samples, and low to high the interval
-    that holds the true score. Below the table it says up to which rank the order is certain; more
+    that holds the true score, of walks without end. Where walks meet rarely the error says little:
+    go by the interval. Below the table it says up to which rank the order is certain; more
     samples take it further, and so does --refine. Put -- before a NODE that begins with -.
     """
     from cocite.query.documents import RelatedDocument

@@ -2,7 +2,7 @@
 linearised SimRank.
 """
 
-from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal
+from cocite.engine.diagonal import LIMITS, Diagonal, diagonal_room, make_diagonal, mixture
 from cocite.engine.external import BLOCK_NODE, ROW_ROOM, Dealer, ExternalWalker, Meetings
 from cocite.engine.probe import follow, probe
 from cocite.engine.rings import Ring, Rings
@@ -45,6 +45,7 @@ __all__ = [
     "inverse_degrees",
     "make_diagonal",
     "make_room",
+    "mixture",
     "probe",
     "step_weights",
     "telling_weights",

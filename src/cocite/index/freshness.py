@@ -89,11 +89,6 @@ class Freshness:
             first = each
         return range(first.first, last.numbers.stop)
 
-    @property
-    def alike(self) -> bool:
-        """Whether all samples were drawn from one graph."""
-        return len(self.newest) == len(self.numbers)
-
     def only(self, samples: int) -> Freshness:
         """With the first samples only; raises :class:`UsageError` if they are of several graphs."""
         if len(self.generations) > 1:

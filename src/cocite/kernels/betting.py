@@ -20,7 +20,7 @@ those below an end, which halving finds. There are two kinds of stakes.
   weights that fall by SHARE from one to the next, and the wealth at the end counts. The order of
   the values does not matter, nor need their means be equal, but only the mean of their means (the
   product of 1 + stake * (mean[i] - p) is 1 at most, as a geometric mean is below an arithmetic
-  one). Ends are a quarter further out.
+  one). Intervals are a quarter to a half wider.
 
 An end is the last mean that was found to be given up, and ``level`` has room for the rounding of
 the products, so ends are on the safe side. Wealth is cut off where it would leave the range of

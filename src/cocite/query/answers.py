@@ -85,7 +85,8 @@ class Answers:
             values, most = values + more, most + greatest
         freshness = self._stored.freshness
         known = None if freshness.since is None else freshness.knowing(node, others)
-        return Draws(values, most, span, known, freshness.alike)
+        alike = None if len(freshness.generations) == 1 else len(freshness.newest)
+        return Draws(values, most, span, known, alike)
 
     def _exact(
         self, reader: Reader, node: int, others: NDArray[np.uint32], asked: WholeSettings
