@@ -188,14 +188,14 @@ class AllPairs:
 
     def _precision(self) -> tuple[np.dtype[Any], bool]:
         """(type, whether Strassen's recursion is used): the first that is accurate enough."""
-        asked, options = self.options.precision, self.options
+        wanted, options = self.options.precision, self.options
         if options.method in ("psum", "svd"):
-            if asked == "single":
+            if wanted == "single":
                 raise UsageError(f"{options.method} computes in double precision")
             return np.dtype(np.float64), False
-        types = {"single": ["float32"], "double": ["float64"]}.get(asked, ["float32", "float64"])
+        types = {"single": ["float32"], "double": ["float64"]}.get(wanted, ["float32", "float64"])
         large = self._dense and options.method == "plain" and self.core.size > dense.CUTOFF
-        share = 0.25 if asked == "auto" else 1.0
+        share = 0.25 if wanted == "auto" else 1.0
         for name in types:
             for fast in [True, False] if large else [False]:
                 error = self._bounds(np.dtype(name), fast).rounding_error()

@@ -123,13 +123,13 @@ def opened(
 
 
 @contextmanager
-def preparing(asked: Index, refine: bool) -> Iterator[None]:
+def preparing(index: Index, refine: bool) -> Iterator[None]:
     """Show what is made ready for a refined answer, which an index may hold already."""
-    if not refine or asked.refiner is None:
+    if not refine or index.refiner is None:
         yield
         return
     with Stages({"refining": "nodes"}) as stages:
-        asked.refiner.report = lambda sweep, done, total: stages(
+        index.refiner.report = lambda sweep, done, total: stages(
             f"refining {sweep + 1}", done, total
         )
         yield

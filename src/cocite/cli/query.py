@@ -111,13 +111,13 @@ def related(
     """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.query.documents import RelatedDocument
 
-    asked, settings = opened(index, options, node)
+    opened_index, settings = opened(index, options, node)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         filters["among"] = names_in(among)
-    with preparing(asked, refine or target_error is not None):
+    with preparing(opened_index, refine or target_error is not None):
         found = RelatedDocument.of(
-            asked,
+            opened_index,
             node,
             k,
             offset=offset,
@@ -199,10 +199,10 @@ def similarity(
     """
     from cocite.query.documents import SimilarityDocument
 
-    asked, settings = opened(index, options, b)
-    with preparing(asked, refine or target_error is not None):
+    opened_index, settings = opened(index, options, b)
+    with preparing(opened_index, refine or target_error is not None):
         found = SimilarityDocument.of(
-            asked,
+            opened_index,
             a,
             b,
             refine=refine,

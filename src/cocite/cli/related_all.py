@@ -104,14 +104,14 @@ def related_all(
     if nodes is not None:
         chosen["nodes"] = names_in(nodes)
     begin = time.perf_counter()
-    asked = open_index(index, graph=graph, threads=threads, memory=memory)
-    with Batch(asked, output, k, **chosen, **given(options)) as work:
+    opened_index = open_index(index, graph=graph, threads=threads, memory=memory)
+    with Batch(opened_index, output, k, **chosen, **given(options)) as work:
         kept = f"; goes on after {work.done:,} that an earlier run finished" if work.done else ""
         say(f"{output}: up to {k} hits for each of {work.nodes:,} nodes{kept}")
         units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
         with Stages(units) as stages:
-            if work.refined and asked.refiner:
-                asked.refiner.report = lambda sweep, done, total: stages(
+            if work.refined and opened_index.refiner:
+                opened_index.refiner.report = lambda sweep, done, total: stages(
                     f"refining {sweep + 1}", done, total
                 )
             report = work.run(stages)

@@ -50,16 +50,16 @@ def why(index: str, a: str, b: str, k: int, show: Show, **options: Any) -> None:
     """
     from cocite.query.documents import WhyDocument
 
-    asked, settings = opened(index, options, b)
-    found = WhyDocument.of(asked, a, b, k, **settings)
-    show(Reply(found, lambda: _text(asked, found)))
+    opened_index, settings = opened(index, options, b)
+    found = WhyDocument.of(opened_index, a, b, k, **settings)
+    show(Reply(found, lambda: _text(opened_index, found)))
 
 
-def _text(asked: Index, found: WhyDocument) -> str:
+def _text(opened_index: Index, found: WhyDocument) -> str:
     score = f"the score of {found.a} and {found.b} is"
     if not found.reasons and not found.unplaced:
-        return f"{score} 0: {_nothing(asked, found.a, found.b)}"
-    lines = [_table(asked, found)] if found.reasons else []
+        return f"{score} 0: {_nothing(opened_index, found.a, found.b)}"
+    lines = [_table(opened_index, found)] if found.reasons else []
     if found.unplaced:
         lines.append(
             f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
@@ -74,33 +74,37 @@ def _number(share: float, score: float) -> str:
     return f"{share:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
-def _nothing(asked: Index, a: str, b: str) -> str:
+def _nothing(opened_index: Index, a: str, b: str) -> str:
     """What a score of 0 means."""
-    if asked.stored.parts[0].measure.step is not None:
-        known = int(asked.stored.freshness.knowing(asked.nodes.id(a), asked.nodes.ids([b]))[0])
-        return f"their walks do not meet in any of {known:,} samples of {asked.measure}"
-    if not asked.stored.measure.symmetric:
+    if opened_index.stored.parts[0].measure.step is not None:
+        known = int(
+            opened_index.stored.freshness.knowing(
+                opened_index.nodes.id(a), opened_index.nodes.ids([b])
+            )[0]
+        )
+        return f"their walks do not meet in any of {known:,} samples of {opened_index.measure}"
+    if not opened_index.stored.measure.symmetric:
         return "no walk was found to come from one to the other"
-    return f"they have nothing in common by {asked.measure}"
+    return f"they have nothing in common by {opened_index.measure}"
 
 
 # -- the table -------------------------------------------------------------------------
 
 
-def _table(asked: Index, found: WhyDocument) -> str:
+def _table(opened_index: Index, found: WhyDocument) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
     reasons = found.reasons
     shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
     columns = {
         "share": [_number(share, found.score) for share in shares],
         "percent": [f"{share / found.score:.1%}" for share in shares],
-        "links": [reason.links for reason in reasons] if asked.direction == "both" else [],
+        "links": [reason.links for reason in reasons] if opened_index.direction == "both" else [],
         "samples": [f"{reason.samples:,}" for reason in reasons if reason.samples is not None],
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }
     columns = {title: cells for title, cells in columns.items() if any(cells)}
     names = [reason.node for reason in reasons]
-    signs, measure = _signs(), asked.stored.measure
+    signs, measure = _signs(), opened_index.stored.measure
     ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
     wanted = min(_LEGIBLE, max((len(_joined(way, signs)) for way, _ in ways), default=0))

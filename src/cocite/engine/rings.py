@@ -85,7 +85,7 @@ class Rings:
         number of a step for its draws; scratch files lie in ``folder``, as for the scan.
         """
         self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
-        self._threads = plan.asked
+        self._threads = plan.wanted
         self._scan = Scan(links, plan, folder=folder)
         self._now, self._next = self._scan.vector(), self._scan.vector()
 

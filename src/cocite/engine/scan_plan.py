@@ -63,7 +63,7 @@ class ScanPlan:
     memory: int
     threads: int
     cuts: tuple[int, ...]
-    asked: int = 0
+    wanted: int = 0
     strip: int = 0
     window: int = 0
     reads: int = 0
@@ -79,8 +79,8 @@ class ScanPlan:
     def __str__(self) -> str:
         text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
-        if self.threads < self.asked:
-            text += f" (of {self.asked}: the memory given holds no more)"
+        if self.threads < self.wanted:
+            text += f" (of {self.wanted}: the memory given holds no more)"
         if self.way is Way.STREAMED:
             text += f", which holds x and y; the links, {format_size(self.reads)}, from disk"
         elif self.way is Way.MEMORY:
@@ -173,7 +173,7 @@ def _in_blocks(
     links: Links, row: int, total: int, rows: int, share: int, threads: tuple[int, int]
 ) -> ScanPlan:
     """Blocks of at most ``rows`` rows; ``threads`` (used, asked for) get ``share`` bytes each."""
-    count, asked = threads
+    count, wanted = threads
     blocks = -(-links.nodes // min(rows, _MOST_ROWS))
     if blocks > 1:
         blocks += -blocks % count  # they take about equally long
@@ -185,7 +185,7 @@ def _in_blocks(
         count * max(share, 2 * total * rows),
         count,
         cuts,
-        asked,
+        wanted,
         strip=min(share // (2 * _STRIP_LINK), _LARGEST_STRIP),
         window=share // 8 // row,
         reads=(len(cuts) + 1) * vector + 8 * edges,

@@ -91,10 +91,10 @@ def accuracies(
             graph, measure, plan, queries, partial(progress, f"solving {measure}"), means
         )
         wanted = {"samples": max(plan.samples), "seed": seed, "decay": plan.decay}
-        asked = point(measure, "in", wanted)
-        index = build(measure, "in", dict(asked.build), f"building {measure}")
+        chosen = point(measure, "in", wanted)
+        index = build(measure, "in", dict(chosen.build), f"building {measure}")
         for samples in sorted(plan.samples):
-            ranker = IndexRanker(index.first(samples), **dict(asked.ask))
+            ranker = IndexRanker(index.first(samples), **dict(chosen.ask))
             stage = partial(progress, f"comparing {measure}")
             yield Precise(measure, samples, accuracy(ranker, exact, queries, plan.ks, stage))
         shutil.rmtree(index.stored.store.path)
@@ -112,8 +112,8 @@ def structures(
             stage = f"walking {measure} {direction}"
             progress(stage, 0, 0)
             wanted = {"samples": plan.samples, "length": plan.length, "seed": seed}
-            asked = point(measure, direction, wanted)
-            index = build(measure, direction, dict(asked.build), stage, layout="trees")
+            chosen = point(measure, direction, wanted)
+            index = build(measure, direction, dict(chosen.build), stage, layout="trees")
             live = np.round(live_tokens(graph, index), 12).tolist()
             yield Trees(measure, direction, tree_sizes(index), live)
             shutil.rmtree(index.stored.store.path)

@@ -154,16 +154,16 @@ def common(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, out: Any
 
 @kernel
 def gather(
-    words: Any, blobs: Any, asked: Any, table: Any, sums: Any, marks: Any, used: Any, count: Any
+    words: Any, blobs: Any, whom: Any, table: Any, sums: Any, marks: Any, used: Any, count: Any
 ) -> Any:
     """Add up what all nodes share with one over the samples of a shard.
 
-    ``asked`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
+    ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
     ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[nodes + 1] lists the nodes with
     one, ``count`` is how many there are so far; ``marks`` is all zero to begin with. Returns the
     new count, or DAMAGED if the shard points outside of itself.
     """
-    nodes, me = np.uint32(sums.shape[0]), asked[0]
+    nodes, me = np.uint32(sums.shape[0]), whom[0]
     for sample in range(blobs.shape[0]):
         prefetch(words, blobs[sample, 0] + np.uint64(me) * blobs[sample, 3])
     for sample in range(blobs.shape[0]):
@@ -174,7 +174,7 @@ def gather(
                 prefetch(words, blob[1] + np.uint64(begin))
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
-        here = np.uint32(asked[1] + np.uint32(sample))
+        here = np.uint32(whom[1] + np.uint32(sample))
         for ring in range(blob[3]):
             begin = _cell(words, blob, me, ring)
             if begin == NOWHERE:

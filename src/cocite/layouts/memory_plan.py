@@ -69,7 +69,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a build may use: ``cuts`` is the first node of every block but the first; ``asked`` how
+    """What a build may use: ``cuts`` is the first node of every block but the first; ``wanted`` how
     many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
     the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
     """
@@ -77,7 +77,7 @@ class MemoryPlan:
     memory: int
     threads: int
     cuts: tuple[int, ...]
-    asked: int = 0
+    wanted: int = 0
     rows: int = 0
     tokens: int = 0
 
@@ -98,8 +98,8 @@ class MemoryPlan:
     def __str__(self) -> str:
         text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
-        if self.threads < self.asked:
-            text += f" (of {self.asked}: the memory given holds no more)"
+        if self.threads < self.wanted:
+            text += f" (of {self.wanted}: the memory given holds no more)"
         blocks = len(self.cuts) + 1
         if self.external:
             text += f", {blocks} block{'s' * (blocks > 1)} from disk, tokens too"

@@ -44,15 +44,16 @@ class ReadOptions:
             raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
         if len(self.comment) > 1 or not self.comment.isascii():
             raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
-        if self.header == "no" and not all(map(str.isdecimal, self.asked)):
+        if self.header == "no" and not all(map(str.isdecimal, self.columns_named)):
             raise UsageError(
-                f"columns {','.join(self.asked)} are titles, but header is no; number them from 1"
+                f"columns {','.join(self.columns_named)} are titles, but header is no; "
+                "number them from 1"
             )
-        if len(set(self.asked)) != len(self.asked):
-            raise UsageError(f"columns {','.join(self.asked)} names one column twice")
+        if len(set(self.columns_named)) != len(self.columns_named):
+            raise UsageError(f"columns {','.join(self.columns_named)} names one column twice")
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def columns_named(self) -> tuple[str, ...]:
         """All columns that are asked for by title or number."""
         return (*self.columns, self.weight) if self.weight else self.columns
 

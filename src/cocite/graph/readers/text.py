@@ -278,7 +278,7 @@ class Cleaner:
             found.taken = tuple(range(self.wanted))
             # A first row that is too short is a malformed row, with its line number.
             found.columns = max(found.columns, self.wanted)
-        places = self._places(options.asked, first)
+        places = self._places(options.columns_named, first)
         if options.columns:
             found.taken = places[: self.wanted]
         if options.weight:
@@ -286,17 +286,21 @@ class Cleaner:
         every = (*found.taken, *places[len(options.columns) :])
         if len(set(every)) != len(every):
             if options.columns:
-                raise UsageError(f"columns {','.join(options.asked)} names one column twice")
+                raise UsageError(
+                    f"columns {','.join(options.columns_named)} names one column twice"
+                )
             raise UsageError(
                 f"{found.file}: the weight's column {options.weight!r} is one of the link's, which "
                 "are the first two unless --columns names others"
             )
 
-    def _places(self, asked: tuple[str, ...], first: list[str]) -> tuple[int, ...]:
+    def _places(self, columns_named: tuple[str, ...], first: list[str]) -> tuple[int, ...]:
         """Where the columns stand that are asked for, from 0 on."""
         found = self.found
         titles = [title.strip().lower() for title in first] if _named(self.options) else []
-        missing = [n for n in asked if n.strip().lower() not in titles and not n.isdecimal()]
+        missing = [
+            n for n in columns_named if n.strip().lower() not in titles and not n.isdecimal()
+        ]
         if missing:
             raise UsageError(
                 f"{found.file} has no column {missing[0]!r}; its first row is "
@@ -304,13 +308,13 @@ class Cleaner:
             )
         places = tuple(
             titles.index(name.strip().lower()) if name.strip().lower() in titles else int(name) - 1
-            for name in asked
+            for name in columns_named
         )
         if not all(0 <= i < found.columns for i in places):
             option = "--columns" if self.options.columns else "--weight-column"
             raise UsageError(
                 f"{found.file} has {found.columns} columns; {option} asks for "
-                + " and ".join(asked)
+                + " and ".join(columns_named)
             )
         return places
 
@@ -331,7 +335,7 @@ class Cleaner:
 
 
 def _named(options: ReadOptions) -> bool:
-    return any(not column.isdecimal() for column in options.asked)
+    return any(not column.isdecimal() for column in options.columns_named)
 
 
 def _sample(head: bytes, comment: str) -> list[str]:

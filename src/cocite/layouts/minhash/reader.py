@@ -91,12 +91,12 @@ class MinhashReader(MatchReader, SummingReader):
 
         table, count = self.table(settings), 0
         for shard in self.part.shards:
-            asked = np.array([node, shard.first + 1], np.uint32)
+            whom = np.array([node, shard.first + 1], np.uint32)
             count = int(
                 minhash_groups.gather(
                     shard.words,
                     shard.blobs,
-                    asked,
+                    whom,
                     table,
                     scratch.sums,
                     scratch.marks,

@@ -60,8 +60,8 @@ class RingPlan(MemoryPlan):
     def __str__(self) -> str:
         text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
-        if self.threads < self.asked:
-            text += f" (of {self.asked}: the memory given holds no more)"
+        if self.threads < self.wanted:
+            text += f" (of {self.wanted}: the memory given holds no more)"
         text += f", {LANES} samples at once"
         plan = self.plan
         if plan is not None and self.on_disk:
@@ -103,8 +103,8 @@ def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingPla
         )
     plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
     need = least + plan.memory
-    asked = threads if blocks is None else plan.threads
-    return RingPlan(need, plan.threads, (), asked, plan=plan, winners=winners)
+    wanted = threads if blocks is None else plan.threads
+    return RingPlan(need, plan.threads, (), wanted, plan=plan, winners=winners)
 
 
 class Layer(ABC):

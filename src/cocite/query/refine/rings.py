@@ -69,8 +69,8 @@ class NeighbourhoodRefiner(CandidateRefiner):
         grains = self._exact(node, ids, settings)
         variances, half = np.zeros(ids.size), np.zeros((2, ids.size))
         tests = self._stored.nodes * len(self._matching)
-        asked = (level.confidence,) if level.above is None else (level.confidence, level.above)
-        confidences = [shared_confidence(each, tests) for each in asked]
+        levels = (level.confidence,) if level.above is None else (level.confidence, level.above)
+        confidences = [shared_confidence(each, tests) for each in levels]
         for reader in self._matching:
             own, weight = reader.part.ask_settings(settings), reader.part.weight
             found = self._coefficients(reader, node, ids, most=MOST_LINKS // len(self._matching))
@@ -89,7 +89,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
         scores, errors = map(np.array, scores_of(sums))
         low = np.clip(scores - half - grains[:, 1] - _ROUNDING, 0.0, np.maximum(scores, 0.0))
         high = scores + half[0] + grains[:, 2] + _ROUNDING
-        return Refined(ids, scores, errors, low[0], high, low[len(asked) - 1])
+        return Refined(ids, scores, errors, low[0], high, low[len(levels) - 1])
 
     def _coefficients(
         self, reader: MatchReader, node: int, ids: NDArray[np.uint32], most: int
