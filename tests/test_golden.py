@@ -38,6 +38,8 @@ def test_there_are_golden_files_of_every_layout() -> None:
     assert {part.layout for index in indexes for part in index.stored.parts} == set(LAYOUTS)
     assert any(len(index.stored.freshness.generations) > 1 for index in indexes)
     assert any(index.stored.refined for index in indexes)
+    kept = {path.name.split("-0")[0].removeprefix("in.") for path in TODAY.rglob("*")}
+    assert {"since", "names.by_name", "names.values", "in_weights", "diagonal"} <= kept
     kinds = {cocite.Graph.open(path).info().names for path in (TODAY / "graphs").iterdir()}
     assert kinds == {"text", "integers", "integers 0 to n - 1"}
 

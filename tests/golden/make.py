@@ -23,18 +23,20 @@ DAY = "2026-11-21"
 _NOON = 1_795_262_400  # of that day
 
 PAGES = ["hub", "Zebra", "Horse", "Okapi", "Africa", "Zoo", "Lion", "Grass", "Ünïcode", "a b"]
+GNU = "Gnu"  # who came later
 LINKS = [
     *[(0, page) for page in range(1, 8)],
     (1, 2), (2, 1), (1, 4), (3, 4), (6, 4), (5, 1), (5, 3), (5, 6), (4, 7), (1, 7), (2, 7),
     (8, 1), (8, 2), (9, 8), (7, 4), (3, 1),
 ]  # fmt: skip
-LATER = [*LINKS[:-3], (9, 1), (6, 1), (4, 0)]
+LATER = [*LINKS[:-3], (9, 1), (6, 1), (4, 0), (10, 1), (10, 2), (0, 10)]
 WEIGHTS = [1 + (3 * number) % 5 for number in range(len(LINKS))]
 
 NAMES: dict[str, Callable[[int], str]] = {
     "text": PAGES.__getitem__,
     "integers": lambda page: str(7 * page + 3),
     "dense": str,
+    "urls": lambda page: f"http://{'ab'[page % 2]}.example/{'x/' * (page % 3)}{page}",
 }
 
 INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -57,7 +59,11 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
         "text",
         {"measure": "blend:0.6*psimrank(direction=both)+0.3*psimrank(length=4)+0.1*cocitation"},
     ),
+    "urls": ("urls", {}),
+    "sketch-out": ("dense", {"measure": "xjaccard", "bits": 3, "direction": "out"}),
+    "trees-clocks": ("weighted", {}),
     "refreshed": ("text", {}),
+    "refreshed-minhash": ("text", {"measure": "xjaccard"}),
 }
 """Name -> the graph, and what the index is built with. What walks has 20 samples."""
 
@@ -69,12 +75,13 @@ def make_all(folder: Path) -> None:
         graphs[kind] = _graph(folder, kind, [f"{named(u)}\t{named(v)}" for u, v in LINKS])
     rows = [f"{PAGES[u]}\t{PAGES[v]}\t{w}" for (u, v), w in zip(LINKS, WEIGHTS, strict=True)]
     graphs["weighted"] = _graph(folder, "weighted", rows, weight_column=3)
-    graphs["later"] = _graph(folder, "later", [f"{PAGES[u]}\t{PAGES[v]}" for u, v in LATER])
+    pages = [*PAGES, GNU]
+    graphs["later"] = _graph(folder, "later", [f"{pages[u]}\t{pages[v]}" for u, v in LATER])
     for name, (graph, options) in INDEXES.items():
         settings = {"samples": 20} | options if _walks(options) else options
         output = folder / "indexes" / name
         cocite.build(graphs[graph], output, shard=8 if _walks(options) else None, **settings)
-        if name == "refreshed":
+        if name.startswith("refreshed"):
             os.utime(output / "manifest.json", (_NOON, _NOON))  # the day that it was built on
             cocite.refresh(output, graphs["later"], share=0.25, date=DAY)
 
