@@ -17,7 +17,6 @@ from typing import Any
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
-from cocite.graph.links import DIRECTIONS
 from cocite.graph.names import NAME_KINDS
 from cocite.index.plan import component_parts
 from cocite.index.refined import DIAGONAL
@@ -119,7 +118,7 @@ def _way(component: Component, told: Sequence[Facts]) -> str:
     """The direction of a component whose parts are the first of those told: its own, if it has one,
     and else ``both`` if there are two of its number, in and out.
     """
-    way = told[0].text("direction", tuple(DIRECTIONS))
+    way = told[0].text("direction", component.measure.directions)
     if way == "in" and not component.measure.joint and len(told) == 2:
         number = told[1].whole("number") if component.label else component.number
         if number == component.number and told[1].text("direction") == "out":

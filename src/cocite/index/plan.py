@@ -69,6 +69,7 @@ class BuildOptions:
         ways, parts = set(), []
         for component in found.components:
             way = component.direction or direction or component.measure.direction
+            component.measure.checked_way(way)
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts)
@@ -111,7 +112,7 @@ class BuildOptions:
 def component_parts(
     component: Component, way: str, layout: str, settings: PartSettings
 ) -> list[PartPlan]:
-    """The parts of a component in a direction: ``in``, ``out`` or ``both``."""
+    """The parts of a component in a direction: ``in``, ``out``, ``both`` or ``any``."""
     measure = component.measure
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [

@@ -10,6 +10,7 @@ from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
+from cocite.measures.proximity import PROXIMITY
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
@@ -53,6 +54,7 @@ MEASURES: dict[str, Measure] = {
         COCITATION,
         COUPLING,
         SHARED_NEAREST,
+        PROXIMITY,
         PPR,
     )
 }

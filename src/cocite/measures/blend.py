@@ -126,6 +126,11 @@ def _blend(name: str, parts: tuple[Component, ...]) -> Blend:
         monotone=all(measure.monotone for measure in measures),
         weighted=all(measure.weighted for measure in measures),
         direction=directions.pop() if len(directions) == 1 else "mixed",
+        directions=tuple(
+            way
+            for way in DIRECTIONS
+            if all(way in part.measure.directions for part in parts if part.direction is None)
+        ),
         parts=parts,
     )
 
@@ -148,7 +153,7 @@ def _component(
     own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
     direction, layout = own.pop("direction", None), own.pop("layout", None)
     for what, value, allowed in (
-        ("direction", direction, tuple(DIRECTIONS)),
+        ("direction", direction, measure.directions),
         ("layout", layout, measure.layouts),
     ):
         if value is not None and value not in allowed:
