@@ -25,6 +25,7 @@ from cocite.measures import (
     WholeSettings,
     find_measure,
 )
+from cocite.measures.blend import overall_direction
 
 __all__ = ["BuildOptions", "component_parts", "links_in_words"]
 
@@ -73,8 +74,7 @@ class BuildOptions:
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts)
-        way = ways.pop() if len(ways) == 1 else "mixed"
-        return cls(found, way, filled, tuple(parts), unweighted, refine)
+        return cls(found, overall_direction(ways), filled, tuple(parts), unweighted, refine)
 
     @property
     def samples(self) -> int | None:
@@ -100,13 +100,14 @@ class BuildOptions:
 
     def _weighted(self) -> BuildOptions:
         deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
-        if deaf:
+        if deaf and not self.measure.lenient:
             raise UsageError(
                 f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore them "
                 "with --unweighted (unweighted=True), or ingest the links without "
                 "--weight-column"
             )
-        return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))
+        parts = (replace(plan, weighted=plan.measure.weighted) for plan in self.parts)
+        return replace(self, parts=tuple(parts))
 
 
 def component_parts(

@@ -3,13 +3,13 @@
 After a push (``kernels/push.py``) along links taken either way from u, node v has the estimate p(v)
 and the residual r(v), and u's own residual r begins the walk anew:
 
-    share(v) >= (p(v) + (1 - a) r(v)) / (1 - r)      as a share 1 - a of what v holds stays with it
-    score(v)  = (1 + a) / a * sqrt(d(u) / d(v)) * that
+    share(v) >= (p(v) + (1 - damping) r(v)) / (1 - r)     what v holds stays there in part
+    score(v)  = sqrt(d(u) / d(v)) / (1 - damping) * that, 1 at most
 
-and since d(w) share(w, v) = d(v) share(v, w), with e the largest r(w) / d(w) over w other than u
+and since d(w) share(w, v) = d(v) share(v, w), with e the largest r(w) / d(w) over w other than u,
+what share(v) may be above that is  e d(v) / (1 - r)  at most, so that
 
-    share(v) is above by at most  e d(v) / (1 - r),  score(v) by (1 + a) / a * sqrt(d(u) d(v)) e /
-    (1 - r)
+    score(v) is above it by  sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r)  at most.
 
 Cost: a pass over the nodes reached.
 Source: see ``measures/proximity.py``.
@@ -36,7 +36,7 @@ def finish(damping: Any, degrees: Any, values: Any, used: Any, reached: Any) -> 
     """
     source = used[0]
     rest = 1.0 - values[source, 1]
-    scale = (1.0 + damping) / damping * np.sqrt(degrees[source]) / rest
+    scale = np.sqrt(degrees[source]) / (1.0 - damping) / rest
     largest, sound = 0.0, degrees[source] > 0.0
     for i in range(reached):
         node = used[i]

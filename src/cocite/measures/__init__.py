@@ -8,6 +8,7 @@ from cocite.measures.cocitation import COCITATION
 from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
+from cocite.measures.neighbourhood import NEIGHBOURHOOD
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.proximity import PROXIMITY
@@ -29,6 +30,7 @@ from cocite.measures.xjaccard import XJACCARD
 
 __all__ = [
     "DECAY",
+    "DEFAULT",
     "HUBS",
     "LENGTH",
     "MEASURES",
@@ -43,9 +45,13 @@ __all__ = [
     "find_measure",
 ]
 
+DEFAULT = NEIGHBOURHOOD.name
+"""The measure of an index for which none is chosen."""
+
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
+        NEIGHBOURHOOD,
         PSIMRANK,
         SIMRANK,
         COMPACT_SIMRANK,

@@ -39,7 +39,8 @@ class Measure:
     by default), its settings, the step its walks take if it walks, the one they take by weights
     (of links, or with ``hubs``; None if the measure has no such), whether s(u, v) = s(v, u),
     whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
-    (``monotone``), whether it follows the weights of links, the ``direction`` it takes unless told
+    (``monotone``), whether it follows the weights of links (``weighted``), and whether some of its
+    components may leave them aside (``lenient``), the ``direction`` it takes unless told
     otherwise, and those that it can take (``directions``); whether it is ``turned``: whether its
     direction ``in`` looks at out-links; whether both directions are one score and not the mean of
     two (``joint``); the layouts whose scores of unlike nodes scatter about 0 (``noisy``), and how
@@ -57,6 +58,7 @@ class Measure:
     unit: bool = True
     monotone: bool = True
     weighted: bool = False
+    lenient: bool = False
     direction: str = "in"
     directions: tuple[str, ...] = tuple(DIRECTIONS)
     turned: bool = False

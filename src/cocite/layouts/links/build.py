@@ -66,15 +66,16 @@ class LinksBuilder(LinksFormat, WholeBuilder):
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Copy, turn round, copy, then the norms; or copy what was merged, then the degrees."""
-        stages, nodes = 3 + has_norms(self.plan), self.links.nodes
+        way, nodes = self.plan.direction, self.links.nodes
+        stages = 1 if way == "any" else 3 + has_norms(self.plan)
 
         def stage(number: int) -> Progress:
             return lambda done, total: progress(
                 nodes * (number * total + done) // (stages * total), nodes
             )
 
-        if self.plan.direction == "any":
-            files = self._copy(directory, "any", self.links, progress)
+        if way == "any":
+            files = self._copy(directory, "any", self.links, stage(0))
             if has_degrees(self.plan):
                 path = directory / (self.plan.prefix + DEGREES)
                 files |= _stream(path, np.float64, link_degrees(self.links))

@@ -21,7 +21,7 @@ from cocite.layouts.reader import Estimate
 from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
-from cocite.measures.proximity import EFFORT, RANGE, REACH
+from cocite.measures.proximity import EFFORT, FARTHER, REACH
 
 __all__ = ["ProximityReader"]
 
@@ -67,7 +67,7 @@ class ProximityReader(Pushed):
         from cocite.kernels import push
 
         links, used = self._links, scratch.used
-        state = self._begun(node, settings[RANGE], _EXACT, settings[EFFORT], values, scratch)
+        state = self._begun(node, settings[FARTHER], _EXACT, settings[EFFORT], values, scratch)
         reach = np.int64(settings[REACH])
         self._check(
             push.spread(links.offsets, links.neighbours, self._weights, reach, values, used, state)
@@ -88,7 +88,7 @@ class ProximityReader(Pushed):
         if self._degrees[used[0]] == 0:  # linked with nothing
             values[used[:count]] = 0.0
             return count, 0.0
-        damping = settings[RANGE]
+        damping = settings[FARTHER]
         bound = float(proximity.finish(damping, self._degrees, values, used, count))
         if not math.isfinite(bound):
             raise self.part.damaged_file(DEGREES)
