@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,19 @@ import pytest
 import cocite
 from cocite import Hit
 from cocite.errors import UsageError
-from cocite.query.confidence import half_width, leading_certain
+from cocite.layouts.reader import Span
+from cocite.query.confidence import BOUNDS, Draws, half_width, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.query.test_estimates import inlinks_of
 
 TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+
+
+def draws_of(rows: Any, most: float = 0.6, alike: int | None = None) -> Draws:
+    """From values of each hit, all of which lie in [0, ``most``] and are what they are."""
+    values = np.ascontiguousarray(np.array(rows, float).T)
+    return Draws(values, values, Span(0.0, 0.0, most), alike=alike)
 
 
 def test_half_widths_are_the_formulas() -> None:
@@ -36,7 +44,7 @@ def test_half_widths_are_the_formulas() -> None:
 
 
 @pytest.mark.parametrize("measure", TWINS)
-@pytest.mark.parametrize("bound", ["bernstein", "theorem5"])
+@pytest.mark.parametrize("bound", BOUNDS)
 def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
 ) -> None:
@@ -90,26 +98,33 @@ def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph, tmp_path: P
 def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=200)
-    everyone = index.related(3, 30)
-    sure = index.related(3, 30, min_confidence=0.95)
-    assert sure == [hit for hit in everyone if index.similarity(3, hit.node).low > 0]
-    assert 0 < len(sure) < len(everyone)
+    index = cocite.build(graph, tmp_path / "i", samples=20)
+    for floor in (0, 0.1):
+        everyone = index.related(3, 30, min_score=floor)
+        sure = index.related(3, 30, min_score=floor, min_confidence=0.95)
+        low = {hit.node: index.similarity(3, hit.node, confidence=0.95).low for hit in everyone}
+        assert sure == [hit for hit in everyone if low[hit.node] > floor]
+        assert 0 < len(sure) < len(everyone)
 
 
 def test_the_order_is_certain_where_the_difference_is() -> None:
     """By hand: 10,000 samples; the first two differ by 0.3 on average, the next by nothing."""
     rng = np.random.default_rng(2)
     values = np.array([0.6 * (rng.random(10_000) < p) for p in (0.9, 0.4, 0.4, 0.1)])
-    assert leading_certain(values, 0.6, 0.95) == 1
-    apart = values[[0, 1, 3]]
-    assert leading_certain(apart, 0.6, 0.95) == 2  # the last one's place is never certain
-    assert leading_certain(apart[:, :5], 0.6, 0.95) == 0
     shared = 0.6 * (rng.random(10_000) < 0.5)
     below = np.maximum(0, shared - 0.05)  # noisy, but always below
-    assert leading_certain(np.array([shared, below]), 0.6, 0.95) == 1
-    assert leading_certain(values[:1], 0.6, 0.95) == 0
-    assert leading_certain(values[:, :1], 0.6, 0.95) == 0
+    for bound in ("betting", "bernstein"):
+        for alike in (None, 0):
+
+            def certain(rows: Any, bound: str = bound, alike: int | None = alike) -> int:
+                return leading_certain(draws_of(rows, alike=alike), 0.95, bound)
+
+            assert certain(values) == 1
+            assert certain(values[[0, 1, 3]]) == 2  # the last one's place is never certain
+            assert certain(values[[0, 1, 3], :5]) == 0
+            assert certain([shared, below]) == 1
+            assert certain(values[:1]) == 0
+            assert certain(values[:, :1]) == 0
 
 
 def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -144,7 +159,7 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
         ({"confidence": 0}, "confidence is 0; it is a number between 0 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": "high"}, "confidence is 'high'"),
-        ({"bound": "chernoff"}, "bound is 'chernoff'; it is bernstein or theorem5"),
+        ({"bound": "chernoff"}, "bound is 'chernoff'; it is betting or bernstein or theorem5"),
         ({"min_confidence": 2}, "confidence is 2"),
     ],
 )

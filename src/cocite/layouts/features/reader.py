@@ -3,7 +3,7 @@
     s(u, v) = sum over shared features, ascending, of min**2 / max, in float64, then in whole grains
 
 Both questions add up the same numbers in the same order, so they agree to the bit. The scores are
-exact for the features stored; ``error`` says how far those may be from the definition's.
+exact for the features stored; ``certified`` says how far those may be from the definition's.
 
 Cost: a pair reads two lists; relatives read, of every feature of the node, all who hold it.
 Source: Lin, King, Lyu, *PageSim*, 4.2 (Definition 6) and 5.2.
@@ -89,28 +89,18 @@ class FeatureReader(Reader):
 
         return apportioned(score, common, terms, path)
 
-    def error(self, first: int, second: int) -> float:
-        """How far the score of two nodes is from the definition's at most, by what was cut.
-
-        Half of it is the most that a score is too high by; but for rounding, a node and itself
-        never score too high.
-        """
-        grains = self.pair(first, second, PartSettings()).grains
-        cut = self.part.array("cut")
-        lost = float(cut[first]) + float(cut[second])
-        widest = lost / 2 if first == second else 2 * lost
-        return widest + _ROUNDING * grains / GRAINS + 1 / GRAINS
-
     def certified(
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
-        """What the threshold cut, by the bounds of ``measures/pagesim.py``; 0 for the node itself
-        below, as it never scores too high with itself.
+        """What the threshold cut, by the bounds of ``measures/pagesim.py``, nothing of it for the
+        node itself below, as it never scores too high with itself; and the rounding of features.
         """
         cut = self.part.array("cut").astype(np.float64)
         lost = cut[node] + cut[others]
         slack = np.column_stack((lost, 2 * lost))
         slack[others == node] = 0.0, cut[node]
+        grains = [self.pair(node, other, settings).grains for other in others.tolist()]
+        slack += (_ROUNDING * np.array(grains)[:, None] + 1) / GRAINS
         return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
