@@ -70,6 +70,44 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     assert np.mean(held) >= 0.8
 
 
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("measure", [*TWINS, "compact-simrank"])
+def test_an_interval_has_room_for_what_walks_meet_behind_their_last_step(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
+) -> None:
+    """Two chains of 12 from one root: all walks from their ends meet there, after 12 steps. Indexes
+    of 10 steps know nothing of it.
+    """
+    chains = [[0, *range(first, first + 12)] for first in (1, 13)]
+    graph = make_graph([step for chain in chains for step in itertools.pairwise(chain)], range(25))
+    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=100, length=10)
+    for decay in (0.6, 0.95):
+        found = index.similarity(12, 24, decay=decay, bound=bound)
+        assert found.score == found.low == 0
+        assert decay**12 <= found.high <= 1
+    if bound == "betting":
+        assert found.high == pytest.approx(0.95**11, abs=1e-9)
+
+
+def test_an_error_says_little_where_meetings_are_rare(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Two pages that meet at one in 400: of 100 samples mostly none. Then the error is 0, and
+    (score - truth) / error has no bounds. The interval holds the truth in 95 of 100 indexes: of 200
+    in a share of 0.95 - sqrt(ln(1e9) / 400), 0.72, at least, but once in 1e9 times (Hoeffding).
+    """
+    edges = [("x", "a"), ("x", "b")]
+    edges += [(f"{i}{page}", page) for page in "ab" for i in range(19)]
+    graph, held, none = make_graph(edges), 0, 0
+    for seed in range(200):
+        index = cocite.build(graph, tmp_path / f"{seed}", measure="simrank", samples=100, seed=seed)
+        found = index.similarity("a", "b")
+        held += found.low <= 0.6 / 400 <= found.high
+        none += found.stderr == 0
+    assert none > 100
+    assert held >= 0.72 * 200
+
+
 def test_a_higher_confidence_is_a_wider_interval(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
