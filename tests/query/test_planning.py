@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from cocite.query.plan.precision import (
     standard_error,
     standard_errors,
 )
+from cocite.store import disk
 from tests.conftest import MakeGraph
 
 PILOT = 0.5
@@ -269,3 +271,30 @@ def test_pilots_leave_nothing_behind(graph: Graph, tmp_path: Path) -> None:
     assert not list(folder.iterdir())
     with pytest.raises(ResourceError, match=r"pilots cannot be built.*--scratch"):
         cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("sync", "measure"), [(0.0, "psimrank"), (0.1, "psimrank"), (0.02, "xjaccard")]
+)
+def test_time_is_told_whatever_the_disk_takes_to_have_a_file(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sync: float,
+    measure: str,
+) -> None:
+    """Not counted for every sample, nor lost: a quarter to four times of what it then is."""
+    rng = np.random.default_rng(5)
+    large = make_graph(rng.integers(0, 40_000, (250_000, 2)).tolist())
+    options = BuildOptions.checked(measure, settings={"samples": 200})
+
+    def slowly(file: Any, real: Any = disk.sync_file) -> None:
+        time.sleep(sync)
+        real(file)
+
+    monkeypatch.setattr(disk, "sync_file", slowly)
+    plan = cocite.plan_index(large, measure=measure, samples=200, threads=2, pilot=2)
+    with IndexBuild(large, tmp_path / "x", options, Means.checked(2)) as work:
+        work.estimate()
+        taken = work.run().seconds
+    assert taken / 4 < plan.planned.seconds < 4 * taken
