@@ -21,6 +21,7 @@ import cocite
 from cocite import Graph, Hit, Index, UnknownNode
 from cocite.errors import UsageError
 from cocite.measures import MEASURES, Measure, find_measure
+from cocite.query.confidence import BOUNDS
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
 
@@ -35,6 +36,7 @@ FIXED = tuple(
         "0.5*xjaccard(bits=8,length=3,decay=0.3)+0.5*cocitation(form=jaccard)",
         "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalised=true)",
         "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)",
+        "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalised=true)+0.2*simrank(length=4,decay=0.5)",
         "simrank(hubs=idf,decay=0.3)+shared-nearest(nearest=9,mutual=true,form=cosine)",
     )
 )
@@ -53,7 +55,9 @@ MIXED = [
 ]
 MIXED += [
     pytest.param(blend, None, direction, id=f"fixed-{i}-{direction}")
-    for i, (blend, direction) in enumerate(zip(FIXED, ("in", "out", "in", "both"), strict=True))
+    for i, (blend, direction) in enumerate(
+        zip(FIXED, ("in", "out", "in", "both", "both"), strict=True)
+    )
 ]
 CASES = PLAIN + MIXED
 every = pytest.mark.parametrize(("measure", "layout", "direction"), CASES)
@@ -204,6 +208,30 @@ def test_related_is_similarity_sorted_by_weights_too(
     assert once.stored.digest == index.stored.digest
     aside = cocite.build(weighted, tmp_path / "aside", unweighted=True, **chosen)
     assert aside.stored.digest != index.stored.digest
+
+
+@every
+def test_intervals_hold_their_scores_and_are_wider_for_a_higher_confidence(
+    built: Built, measure: Measure, layout: str | None, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    exact = index.samples is None
+    for node, bound in itertools.product(SOME[:3], BOUNDS):
+        found = [index.related(node, 30, confidence=c, bound=bound) for c in (0.5, 0.95, 0.999)]
+        for hits in zip(*found, strict=True):
+            assert len({hit[:3] for hit in hits}) == 1
+            for hit in hits:
+                assert 0 <= hit.low <= hit.score <= hit.high
+            for narrow, wide in itertools.pairwise(hits):
+                assert wide.low <= narrow.low <= narrow.high <= wide.high
+                assert wide == narrow or not exact
+        places = [index.certain(node, found[1], confidence=c, bound=bound) for c in (0.5, 0.999)]
+        assert places == sorted(places, reverse=True)
+        sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, bound=bound)
+        assert sure == [hit for hit in found[1] if hit.low > 0]
+        for other in SOME[3:]:
+            found_pair = index.similarity(node, other, bound=bound)
+            assert found_pair.low <= max(0, found_pair.score) <= found_pair.high
 
 
 @every
