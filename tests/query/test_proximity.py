@@ -74,13 +74,9 @@ def test_by_weights_it_is_that_of_the_weighted_matrix(
     tmp_path: Path, make_graph: MakeGraph
 ) -> None:
     rng = np.random.default_rng(4)
-    rows = {
-        (int(a), int(b)): float(w)
-        for a, b, w in zip(
-            *rng.integers(0, 30, (2, 90)), np.float32(np.exp(rng.normal(0, 1, 90))), strict=True
-        )
-        if a != b
-    }
+    pairs = rng.integers(0, 30, (90, 2)).tolist()
+    weights = np.exp(rng.normal(0, 1, 90)).astype(np.float32).tolist()
+    rows = {(a, b): w for (a, b), w in zip(pairs, weights, strict=True) if a != b}
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\t{w!r}\n" for (a, b), w in rows.items()))
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", weight_column="3", header="no")
     index = cocite.build(graph, tmp_path / "i", measure="proximity")
