@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_the_truth_is_within_what_is_certified(
     n, edges = graph
     stored = make_graph(edges, range(n))
     index = cocite.build(stored, stored.path.with_suffix(".i"), measure="proximity")
-    asked = {"damping": damping, "effort": effort, "reach": reach}
+    asked: dict[str, Any] = {"damping": damping, "effort": effort, "reach": reach}
     links = dense(n, edges)
     truth = proximity(links + links.T, damping)
     linked = (links + links.T).any(axis=1)

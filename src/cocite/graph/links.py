@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,15 +170,7 @@ def either_way(
     weights = None if ins.weights is None else scratch.zeros(2 * ins.edges, np.float32)
     merged = Links(offsets, neighbours, weights)
     for first, last in pairwise((0, *cut_blocks(merged, _PIECE), ins.nodes)):
-        sound = merge(
-            *(ins.offsets[first : last + 1], ins.neighbours),
-            *(outs.offsets[first : last + 1], outs.neighbours),
-            _NO_WEIGHTS if ins.weights is None else ins.weights,
-            _NO_WEIGHTS if outs.weights is None else outs.weights,
-            offsets[first : last + 1],
-            neighbours,
-            _NO_WEIGHTS if weights is None else weights,
-        )
+        sound = merge(*(_rows(links, first, last) for links in (ins, outs, merged)))
         if not sound:
             raise Damaged(
                 f"{graph.path} is damaged: its links point outside of it. See: cocite verify "
@@ -187,6 +180,12 @@ def either_way(
             for links in (ins, outs, merged):
                 links.forget()
     return merged
+
+
+def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Some rows as kernels take them."""
+    weights = _NO_WEIGHTS if links.weights is None else links.weights
+    return links.offsets[first : last + 1], links.neighbours, weights
 
 
 class _Miscounted(Exception):

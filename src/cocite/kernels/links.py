@@ -80,22 +80,16 @@ def turn(
 
 
 @kernel
-def merge(
-    in_offsets: Any,
-    in_neighbours: Any,
-    out_offsets: Any,
-    out_neighbours: Any,
-    in_weights: Any,
-    out_weights: Any,
-    offsets: Any,
-    neighbours: Any,
-    weights: Any,
-) -> Any:
+def merge(ins: Any, outs: Any, merged: Any) -> Any:
     """Merge two ascending rows of each node into one, equal ones with the first row's first.
 
-    Offsets are uint64[rows + 1] of some rows, where ``neighbours`` and ``weights`` (float32, all
-    three empty without weights) are whole. Returns False if a row lies outside of its links.
+    Each of the three is (offsets, neighbours, weights): offsets uint64[rows + 1] of some rows,
+    neighbours uint32 and weights float32 whole, the latter empty without weights. Returns False if
+    a row lies outside of its links.
     """
+    in_offsets, in_neighbours, in_weights = ins
+    out_offsets, out_neighbours, out_weights = outs
+    offsets, neighbours, weights = merged
     weighted = weights.size > 0
     for row in range(offsets.size - 1):
         i, a = np.int64(in_offsets[row]), np.int64(in_offsets[row + 1])
