@@ -14,7 +14,13 @@ from cocite.layouts.reader import SampledReader
 from cocite.measures import Value
 from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
 from cocite.query.filters import Filter
-from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Opened
+from cocite.query.opened import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_K,
+    DEFAULT_REASONS,
+    Opened,
+    from_the_others,
+)
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
 
@@ -46,8 +52,9 @@ class Index(Opened):
 
         Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
-        return Index(self._stored.first(samples), self.means, self._graph)
+        return Index(self.stored.first(samples), self.means, self._graph)
 
+    @from_the_others
     def similarity(
         self,
         a: object,
@@ -99,6 +106,7 @@ class Index(Opened):
         low, high = self._intervals(first, others, scores, errors, asked, confidence, bound)
         return Score(scores[0], errors[0], low[0], high[0])
 
+    @from_the_others
     def related(
         self,
         node: object,
@@ -197,6 +205,7 @@ class Index(Opened):
         low, _ = self._intervals(me, ids, scores, errors, asked, min_confidence, bound)
         return [hit for hit, least in zip(hits, low, strict=True) if least > 0]
 
+    @from_the_others
     def certain(
         self,
         node: object,
@@ -224,12 +233,13 @@ class Index(Opened):
         if refine or not sampled:
             steps = [(a.low, b.high) for a, b in pairwise(hits)]
             return next((i for i, (a, b) in enumerate(steps) if a <= b), max(0, len(hits) - 1))
-        values = np.zeros((len(hits), sampled[0].part.samples))
+        shared = min(reader.part.samples for reader in sampled)
+        values = np.zeros((len(hits), shared))
         for reader in self.readers:
             if isinstance(reader, SampledReader):
                 own, weight = reader.part.ask_settings(asked), reader.part.weight
                 for row, other in enumerate(ids.tolist()):
-                    values[row] += weight * reader.values(me, other, own)
+                    values[row] += weight * reader.values(me, other, own)[-shared:]
             else:  # the same in every sample
                 values += self._exact(reader, me, ids, asked)[:, None]
         slack = self._certified(me, ids, asked)
@@ -249,8 +259,9 @@ class Index(Opened):
         """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
         from cocite.query.batch.run import related_all
 
-        return related_all(self, output, k, **options)
+        return related_all(self.now, output, k, **options)
 
+    @from_the_others
     def why(
         self,
         a: object,
