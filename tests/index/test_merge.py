@@ -89,7 +89,7 @@ def test_however_numbers_are_cut_the_bytes_are_those_of_one_build(
         numbers = range(first + low, first + high)
         cocite.build(graph, pieces[-1], numbers=numbers, measure="simrank", length=3)
     order.shuffle(pieces)
-    chosen = {"measure": "simrank", "length": 3, "shard": shard}
+    chosen: dict[str, Any] = {"measure": "simrank", "length": 3, "shard": shard}
     cocite.build(graph, folder / "whole", numbers=range(first, first + 30), **chosen)
     cocite.merge(pieces, folder / "joined", shard=shard)
     assert files(folder / "joined") == files(folder / "whole")

@@ -111,16 +111,17 @@ def test_scores_are_means_over_the_samples_that_are_left(
     keep = np.r_[0:10, 20:40]
     asked = whole.stored.measure.ask_settings({})
     for a, b in pairs(whole):
-        ids, score, variance, width = whole.nodes.ids([a, b]).tolist(), 0.0, 0.0, 0.0
+        one, other = whole.nodes.ids([a, b]).tolist()
+        score = variance = width = 0.0
         for reader in whole.readers:
             own, weight = reader.part.ask_settings(asked), reader.part.weight
             if isinstance(reader, SampledReader):
-                values = reader.values(*ids, own)[keep]
+                values = reader.values(one, other, own)[keep]
                 score += weight * values.mean()
                 variance += weight**2 * values.var(ddof=1) / 30
                 width += weight * reader.width(own)
             else:
-                score += weight * reader.pair(*ids, own).grains / 1e12
+                score += weight * reader.pair(one, other, own).grains / 1e12
         found, before = left.similarity(a, b), whole.similarity(a, b)
         assert found.score == pytest.approx(score, abs=1e-9)
         assert found.stderr == pytest.approx(np.sqrt(variance), abs=1e-9)
@@ -145,15 +146,16 @@ def test_parts_lose_samples_by_themselves(built: Built, tmp_path: Path, kind: st
     assert [lost.file for lost in left.lost] == sorted(gone, key=lambda n: prefixes.index(n[:-14]))
     asked = whole.stored.measure.ask_settings({})
     for a, b in pairs(whole):
-        ids, score = whole.nodes.ids([a, b]).tolist(), 0.0
+        one, other = whole.nodes.ids([a, b]).tolist()
+        score = 0.0
         for reader in whole.readers:
             own = reader.part.ask_settings(asked)
             if isinstance(reader, SampledReader):
                 lost = [int(name[-6:]) for name in gone if name.startswith(reader.part.prefix)]
                 rows = [i for i in range(SAMPLES) if i // SHARD * SHARD not in lost]
-                score += reader.part.weight * reader.values(*ids, own)[rows].mean()
+                score += reader.part.weight * reader.values(one, other, own)[rows].mean()
             else:
-                score += reader.part.weight * reader.pair(*ids, own).grains / 1e12
+                score += reader.part.weight * reader.pair(one, other, own).grains / 1e12
         assert left.similarity(a, b).score == pytest.approx(score, abs=1e-9)
         hits = left.related(a, 5)
         assert 0 <= left.certain(a, hits) <= max(0, len(hits) - 1)
@@ -191,16 +193,16 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
     assert isinstance(reader, SampledReader)
     asked = reader.part.ask_settings(whole.stored.measure.ask_settings({}))
     for hit in whole.related("n7", 5):
-        ids = whole.nodes.ids(["n7", hit.node]).tolist()
-        values = reader.values(*ids, asked)[keep]
+        one, other = whole.nodes.ids(["n7", hit.node]).tolist()
+        values = reader.values(one, other, asked)[keep]
         if hit.node != "fresh":
             assert left.similarity("n7", hit.node).score == pytest.approx(values.mean(), abs=1e-9)
     for hit in whole.related("fresh", 5):  # known to the newest ones alone, which are there
         assert left.similarity("fresh", hit.node) == hit[1:]
     whole.related_all(tmp_path / "all.csv")
     left.related_all(tmp_path / "left.csv", 5)
-    rows = duckdb.execute(f"SELECT node, related, score FROM '{tmp_path / 'left.csv'}'").fetchall()
-    assert rows == [
+    told = duckdb.execute(f"SELECT node, related, score FROM '{tmp_path / 'left.csv'}'").fetchall()
+    assert told == [
         (node, hit.node, hit.score) for node in left.nodes for hit in left.related(node, 5)
     ]
     with pytest.raises(Damaged, match="Refresh it then"):
