@@ -20,7 +20,7 @@ and a block. Scratch: 28 bytes a node and sample at most, where no walks meet at
 later; 10 to 20 on webs.
 
 Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
-web graph* (000), 3.1: one edge-scan serves the walks of all fingerprints.
+web graph* (000), 2.2: one edge-scan serves the walks of all fingerprints.
 """
 
 from __future__ import annotations
