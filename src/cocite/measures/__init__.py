@@ -30,7 +30,6 @@ from cocite.measures.xjaccard import XJACCARD
 
 __all__ = [
     "DECAY",
-    "DEFAULT",
     "HUBS",
     "LENGTH",
     "MEASURES",
@@ -44,9 +43,6 @@ __all__ = [
     "WholeSettings",
     "find_measure",
 ]
-
-DEFAULT = NEIGHBOURHOOD.name
-"""The measure of an index for which none is chosen."""
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure
