@@ -3,7 +3,10 @@
     score = sum over parts of weight * score of the part         in grains, rounded once
     variance likewise, with weights squared; what is certain of parts adds up, too
 
-Cost: that of the readers.
+Several nodes may be asked together (``together.py``): then values are means over these, sample by
+sample.
+
+Cost: that of the readers, times the nodes asked.
 """
 
 from __future__ import annotations
@@ -18,15 +21,17 @@ from numpy.typing import NDArray
 from cocite.codes import GRAINS
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader, SampledReader, Span
-from cocite.layouts.scratch import borrowed
+from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.table import reader_of
 from cocite.measures import Value, WholeSettings
 from cocite.query.confidence import Draws, around, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.scores import scores_of
 
-__all__ = ["Answers"]
+__all__ = ["Answers", "Asked"]
 
+Asked = tuple[int, ...]
+"""Nodes asked together: the mean over them is what is told."""
 _AT_ONCE = 256
 """Hits whose samples are looked at together."""
 
@@ -47,15 +52,19 @@ class Answers:
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """The ids of the best k, and float64[h, 2]: their scores in grains, and variances."""
         with borrowed(self._stored.nodes) as scratch:
-            for reader in self.readers:
-                reader.gather(node, reader.part.ask_settings(settings), scratch)
-                if self._scatters:
-                    scratch.list_once()
+            self._gather(node, settings, scratch)
             ids, best = chosen.best(scratch, k, min_score)
         for reader in self.readers:
             own = reader.part.ask_settings(settings)
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
+
+    def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
+        """Add up the scores of all nodes with ``node``."""
+        for reader in self.readers:
+            reader.gather(node, reader.part.ask_settings(settings), scratch)
+            if self._scatters:
+                scratch.list_once()
 
     @cached_property
     def _scatters(self) -> bool:
@@ -81,68 +90,80 @@ class Answers:
         self.check([grains])
         return scores_of(np.array([[np.rint(grains), variance]]))
 
-    def _draws(self, node: int, others: NDArray[np.uint32], asked: WholeSettings) -> Draws:
-        """What the samples of all parts together say of ``node`` and others that are not it."""
+    def _draws(self, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings) -> Draws:
+        """What the samples of all parts together say of ``nodes``, in the mean, and others that are
+        none of them.
+        """
         span, found = Span(0.0, 0.0, 0.0), []
+        freshness = self._stored.freshness
+        fresh = freshness.since is None
+        known = [] if fresh else [freshness.knowing(node, others) for node in nodes]
+        middle = None if fresh or len(nodes) == 1 else np.zeros(others.size)
         for reader in self._sampled:
             own, weight = reader.part.ask_settings(asked), reader.part.weight
-            values, most = reader.values(node, others, own)
-            span = span.plus(reader.span(own), weight)
-            found.append((values, most) if weight == 1 else (weight * values, weight * most))
+            span, share = span.plus(reader.span(own), weight), weight / len(nodes)
+            for at, node in enumerate(nodes):
+                values, most = reader.values(node, others, own)
+                found.append((values, most) if share == 1 else (share * values, share * most))
+                if middle is not None:  # each pair has a mean of its own: over what knows both
+                    ends = zip(found[-1][0].T, known[at].tolist(), strict=True)
+                    middle += [column[-count:].mean() for column, count in ends]
         values, most = found[0]
         for more, greatest in found[1:]:
             values, most = values + more, most + greatest
-        freshness = self._stored.freshness
-        known = None if freshness.since is None else freshness.knowing(node, others)
         alike = None if len(freshness.generations) == 1 else len(freshness.newest)
-        return Draws(values, most, span, known, alike)
+        all_know = None if fresh else np.min(known, axis=0)
+        return Draws(values, most, span, all_know, alike, middle)
 
     def _exact(
-        self, reader: Reader, node: int, others: NDArray[np.uint32], asked: WholeSettings
+        self, reader: Reader, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64]:
         """float64[h]: what a part without samples adds to some scores."""
-        with borrowed(self._stored.nodes) as scratch:
-            reader.gather(node, reader.part.ask_settings(asked), scratch)
-            found: NDArray[np.float64] = scratch.totals[others, 0] / GRAINS
-            scratch.totals[scratch.touched[: scratch.have]] = 0.0
+        found = np.zeros(others.size)
+        for node in nodes:
+            with borrowed(self._stored.nodes) as scratch:
+                reader.gather(node, reader.part.ask_settings(asked), scratch)
+                found += scratch.totals[others, 0] / (GRAINS * len(nodes))
+                scratch.totals[scratch.touched[: scratch.have]] = 0.0
         return found
 
     def _certified(
-        self, node: int, others: NDArray[np.uint32], asked: WholeSettings
+        self, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64]:
         """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
         slack = np.zeros((others.size, 2))
         for reader in self.readers:
             if not isinstance(reader, SampledReader):
-                own = reader.part.ask_settings(asked)
-                slack += reader.part.weight * reader.certified(node, others, own)
+                own, share = reader.part.ask_settings(asked), reader.part.weight / len(nodes)
+                for node in nodes:
+                    slack += share * reader.certified(node, others, own)
         return slack
 
     def _spread(
         self,
-        node: int,
+        nodes: Asked,
         others: NDArray[np.uint32],
         asked: WholeSettings,
         confidences: Sequence[float],
         bound: str,
     ) -> NDArray[np.float64]:
-        """float64[confidences, 2, h]: how far the truth may be below the samples' mean, and above
-        it; nothing of a node and itself.
+        """float64[confidences, 2, h]: how far the truth may be below what the samples say, and
+        above it; nothing of a node and itself.
         """
         found = np.zeros((len(confidences), 2, others.size))
         if not self._sampled:
             return found
-        different = np.flatnonzero(others != node)
+        different = np.flatnonzero(~np.isin(others, nodes))
         for begin in range(0, different.size, _AT_ONCE):
             part = different[begin : begin + _AT_ONCE]
-            draws = self._draws(node, others[part], asked)
+            draws = self._draws(nodes, others[part], asked)
             for level, confidence in enumerate(confidences):
                 found[level][:, part] = around(draws, confidence, bound)[1:]
         return found
 
     def _intervals(
         self,
-        node: int,
+        nodes: Asked,
         others: NDArray[np.uint32],
         scores: list[float],
         asked: WholeSettings,
@@ -150,14 +171,14 @@ class Answers:
         bound: str,
     ) -> list[tuple[list[float], list[float]]]:
         """The ends of the intervals of some scores, for each confidence; whole grains, outwards."""
-        room = self._spread(node, others, asked, confidences, bound)
-        room = np.ceil((room + self._certified(node, others, asked).T) * GRAINS)
+        room = self._spread(nodes, others, asked, confidences, bound)
+        room = np.ceil((room + self._certified(nodes, others, asked).T) * GRAINS)
         middle = np.rint(np.array(scores) * GRAINS)
         most = np.full(others.size, np.inf)
         if self._stored.measure.unit:
             most = np.maximum(middle, GRAINS)
         if len(self._sampled) == len(self.readers):
-            most[others != node] = math.ceil(self._most(asked) * GRAINS)
+            most[~np.isin(others, nodes)] = math.ceil(self._most(asked) * GRAINS)
         low = np.maximum(0.0, middle - room[:, 0])
         # An estimate may be below 0, what it estimates is not.
         high = np.maximum(low, np.minimum(middle + room[:, 1], most))
@@ -178,7 +199,7 @@ class Answers:
 
     def _leading(
         self,
-        node: int,
+        nodes: Asked,
         ids: NDArray[np.uint32],
         asked: WholeSettings,
         confidence: float,
@@ -187,12 +208,12 @@ class Answers:
         """How many of the first of some nodes stand in their order for certain."""
         for begin in range(0, max(1, ids.size - 1), _AT_ONCE):
             part = ids[begin : begin + _AT_ONCE + 1]
-            room = self._certified(node, part, asked)
+            room = self._certified(nodes, part, asked)
             doubt = room[:-1, 0] + room[1:, 1]
             for reader in self.readers:  # what is not sampled is the same in every sample
                 if not isinstance(reader, SampledReader):
-                    doubt += np.diff(self._exact(reader, node, part, asked))
-            draws = self._draws(node, part, asked)
+                    doubt += np.diff(self._exact(reader, nodes, part, asked))
+            draws = self._draws(nodes, part, asked)
             sure = leading_certain(draws, confidence, bound, doubt)
             if sure < part.size - 1:
                 return begin + sure
