@@ -95,25 +95,46 @@ class Answers:
         none of them.
         """
         span, found = Span(0.0, 0.0, 0.0), []
-        freshness = self._stored.freshness
-        fresh = freshness.since is None
-        known = [] if fresh else [freshness.knowing(node, others) for node in nodes]
-        middle = None if fresh or len(nodes) == 1 else np.zeros(others.size)
         for reader in self._sampled:
             own, weight = reader.part.ask_settings(asked), reader.part.weight
             span, share = span.plus(reader.span(own), weight), weight / len(nodes)
-            for at, node in enumerate(nodes):
+            for node in nodes:
                 values, most = reader.values(node, others, own)
                 found.append((values, most) if share == 1 else (share * values, share * most))
-                if middle is not None:  # each pair has a mean of its own: over what knows both
-                    ends = zip(found[-1][0].T, known[at].tolist(), strict=True)
-                    middle += [column[-count:].mean() for column, count in ends]
-        values, most = found[0]
+        shared = min(len(values) for values, _ in found)
+        values, most = found[0][0][-shared:], found[0][1][-shared:]
         for more, greatest in found[1:]:
-            values, most = values + more, most + greatest
-        alike = None if len(freshness.generations) == 1 else len(freshness.newest)
-        all_know = None if fresh else np.min(known, axis=0)
-        return Draws(values, most, span, all_know, alike, middle)
+            values, most = values + more[-shared:], most + greatest[-shared:]
+        freshness = self._stored.freshness
+        known = None if freshness.since is None else self._knowing(nodes, others)
+        return Draws(values, most, span, known, freshness.alike)
+
+    def _knowing(self, nodes: Asked, others: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """int64[h]: how many samples know all ``nodes`` and each of some others."""
+        each = [self._stored.freshness.knowing(node, others) for node in nodes]
+        least: NDArray[np.int64] = np.min(each, axis=0)
+        return least
+
+    def _apart(
+        self, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings
+    ) -> NDArray[np.float64] | float:
+        """float64[h]: how far scores are above the means of the samples that all parts have, and
+        that know all ``nodes``. Each is estimated from all that a part has and that know the pair,
+        which is more where parts have lost different ones, or nodes came at different times.
+        """
+        lost = len({reader.part.freshness.held.size for reader in self._sampled}) > 1
+        if not lost and (len(nodes) == 1 or self._stored.freshness.since is None):
+            return 0.0
+        shared, found = self._knowing(nodes, others).tolist(), np.zeros(others.size)
+        for reader in self._sampled:
+            share = reader.part.weight / len(nodes)
+            for node in nodes:
+                values, _ = reader.values(node, others, reader.part.ask_settings(asked))
+                own = reader.part.freshness.knowing(node, others).tolist()
+                for row, (mine, all_) in enumerate(zip(own, shared, strict=True)):
+                    apart = values[-mine:, row].mean() - values[-all_:, row].mean()
+                    found[row] += share * apart
+        return found
 
     def _exact(
         self, reader: Reader, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings
@@ -157,8 +178,11 @@ class Answers:
         for begin in range(0, different.size, _AT_ONCE):
             part = different[begin : begin + _AT_ONCE]
             draws = self._draws(nodes, others[part], asked)
+            apart = self._apart(nodes, others[part], asked)
             for level, confidence in enumerate(confidences):
-                found[level][:, part] = around(draws, confidence, bound)[1:]
+                _, below, above = around(draws, confidence, bound)
+                found[level][0, part] = np.maximum(0.0, below + apart)
+                found[level][1, part] = np.maximum(0.0, above - apart)
         return found
 
     def _intervals(

@@ -74,8 +74,7 @@ class Draws:
 
     ``values`` float64[samples, hits] are those of each sample, and ``most`` what they may stand for
     at most. Of each hit the last ``known`` int64[hits] say something, all if None. The last
-    ``alike`` are of one graph, and so of one distribution; all if None. ``middle`` float64[hits] is
-    what is told instead of the mean of the values, if it is something else.
+    ``alike`` are of one graph, and so of one distribution; all if None.
     """
 
     values: Floats
@@ -83,7 +82,6 @@ class Draws:
     span: Span
     known: NDArray[np.int64] | None = None
     alike: int | None = None
-    middle: Floats | None = None
 
     @property
     def hits(self) -> int:
@@ -144,8 +142,8 @@ def half_width(
 def around(
     draws: Draws, confidence: float, bound: str = DEFAULT_BOUND
 ) -> tuple[Floats, Floats, Floats]:
-    """What is told, the means of the values, and how far the truth may be below and above it:
-    float64[hits] each.
+    """The means of the values, and how far the truth may be below and above them: float64[hits]
+    each.
     """
     means, below, above = (np.empty(draws.hits) for _ in range(3))
     span = draws.span
@@ -160,9 +158,6 @@ def around(
             middle, half = _about(most, span.width, confidence, bound)
             high = middle + half
         means[which], below[which], above[which] = mean, mean - low, high - mean
-    if draws.middle is not None:
-        apart, means = draws.middle - means, draws.middle
-        below, above = np.maximum(0.0, below + apart), np.maximum(0.0, above - apart)
     return means, below + _ROUNDING, above + _ROUNDING
 
 

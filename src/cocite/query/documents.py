@@ -3,6 +3,9 @@
 Each is made by ``of``, which asks the index. Measure, direction and settings are those that the
 answer went by, those of the index and those of the question in one.
 
+Of an index that has lost samples (``index/lost.py``) an answer has two facts more: ``samples``, how
+many answered, and ``lost``.
+
 Cost: that of the questions; of ``related`` also that of its order (:meth:`Index.certain`).
 """
 
@@ -34,7 +37,7 @@ __all__ = [
     "WhyTogetherDocument",
 ]
 
-_INSIDE = ("offset", "surely")
+_INSIDE = ("offset", "surely", "loss")
 """Fields that help to read an answer and are no part of it."""
 
 
@@ -59,6 +62,7 @@ class RelatedDocument(Document):
     hits: Sequence[Hit]
     offset: int
     surely: bool
+    loss: dict[str, Any]
 
     @classmethod
     def of(
@@ -99,6 +103,7 @@ class RelatedDocument(Document):
             hits,
             offset,
             _surely(index, refined),
+            _loss(index),
         )
 
     def facts(self) -> dict[str, Any]:
@@ -107,7 +112,7 @@ class RelatedDocument(Document):
         asked: dict[str, Any] = {"node": self.nodes[0]}
         if self.together is not None:
             asked = {"nodes": list(self.nodes), "together": self.together}
-        return asked | facts
+        return asked | facts | self.loss
 
     def rows(self) -> Rows:
         """A row a hit, with its rank."""
@@ -130,6 +135,7 @@ class SimilarityDocument(Document):
     refined: bool
     found: Score
     surely: bool
+    loss: dict[str, Any]
 
     @classmethod
     def of(
@@ -157,11 +163,13 @@ class SimilarityDocument(Document):
         )
         asked = _asked(index, settings)
         surely = _surely(index, refined)
-        return cls(str(a), str(b), *asked, confidence, bound, refined, found, surely)
+        loss = _loss(index)
+        return cls(str(a), str(b), *asked, confidence, bound, refined, found, surely, loss)
 
     def facts(self) -> dict[str, Any]:
         """The score's own facts stand beside the others."""
-        return _without(super().facts(), ("found", *_INSIDE)) | self.found._asdict()
+        facts = _without(super().facts(), ("found", *_INSIDE))
+        return facts | self.found._asdict() | self.loss
 
     def rows(self) -> Rows:
         """One row, of the pair and its score."""
@@ -182,12 +190,17 @@ class WhyDocument(Document):
     others: int
     rest: float
     unplaced: float
+    loss: dict[str, Any]
 
     @classmethod
     def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
         """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
         why = index.why(a, b, k, **settings)
-        return cls(str(a), str(b), *_asked(index, settings), **why._asdict())
+        return cls(str(a), str(b), *_asked(index, settings), **why._asdict(), loss=_loss(index))
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but what helps to read it."""
+        return _without(super().facts(), _INSIDE) | self.loss
 
     def rows(self) -> Rows:
         """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
@@ -209,6 +222,7 @@ class WhyTogetherDocument(Document):
     settings: dict[str, Value]
     score: float
     pages: Sequence[PageWhy]
+    loss: dict[str, Any]
 
     @classmethod
     def of(
@@ -223,7 +237,7 @@ class WhyTogetherDocument(Document):
     ) -> Self:
         """Ask :meth:`Index.why_together`, which says what each argument means and raises."""
         found = index.why_together(nodes, b, k, together=together, **settings)
-        return cls(str(b), together, *_asked(index, settings), *found)
+        return cls(str(b), together, *_asked(index, settings), *found, loss=_loss(index))
 
     def facts(self) -> dict[str, Any]:
         """The reasons of a page stand beside what it adds."""
@@ -236,7 +250,7 @@ class WhyTogetherDocument(Document):
             }
             for page in self.pages
         ]
-        return super().facts() | {"pages": pages}
+        return _without(super().facts(), _INSIDE) | {"pages": pages} | self.loss
 
     def rows(self) -> Rows:
         """Those of each node, behind its name."""
@@ -246,7 +260,7 @@ class WhyTogetherDocument(Document):
     def of_page(self, page: PageWhy) -> WhyDocument:
         """What one of the nodes has to do with ``b``."""
         how = self.measure, self.direction, self.settings
-        return WhyDocument(page.node, self.b, *how, **page.why._asdict())
+        return WhyDocument(page.node, self.b, *how, **page.why._asdict(), loss=self.loss)
 
 
 @dataclass(frozen=True)
@@ -260,15 +274,17 @@ class BatchDocument(Document):
     rows_written: int
     seconds: float
     bytes: int
+    loss: dict[str, Any]
 
     @classmethod
-    def of(cls, output: str, report: BatchReport, seconds: float) -> Self:
+    def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
         """What ``report`` says, and how large the file is."""
-        return cls(output, report.nodes, report.rows, seconds, Path(output).stat().st_size)
+        size = Path(output).stat().st_size
+        return cls(output, report.nodes, report.rows, seconds, size, _loss(index))
 
     def facts(self) -> dict[str, Any]:
         """With ``rows`` called so."""
-        facts = super().facts()
+        facts = _without(super().facts(), _INSIDE) | self.loss
         return {("rows" if name == "rows_written" else name): facts[name] for name in facts}
 
 
@@ -290,6 +306,11 @@ def _asked(index: Index, settings: dict[str, Value]) -> tuple[str, str, dict[str
     """Measure, direction and settings that an answer goes by."""
     asked = index.stored.measure.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
+
+
+def _loss(index: Index) -> dict[str, Any]:
+    """What an index without some of its samples says beside its answer."""
+    return {"samples": index.samples, "lost": index.lost} if index.lost else {}
 
 
 def _surely(index: Index, refined: bool) -> bool:

@@ -15,7 +15,7 @@ from cocite.errors import UsageError
 from cocite.measures import Value
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.filters import Filter
-from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number
+from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
 from cocite.query.reasoned import Reasoned
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.together import DEFAULT_TOGETHER, checked_together
@@ -42,8 +42,9 @@ class Index(Reasoned):
 
         Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
-        return Index(self._stored.first(samples), self.means, self._graph)
+        return Index(self.stored.first(samples), self.means, self._graph)
 
+    @from_the_others
     def similarity(
         self,
         a: object,
@@ -96,6 +97,7 @@ class Index(Reasoned):
         ((low, high),) = self._intervals((first,), others, scores, asked, [confidence], bound)
         return Score(scores[0], errors[0], low[0], high[0])
 
+    @from_the_others
     def related(
         self,
         node: object,
@@ -226,6 +228,7 @@ class Index(Reasoned):
             hits = [hit for hit, low in zip(hits, least, strict=True) if low > min_score]
         return hits
 
+    @from_the_others
     def certain(
         self,
         node: object,
@@ -270,7 +273,7 @@ class Index(Reasoned):
         """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
         from cocite.query.batch.run import related_all
 
-        return related_all(self, output, k, **options)
+        return related_all(self.now, output, k, **options)
 
     def _level(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cocite.errors import UsageError
 from cocite.measures import Value, WholeSettings
-from cocite.query.opened import DEFAULT_REASONS, Opened, check_number
+from cocite.query.opened import DEFAULT_REASONS, Opened, check_number, from_the_others
 from cocite.query.source import Given, find_graphs
 from cocite.query.together import DEFAULT_TOGETHER, checked_together
 
@@ -23,6 +23,7 @@ __all__ = ["Reasoned"]
 class Reasoned(Opened):
     """An index that says why."""
 
+    @from_the_others
     def why(
         self,
         a: object,
@@ -69,6 +70,7 @@ class Reasoned(Opened):
         asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
         return self._explained(pair, k, asked, graph)
 
+    @from_the_others
     def why_together(
         self,
         nodes: Sequence[object],
