@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pytest
 
 import cocite
 from cocite.errors import ResourceError
-from cocite.store import arrays
 from tests.conftest import MakeGraph
 
 CHILD = """
@@ -50,6 +50,6 @@ def test_no_room_to_map_a_file(
     def full(*arguments: Any, **options: Any) -> None:
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
-    monkeypatch.setattr(arrays.mmap, "mmap", full)
+    monkeypatch.setattr(mmap, "mmap", full)
     with pytest.raises(ResourceError, match=r"cannot be mapped: Cannot allocate memory\. Allow"):
         cocite.open(tmp_path / "x")
