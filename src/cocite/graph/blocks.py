@@ -6,7 +6,7 @@ weights). A node's links are never cut. Cuts are the first node of every block b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cocite.store import forget
@@ -24,8 +24,13 @@ def cut_blocks(
 ) -> tuple[int, ...]:
     """The first node of every block but the first, for blocks of at most ``block`` bytes, with
     ``beside`` bytes that a run keeps beside the rows for each node of the block. A link takes
-    ``link`` bytes, by default those of its neighbour and weight.
+    ``link`` bytes, by default those of its neighbour and weight. Of links by both ends those of
+    either end fit, as one of them is read at a time.
     """
+    if links.back is not None:
+        forth = replace(links, back=None)
+        both = (cut_blocks(rows, block, beside, link) for rows in (forth, links.back))
+        return tuple(sorted(set().union(*both)))
     rows = _Rows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
     first = 0
