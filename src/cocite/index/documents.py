@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
+from cocite.index.lost import Lost
 from cocite.index.plan import links_in_words
 from cocite.index.stored import StoredIndex
 from cocite.layouts.freshness import Generation
@@ -14,15 +15,17 @@ from cocite.measures import Value
 
 if TYPE_CHECKING:
     from cocite.index.build import BuildReport, IndexBuild
+    from cocite.index.merge import Merge
     from cocite.index.refresh import RefreshBuild
 
-__all__ = ["BuildDocument", "IndexDocument", "RefreshDocument"]
+__all__ = ["BuildDocument", "IndexDocument", "MergeDocument", "RefreshDocument"]
 
 
 @dataclass(frozen=True)
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
-    ``generations`` has those without samples, too.
+    ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
+    some are ``lost``.
     """
 
     path: str
@@ -39,6 +42,8 @@ class IndexDocument(Document):
     bytes: int
     refined: dict[str, Any]
     digest: str
+    answering: int | None
+    lost: Sequence[Lost]
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
@@ -58,6 +63,8 @@ class IndexDocument(Document):
             index.store.nbytes,
             index.refined,
             index.digest,
+            index.samples,
+            index.lost,
         )
 
     @property
@@ -74,6 +81,8 @@ class IndexDocument(Document):
         """What there is, without words for people."""
         facts = {"kind": "index"} | super().facts()
         del facts["links"]
+        if not self.lost:
+            del facts["answering"], facts["lost"]
         return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
 
 
@@ -81,7 +90,8 @@ class IndexDocument(Document):
 class BuildDocument(Document):
     """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
     earlier run had made the others; ``live_steps`` of walks a node and sample are None without
-    walks; ``links`` says which links the measure looks at.
+    walks; ``links`` says which links the measure looks at; ``numbers`` are those of its
+    samples.
     """
 
     index: str
@@ -99,6 +109,7 @@ class BuildDocument(Document):
     bytes: int
     live_steps: float | None
     refined: bool
+    numbers: range
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
@@ -120,6 +131,7 @@ class BuildDocument(Document):
             report.bytes,
             report.live_steps / (nodes * made) if report.live_steps else None,
             work.options.refine,
+            work.options.numbers,
         )
 
     @property
@@ -140,7 +152,8 @@ class BuildDocument(Document):
         facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
-        return facts | {"refined": self.refined}
+        first = {"first": self.numbers.start} if self.numbers.start else {}
+        return facts | {"refined": self.refined} | first
 
 
 @dataclass(frozen=True)
@@ -160,6 +173,24 @@ class RefreshDocument(Document):
         """What ``work`` says when it has run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
         return cls(index, str(work.graph.path), work.kept, drawn, work.date, *took)
+
+
+@dataclass(frozen=True)
+class MergeDocument(Document):
+    """A merge that is done: the ``samples`` of the indexes ``merged``, from number ``first`` on."""
+
+    index: str
+    merged: Sequence[str]
+    samples: int
+    first: int
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, work: Merge, seconds: float, index: str) -> Self:
+        """What ``work`` says when it has run."""
+        merged, size = list(map(str, work.paths)), StoredIndex.open(index).store.nbytes
+        return cls(index, merged, len(work.numbers), work.numbers.start, seconds, size)
 
 
 def _each_once(names: Iterable[str]) -> str:
