@@ -6,7 +6,7 @@ weights). A node's links are never cut. Cuts are the first node of every block b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cocite.store import forget
@@ -24,13 +24,9 @@ def cut_blocks(
 ) -> tuple[int, ...]:
     """The first node of every block but the first, for blocks of at most ``block`` bytes, with
     ``beside`` bytes that a run keeps beside the rows for each node of the block. A link takes
-    ``link`` bytes, by default those of its neighbour and weight. Of links by both ends those of
-    either end fit, as one of them is read at a time.
+    ``link`` bytes, by default those of its neighbour and weight. Of links by both ends a block
+    holds the rows of its nodes by either.
     """
-    if links.back is not None:
-        forth = replace(links, back=None)
-        both = (cut_blocks(rows, block, beside, link) for rows in (forth, links.back))
-        return tuple(sorted(set().union(*both)))
     rows = _Rows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
     first = 0
@@ -60,7 +56,10 @@ class _Rows:
 
     def before(self, node: int) -> int:
         """What the rows of all smaller nodes take."""
-        return self.node * node + self.link * int(self.links.offsets[node])
+        back, found = self.links.back, self.node * node
+        if back is not None:
+            found += _OFFSET * node + self.link * int(back.offsets[node])
+        return found + self.link * int(self.links.offsets[node])
 
     def first_beyond(self, size: int) -> int:
         """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
@@ -71,5 +70,6 @@ class _Rows:
                 high = middle
             else:
                 low = middle + 1
-        forget(self.links.offsets)  # every probe brought its neighbourhood along
+        for rows in (self.links, self.links.back or self.links):
+            forget(rows.offsets)  # every probe brought its neighbourhood along
         return low

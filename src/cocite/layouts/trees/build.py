@@ -72,6 +72,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 threads=fit.threads,
                 folder=folder,
                 weights=weights,
+                in_share=part.in_share,
             )
             return [GroupMaker(group, numbers, links.nodes, fit)]
         walk = links, part.step, length, seed, fit.cuts, part.turn
