@@ -19,6 +19,7 @@ written block of sources after block, each a pass of its own. The result does no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def links_of(
 ) -> Links:
     """The links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`, :func:`out_links`
     or :func:`either_way`: the first are there, the others are made, with ``memory`` and
-    ``progress``.
+    ``progress``. For ``both`` they are the first, with the second as their ``back``.
     """
     if direction == "in":
         return in_links(graph, weighted=weighted)
@@ -94,6 +95,9 @@ def links_of(
         return out_links(graph, memory, progress, weighted=weighted)
     if direction == "any":
         return either_way(graph, memory, progress, weighted=weighted)
+    if direction == "both":
+        back = out_links(graph, memory, progress, weighted=weighted)
+        return replace(in_links(graph, weighted=weighted), back=back)
     raise ValueError(direction)
 
 

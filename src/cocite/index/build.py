@@ -120,7 +120,8 @@ class IndexBuild:
         )
         # What does not fit is said now; in-links and out-links take the same.
         way = "any" if plan.direction == "any" else "in"
-        work.fit(links_of(graph, way, means.memory, weighted=plan.weighted))
+        own = links_of(graph, way, means.memory, weighted=plan.weighted)
+        work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, samples, kept)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
@@ -128,9 +129,9 @@ class IndexBuild:
         return self._options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
-        """The links that a part follows; out-links for both directions at once, as in-links are
-        the graph's own. Others are made when they are first needed, and there as long as some part
-        holds them.
+        """The links that a part follows; for both directions at once samples follow either, and
+        others take out-links, as in-links are the graph's own. Others than those are made when they
+        are first needed, and there as long as some part holds them.
         """
         way = "out" if plan.direction == "both" else plan.direction
         if way == "in":
@@ -139,6 +140,8 @@ class IndexBuild:
         if links is None:
             links = links_of(self._graph, way, self._means.memory, weighted=plan.weighted)
             self._made[way, plan.weighted] = links
+        if plan.direction == "both" and is_sampled(plan.layout):
+            return replace(links_of(self._graph, "in", weighted=plan.weighted), back=links)
         return links
 
     def __enter__(self) -> IndexBuild:

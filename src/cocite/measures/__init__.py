@@ -11,11 +11,13 @@ from cocite.measures.measure import Component, Measure
 from cocite.measures.neighbourhood import NEIGHBOURHOOD
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
+from cocite.measures.prank import PRANK
 from cocite.measures.proximity import PROXIMITY
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
     HUBS,
+    IN_SHARE,
     LENGTH,
     SAMPLES,
     SEED,
@@ -31,6 +33,7 @@ from cocite.measures.xjaccard import XJACCARD
 __all__ = [
     "DECAY",
     "HUBS",
+    "IN_SHARE",
     "LENGTH",
     "MEASURES",
     "SAMPLES",
@@ -50,6 +53,7 @@ MEASURES: dict[str, Measure] = {
         NEIGHBOURHOOD,
         PSIMRANK,
         SIMRANK,
+        PRANK,
         COMPACT_SIMRANK,
         XJACCARD,
         PAGESIM,
