@@ -196,7 +196,7 @@ def test_a_question_to_trees_loads_no_builder(tmp_path: Path) -> None:
     links = tmp_path / "links.tsv"
     links.write_text("c\ta\nc\tb\nd\ta\nd\tb\n")
     graph = cocite.ingest(links, tmp_path / "graph")
-    cocite.build(graph, tmp_path / "index", samples=20)
+    cocite.build(graph, tmp_path / "index", samples=20, measure="psimrank")
     asked = [sys.executable, "-c", ASK, str(tmp_path / "index")]
     found = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
     assert "cocite.layouts.trees.reader" in found

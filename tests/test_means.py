@@ -151,7 +151,7 @@ def test_the_machine_is_read_once_for_refined_answers(
 
 
 def test_the_machine_is_read_once_for_a_plan(graph: Graph, readings: Readings) -> None:
-    cocite.plan_index(graph, pilot=0.1, samples=4)
+    cocite.plan_index(graph, pilot=0.1, samples=4, measure="psimrank")
     assert readings == ONCE
 
 

@@ -144,7 +144,7 @@ def test_no_verb_starts_threads_without_end(
 ) -> None:
     (tmp_path / "l.tsv").write_text("a\tb\n")
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
-    cocite.build(graph, tmp_path / "x", samples=2)
+    cocite.build(graph, tmp_path / "x", samples=2, measure="psimrank")
     many = ["--threads", "99999999999"]
     g, x, out = str(graph.path), str(tmp_path / "x"), str(tmp_path / "new")
     for verb in (

@@ -37,7 +37,9 @@ def show(reply):
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
     (folder / "l.tsv").write_text("hub\tone\nhub\ttwo\nother\tone\nother\ttwo\n")
-    cocite.build(cocite.ingest(folder / "l.tsv", folder / "g"), folder / "i", samples=9)
+    cocite.build(
+        cocite.ingest(folder / "l.tsv", folder / "g"), folder / "i", samples=9, measure="psimrank"
+    )
     return folder
 
 
@@ -70,7 +72,7 @@ def test_what_is_printed_for_programs_is_the_document_of_the_library(
 def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service sends them as they are: no nan, which JSON does not have, and nothing unknown."""
     monkeypatch.chdir(folder)
-    single = cocite.build(folder / "g", folder / "single", samples=1)
+    single = cocite.build(folder / "g", folder / "single", samples=1, measure="psimrank")
     document = SimilarityDocument.of(single, "one", "two")
     assert document.found.stderr != document.found.stderr
     assert document.to_json()["stderr"] is None

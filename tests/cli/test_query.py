@@ -25,7 +25,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     links = folder / "links.tsv"
     links.write_text("hub\tone\nhub\ttwo\nhub\t[red]three[/]\nother\tone\nother\ttwo\n")
     cocite.ingest(links, folder / "g", header="no")
-    cocite.build(folder / "g", folder / "i", samples=40, seed=1)
+    cocite.build(folder / "g", folder / "i", samples=40, seed=1, measure="psimrank")
     return folder / "i"
 
 
@@ -144,7 +144,12 @@ def test_a_name_that_begins_with_a_hyphen_stands_behind_two(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "l.tsv").write_text("h\t-k\nh\tb\n")
-    cocite.build(cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"), tmp_path / "i", samples=3)
+    cocite.build(
+        cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"),
+        tmp_path / "i",
+        samples=3,
+        measure="psimrank",
+    )
     code, out, _ = ask(capsys, "related", tmp_path / "i", "--format", "csv", "--", "-k")
     assert code == 0
     assert out.splitlines()[1].startswith("1,b,")
@@ -206,7 +211,7 @@ def test_an_index_says_which_links_it_looks_at(
 def test_what_does_not_exist_is_null_in_json(
     index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cocite.build(index.parent / "g", tmp_path / "i", samples=1)
+    cocite.build(index.parent / "g", tmp_path / "i", samples=1, measure="psimrank")
     _, out, _ = ask(capsys, "similarity", tmp_path / "i", "one", "two", "--format", "json")
     assert json.loads(out)["stderr"] is None
 

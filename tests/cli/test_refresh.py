@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
     cocite.ingest(links, tmp_path / "g", header="no")
     links.write_text("hub\tone\nhub\ttwo\nhub\tthree\nmore\tthree\n")
     cocite.ingest(links, tmp_path / "h", header="no")
-    cocite.build(tmp_path / "g", tmp_path / "i", samples=20)
+    cocite.build(tmp_path / "g", tmp_path / "i", samples=20, measure="psimrank")
     return tmp_path
 
 
@@ -92,7 +92,7 @@ def test_a_measure_without_samples_says_so(
 
 
 def test_what_is_refused_says_what_to_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cocite.build(folder / "g", folder / "p", samples=20, layout="paths")
+    cocite.build(folder / "g", folder / "p", samples=20, layout="paths", measure="psimrank")
     code, out, err = ask(capsys, "refresh", folder / "p", folder / "h")
     assert (code, out) == (2, "")
     assert "Draw all of them anew with --share 1 (share=1)" in err

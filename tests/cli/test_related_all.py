@@ -20,7 +20,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     links = folder / "links.tsv"
     links.write_text("hub\tone\nhub\ttwo\nhub\tthree\nother\tone\nother\ttwo\nthe\tthree\n")
     cocite.ingest(links, folder / "g", header="no")
-    cocite.build(folder / "g", folder / "i", samples=40, seed=1)
+    cocite.build(folder / "g", folder / "i", samples=40, seed=1, measure="psimrank")
     return folder / "i"
 
 

@@ -149,7 +149,7 @@ def test_a_table_fits_the_terminal(
     links += [(f"{site}/{x}", f"{site}/{y}") for x, y in ("rp", "rq", "pc", "qd")]
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in links))
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
-    cocite.build(graph, tmp_path / "i", samples=50)
+    cocite.build(graph, tmp_path / "i", samples=50, measure="psimrank")
     for a, b in (f"{site}/a", f"{site}/b"), (f"{site}/c", f"{site}/d"):
         code, out, _ = ask(capsys, tmp_path / "i", a, b, "--graph", tmp_path / "g", "-k", 5)
         assert code == 0
@@ -164,7 +164,12 @@ def test_counts_give_way_to_paths_where_both_do_not_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "l.tsv").write_text("A_page_between\tThe_one_page\nA_page_between\tAnother\n")
-    cocite.build(cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"), tmp_path / "i", samples=5)
+    cocite.build(
+        cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"),
+        tmp_path / "i",
+        samples=5,
+        measure="psimrank",
+    )
     for columns, titles in (
         (60, "share page path"),
         (80, "share percent page path"),

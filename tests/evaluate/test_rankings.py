@@ -74,7 +74,7 @@ def test_the_contract(rankers: dict[str, Ranker], name: str) -> None:
 
 
 def test_an_index_says_what_related_says(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=10)
+    index = cocite.build(graph, tmp_path / "i", samples=10, measure="psimrank")
     ids, scores = IndexRanker(index, decay=0.3).related(5, 12)
     hits = index.related(graph.names.name(5), 12, decay=0.3)
     assert graph.names.names(ids) == [hit.node for hit in hits]
@@ -101,7 +101,7 @@ def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, mea
 
 
 def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=5)
+    index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
     with pytest.raises(UsageError, match="samples is 6; the index has 5: ask for 1 to 5"):
         index.first(6)
     exact = cocite.build(graph, tmp_path / "c", measure="cocitation")

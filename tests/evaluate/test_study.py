@@ -472,8 +472,8 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = cocite.generate_web(
         folder / "g", nodes=300, links=2000, seed=1, labels=folder / "labels.tsv"
     )
-    cocite.build(graph, folder / "i", samples=10)
-    cocite.build(graph, folder / "j", samples=10, direction="both")
+    cocite.build(graph, folder / "i", samples=10, measure="psimrank")
+    cocite.build(graph, folder / "j", samples=10, direction="both", measure="psimrank")
     names = graph.names.names(np.arange(2))
     (folder / "blank.tsv").write_text("".join(f"{name}\t1 .\n" for name in names))
     return folder

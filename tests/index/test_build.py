@@ -81,14 +81,14 @@ def test_shards_cut_the_same_bytes_elsewhere(graph: Graph, tmp_path: Path, shard
 
 def test_more_samples_begin_with_the_same_samples(graph: Graph, tmp_path: Path) -> None:
     build(graph, tmp_path / "a")
-    cocite.build(graph, tmp_path / "b", samples=33, length=6, seed=5)
+    cocite.build(graph, tmp_path / "b", samples=33, length=6, seed=5, measure="psimrank")
     assert stream(tmp_path / "b").startswith(stream(tmp_path / "a"))
 
 
 def test_another_seed_or_measure_is_another_index(graph: Graph, tmp_path: Path) -> None:
     build(graph, tmp_path / "a")
     build(graph, tmp_path / "b", "simrank")
-    cocite.build(graph, tmp_path / "c", samples=20, length=6, seed=6)
+    cocite.build(graph, tmp_path / "c", samples=20, length=6, seed=6, measure="psimrank")
     assert len({stream(tmp_path / name) for name in "abc"}) == 3
 
 
@@ -250,7 +250,7 @@ def test_wrong_options_are_refused_before_anything_is_written(
 
 def test_an_empty_graph_cannot_be_indexed(make_graph: MakeGraph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no nodes"):
-        cocite.build(make_graph([]), tmp_path / "x")
+        cocite.build(make_graph([]), tmp_path / "x", measure="psimrank")
 
 
 def test_the_manifest_holds_neither_time_nor_place(graph: Graph, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_the_budget_decides_the_form(
     monkeypatch.setattr(fit, "_LEAST_BLOCK", 4096)
     monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     tokens = int(26.5 * graph.nodes)
-    cocite.build(graph, tmp_path / "whole", samples=4)
+    cocite.build(graph, tmp_path / "whole", samples=4, measure="psimrank")
     texts = {}
     for memory in (10**8, tokens + 8192, tokens - 1, 20_000):
         options = BuildOptions.checked("psimrank", settings={"samples": 4})
@@ -167,7 +167,7 @@ def test_forced_blocks_keep_tokens_in_memory_only_where_they_fit(
     assert small.external
     assert small.cuts == fitting.cuts
     with pytest.raises(UsageError, match=r"blocks is 2,000; with tokens on disk .* 1,024 at most"):
-        cocite.build(graph, tmp_path / "x", blocks=2000, external=True)
+        cocite.build(graph, tmp_path / "x", blocks=2000, external=True, measure="psimrank")
     ample = planned(graph, 10**9, external=True)
     assert ample.cuts == ()
     assert ample.memory < 20 * 10**6  # what it takes, not what it might have
@@ -244,5 +244,5 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(
 
     monkeypatch.setattr(os, "pwrite", filling)
     with pytest.raises(ResourceError, match=r"bytes of scratch in .*x.building: No space left"):
-        cocite.build(graph, tmp_path / "x", samples=1, blocks=3, external=True)
+        cocite.build(graph, tmp_path / "x", samples=1, blocks=3, external=True, measure="psimrank")
     assert not [*tmp_path.glob("x*")]

@@ -126,7 +126,7 @@ def test_a_shard_has_one_name(name: str, number: int | None) -> None:
 
 
 def test_shards_that_leave_samples_out_are_refused(graph: Graph, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "x", samples=4, shard=2)
+    cocite.build(graph, tmp_path / "x", samples=4, shard=2, measure="psimrank")
 
     def rename(value: dict[str, Any]) -> None:
         value["files"]["in.samples-000001"] = value["files"].pop("in.samples-000000")

@@ -118,8 +118,8 @@ def test_samples_of_other_numbers_answer_alone(graph: Graph, tmp_path: Path, kin
 
 
 def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "a", samples=20)
-    cocite.build(graph, tmp_path / "b", numbers=range(20))
+    cocite.build(graph, tmp_path / "a", samples=20, measure="psimrank")
+    cocite.build(graph, tmp_path / "b", numbers=range(20), measure="psimrank")
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
@@ -155,9 +155,11 @@ def test_a_build_of_numbers_is_resumed_by_the_same_numbers_only(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cocite.build(graph, tmp_path / "x", numbers=range(5, 25), shard=4, progress=stop)
+        cocite.build(
+            graph, tmp_path / "x", numbers=range(5, 25), shard=4, progress=stop, measure="psimrank"
+        )
     with pytest.raises(UsageError, match="another first"):
-        cocite.build(graph, tmp_path / "x", numbers=range(6, 26), shard=4)
+        cocite.build(graph, tmp_path / "x", numbers=range(6, 26), shard=4, measure="psimrank")
     steps: list[int] = []
     cocite.build(
         graph,
@@ -165,9 +167,10 @@ def test_a_build_of_numbers_is_resumed_by_the_same_numbers_only(
         numbers=range(5, 25),
         shard=4,
         progress=lambda done, total: steps.append(done),
+        measure="psimrank",
     )
     assert steps[0] >= 4
-    cocite.build(graph, tmp_path / "y", numbers=range(5, 25), shard=4)
+    cocite.build(graph, tmp_path / "y", numbers=range(5, 25), shard=4, measure="psimrank")
     assert files(tmp_path / "x") == files(tmp_path / "y")
 
 
@@ -219,22 +222,24 @@ def test_what_is_no_piece_of_one_index_is_refused(
 def test_a_refreshed_index_is_a_piece_only_if_all_its_samples_are_of_one_graph(
     graph: Graph, tmp_path: Path
 ) -> None:
-    cocite.build(graph, tmp_path / "a", samples=10)
-    cocite.build(graph, tmp_path / "b", numbers=range(12, 15))
-    cocite.build(graph, tmp_path / "c", numbers=range(10, 12))
+    cocite.build(graph, tmp_path / "a", samples=10, measure="psimrank")
+    cocite.build(graph, tmp_path / "b", numbers=range(12, 15), measure="psimrank")
+    cocite.build(graph, tmp_path / "c", numbers=range(10, 12), measure="psimrank")
     cocite.refresh(tmp_path / "a", graph, share=0.2)
     refused(tmp_path, "was refreshed: its samples are of several graphs", "a", "b")
     cocite.refresh(tmp_path / "c", graph, share=1)  # draws 12 and 13
-    cocite.build(graph, tmp_path / "d", numbers=range(14, 15))
+    cocite.build(graph, tmp_path / "d", numbers=range(14, 15), measure="psimrank")
     cocite.merge([tmp_path / "c", tmp_path / "d"], tmp_path / "out")
     assert files(tmp_path / "out") == files(
-        cocite.build(graph, tmp_path / "e", numbers=range(12, 15)).stored.store.path
+        cocite.build(
+            graph, tmp_path / "e", numbers=range(12, 15), measure="psimrank"
+        ).stored.store.path
     )
 
 
 def test_an_interrupted_merge_leaves_nothing(graph: Graph, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "a", samples=10)
-    cocite.build(graph, tmp_path / "b", numbers=range(10, 20))
+    cocite.build(graph, tmp_path / "a", samples=10, measure="psimrank")
+    cocite.build(graph, tmp_path / "b", numbers=range(10, 20), measure="psimrank")
     before = sorted(tmp_path.iterdir())
 
     def stop(done: int, total: int) -> None:
@@ -252,8 +257,8 @@ def test_an_interrupted_merge_leaves_nothing(graph: Graph, tmp_path: Path) -> No
 
 
 def test_a_sample_that_is_not_its_digest_is_not_joined(graph: Graph, tmp_path: Path) -> None:
-    cocite.build(graph, tmp_path / "a", samples=20)
-    cocite.build(graph, tmp_path / "b", numbers=range(20, 30))
+    cocite.build(graph, tmp_path / "a", samples=20, measure="psimrank")
+    cocite.build(graph, tmp_path / "b", numbers=range(20, 30), measure="psimrank")
     shard = tmp_path / "a" / "in.samples-000016"
     content = bytearray(shard.read_bytes())
     content[-5] ^= 1  # padding, which no question reads

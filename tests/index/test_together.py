@@ -94,7 +94,7 @@ def test_a_step_of_all_samples_together_reads_the_links_once(
         real(links)
 
     monkeypatch.setattr(Links, "forget", counted)
-    cocite.build(graph, tmp_path / "x", blocks=5, samples=40, length=10)
+    cocite.build(graph, tmp_path / "x", blocks=5, samples=40, length=10, measure="psimrank")
     groups, steps, blocks = 3, 10, 5
     assert given_back <= groups * steps * blocks
 
@@ -153,7 +153,7 @@ def test_a_full_disk_is_an_error_that_leaves_nothing(
 
     monkeypatch.setattr(os, "pwrite", filling)
     with pytest.raises(ResourceError, match=r"bytes of scratch in .*x.building: No space left"):
-        cocite.build(graph, tmp_path / "x", samples=2, blocks=3, threads=2)
+        cocite.build(graph, tmp_path / "x", samples=2, blocks=3, threads=2, measure="psimrank")
     assert not [*tmp_path.glob("x*")]
 
 

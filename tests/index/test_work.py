@@ -173,7 +173,7 @@ def test_the_fresh_samples_of_a_refresh_are_work_of_their_own_numbers(
         return RefreshBuild(tmp_path / name, newer, 0.5, means, date="2026-11-21")
 
     for name in ("x", "whole"):
-        cocite.build(graphs[False], tmp_path / name, samples=9, shard=SHARD)
+        cocite.build(graphs[False], tmp_path / name, samples=9, shard=SHARD, measure="psimrank")
     with refreshed("whole") as build:
         assert build.run().units == 6  # three stay as they are, linked
     with refreshed("x") as build:

@@ -231,7 +231,7 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
     heavy = cocite.build(
         graph, tmp_path / "h", measure="blend:0.001*psimrank+0.999*cocitation", samples=50
     )
-    alone = cocite.build(graph, tmp_path / "a", samples=50)
+    alone = cocite.build(graph, tmp_path / "a", samples=50, measure="psimrank")
     lists = {node: heavy.related(node, 20) for node in heavy.nodes}
     node, hits = next((n, h) for n, h in lists.items() if h and h[0].score > h[1].score + 0.01)
     assert heavy.certain(node, hits) > 0

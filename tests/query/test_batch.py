@@ -48,7 +48,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     graph = cocite.ingest(
         folder / "links.tsv", folder / "g", nodes=folder / "nodes.tsv", header="no", delimiter="tab"
     )
-    return cocite.build(graph, folder / "i", samples=23, seed=5, shard=7)
+    return cocite.build(graph, folder / "i", samples=23, seed=5, shard=7, measure="psimrank")
 
 
 def by_asking(index: Index, k: int = 20, **options: Any) -> list[tuple[Any, ...]]:
@@ -183,7 +183,9 @@ def test_no_nodes_are_no_rows(index: Index, tmp_path: Path) -> None:
 
 
 def test_a_single_sample_has_no_error(make_graph: MakeGraph, tmp_path: Path) -> None:
-    index = cocite.build(make_graph([(0, 1), (0, 2)]), tmp_path / "i", samples=1)
+    index = cocite.build(
+        make_graph([(0, 1), (0, 2)]), tmp_path / "i", samples=1, measure="psimrank"
+    )
     related_all(index, tmp_path / "all.parquet")
     rows = read(tmp_path / "all.parquet")
     assert rows == [("1", 1, "2", 0.6, None), ("2", 1, "1", 0.6, None)]
@@ -477,7 +479,7 @@ def test_a_damaged_shard_is_named(make_graph: MakeGraph, tmp_path: Path) -> None
     graph = make_graph(rng.integers(0, 40, (200, 2)).tolist())
     for where, value in ((0, 10**6), (2, 10**6)):
         path = tmp_path / f"i{where}"
-        index = cocite.build(graph, path, samples=6, shard=2, threads=1)
+        index = cocite.build(graph, path, samples=6, shard=2, threads=1, measure="psimrank")
         shard = index.stored.parts[0].shards[1]
         words = np.array(shard.words)
         begin = int(shard.blobs[1, min(where, 1)])

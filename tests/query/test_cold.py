@@ -36,7 +36,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def index(graph: Path) -> Path:
-    cocite.build(Graph.open(graph), graph.with_name("i"), samples=SAMPLES)
+    cocite.build(Graph.open(graph), graph.with_name("i"), samples=SAMPLES, measure="psimrank")
     return graph.with_name("i")
 
 

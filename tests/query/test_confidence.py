@@ -109,7 +109,7 @@ def test_an_error_says_little_where_meetings_are_rare(
 def test_a_higher_confidence_is_a_wider_interval(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=400)
+    index = cocite.build(graph, tmp_path / "i", samples=400, measure="psimrank")
     hits = [index.related(3, 5, confidence=level) for level in (0.5, 0.9, 0.999)]
     for one, two in itertools.pairwise(hits):
         assert [h.node for h in one] == [h.node for h in two]
@@ -134,7 +134,7 @@ def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph, tmp_path: P
 def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=20)
+    index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
     for floor in (0, 0.1):
         everyone = index.related(3, 30, min_score=floor)
         sure = index.related(3, 30, min_score=floor, min_confidence=0.95)
@@ -168,7 +168,7 @@ def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
     truth = exact.psimrank(inlinks_of(graph), 0.6, 10)
-    index = cocite.build(graph, tmp_path / "i", samples=4000, shard=500)
+    index = cocite.build(graph, tmp_path / "i", samples=4000, shard=500, measure="psimrank")
     found = 0
     for node in range(30):
         hits = index.related(node, 8)
@@ -202,6 +202,8 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
 def test_wrong_levels_are_refused(
     make_graph: MakeGraph, tmp_path: Path, options: dict[str, object], message: str
 ) -> None:
-    index = cocite.build(make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3)
+    index = cocite.build(
+        make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
+    )
     with pytest.raises(UsageError, match=message):
         index.related("a", **options)  # type: ignore[arg-type]

@@ -235,7 +235,7 @@ def test_reasons_by_weights_check_the_graph_that_they_read(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:
     graph = make_graph([edge[:2] for edge in edges(1)])
-    index = cocite.build(graph, tmp_path / "x", samples=9, hubs="idf")
+    index = cocite.build(graph, tmp_path / "x", samples=9, hubs="idf", measure="psimrank")
     first = next(name for name in NAMES if index.related(name, 1))
     other = index.related(first, 1)[0].node
     assert index.why(first, other).reasons

@@ -94,7 +94,9 @@ def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_pat
     The correlation of n independent pairs of values has a standard error of about 1 / sqrt(n).
     """
     graph = make_graph(GRAPHS["random"], undirected=True)
-    index = cocite.build(graph, tmp_path / "i", direction="both", samples=10_000, shard=1000)
+    index = cocite.build(
+        graph, tmp_path / "i", direction="both", samples=10_000, shard=1000, measure="psimrank"
+    )
     values = []
     for reader in index.readers:
         assert isinstance(reader, TreeReader)
@@ -174,7 +176,9 @@ def test_the_standard_error_is_that_of_repeated_experiments(
     """
     graph = make_graph(GRAPHS["random"])
     truth = exact.psimrank(inlinks_of(graph), 0.6, 7)
-    index = cocite.build(graph, tmp_path / "i", samples=20_000, length=7, seed=3, shard=2000)
+    index = cocite.build(
+        graph, tmp_path / "i", samples=20_000, length=7, seed=3, shard=2000, measure="psimrank"
+    )
     a, b = np.unravel_index(np.argmax(np.triu(np.minimum(truth, 0.4), 1)), truth.shape)
     reader = index.readers[0]
     assert isinstance(reader, TreeReader)

@@ -26,7 +26,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     edges = rng.integers(0, len(pages), (700, 2)).tolist()
     (folder / "l.tsv").write_text("".join(f"{pages[a]}\t{pages[b]}\n" for a, b in edges))
     graph = cocite.ingest(folder / "l.tsv", folder / "g", delimiter="tab", header="no")
-    return cocite.build(graph, folder / "i", samples=60, direction="both")
+    return cocite.build(graph, folder / "i", samples=60, direction="both", measure="psimrank")
 
 
 PAGE = "http://a.org/3"
@@ -98,7 +98,7 @@ def test_a_query_after_a_filtered_one_finds_everything(index: Index) -> None:
 def test_integer_names_have_prefixes_too(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     graph = make_graph(rng.integers(0, 40, (300, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=30)
+    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
     hits = index.related(3, 100)
     assert index.related(3, 100, prefix="1") == [h for h in hits if h.node.startswith("1")]
 
@@ -110,6 +110,8 @@ def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph, tmp_path
         index.related(PAGE, among="http://b.org/1")
     with pytest.raises(UsageError, match=r"offset is -1; it is a whole number, 0 or more"):
         index.related(PAGE, offset=-1)
-    plain = cocite.build(make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3)
+    plain = cocite.build(
+        make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
+    )
     with pytest.raises(UsageError, match="'a' is no URL: it has no site"):
         plain.related("a", other_sites=True)

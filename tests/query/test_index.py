@@ -73,7 +73,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     edges = site + rng.integers(0, 25, (4000, 2))
     (folder / "l.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges.tolist()))
     graph = cocite.ingest(folder / "l.tsv", folder / "g", header="no")
-    return cocite.build(graph, folder / "i", samples=50, length=8, seed=2, shard=7)
+    return cocite.build(
+        graph, folder / "i", samples=50, length=8, seed=2, shard=7, measure="psimrank"
+    )
 
 
 def by_similarity(index: Index, node: str, decay: float = 0.6) -> list[Hit]:
@@ -98,7 +100,10 @@ def test_equal_scores_are_ordered_by_id_and_cut_there(
     """Two samples leave few scores: with ties around every k, another order would show."""
     rng = np.random.default_rng(8)
     few = cocite.build(
-        make_graph(rng.integers(0, 200, (800, 2)).tolist()), tmp_path / "i", samples=2
+        make_graph(rng.integers(0, 200, (800, 2)).tolist()),
+        tmp_path / "i",
+        samples=2,
+        measure="psimrank",
     )
     ties = 0
     for node in few.nodes:
@@ -135,7 +140,7 @@ def test_nodes_without_in_links_or_links_are_related_to_nobody(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:
     graph = make_graph([("a", "b"), ("a", "c")], ["alone"])
-    index = cocite.build(graph, tmp_path / "i", samples=5)
+    index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
     assert index.related("a") == []
     assert index.related("alone") == []
     assert index.similarity("alone", "alone").score == 1
@@ -170,7 +175,7 @@ def test_a_shard_that_points_outside_of_itself_is_left_out_or_an_error(
     rng = np.random.default_rng(1)
     graph = make_graph(rng.integers(0, 60, (400, 2)).tolist())
     for shard in (16, 100):
-        built = cocite.build(graph, tmp_path / "i", shard=shard, overwrite=True)
+        built = cocite.build(graph, tmp_path / "i", shard=shard, overwrite=True, measure="psimrank")
         path = tmp_path / "i" / "in.samples-000000"
         words = np.fromfile(path, np.uint32)
         for low, high in ((0, 60), (60, 120), (120, 128)):  # positions, members, labels of sample 0
@@ -213,7 +218,9 @@ def test_scratch_of_a_large_index_serves_a_small_one_and_back(
     index: Index, make_graph: MakeGraph, tmp_path: Path
 ) -> None:
     before = index.related("n77")
-    small = cocite.build(make_graph([("a", "b"), ("a", "c")]), tmp_path / "i", samples=5)
+    small = cocite.build(
+        make_graph([("a", "b"), ("a", "c")]), tmp_path / "i", samples=5, measure="psimrank"
+    )
     assert [h.node for h in small.related("b")] == ["c"]
     assert index.related("n77") == before
 
@@ -242,6 +249,8 @@ def test_a_wrong_k_or_floor_is_refused(index: Index, k: int, min_score: float) -
 
 
 def test_integer_names_may_be_given_as_integers(make_graph: MakeGraph, tmp_path: Path) -> None:
-    index = cocite.build(make_graph([(1, 20), (1, 300)]), tmp_path / "i", samples=3)
+    index = cocite.build(
+        make_graph([(1, 20), (1, 300)]), tmp_path / "i", samples=3, measure="psimrank"
+    )
     assert index.related(20)[0].node == "300"
     assert index.similarity(20, "300").score == pytest.approx(0.6)

@@ -193,7 +193,7 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
     rows += [("n3", "fresh"), ("n4", "fresh"), ("n5", "fresh")]
     (tmp_path / "links").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
     newer = cocite.ingest(tmp_path / "links", tmp_path / "h", delimiter="tab", header="no")
-    cocite.build(graph, tmp_path / "i", samples=40, shard=10)
+    cocite.build(graph, tmp_path / "i", samples=40, shard=10, measure="psimrank")
     whole = cocite.refresh(tmp_path / "i", newer, share=0.3)  # 40 to 51 are of the new graph
     runs = whole.stored.parts[0].runs
     name = next(name for name, run in runs.items() if 20 in run)
@@ -250,7 +250,7 @@ def test_the_first_samples_are_those_that_are_left(
     graph: Graph, built: Built, tmp_path: Path
 ) -> None:
     left = without(built("trees"), tmp_path / "left", "in.samples-000000")
-    some = cocite.build(graph, tmp_path / "i", numbers=range(10, 25))
+    some = cocite.build(graph, tmp_path / "i", numbers=range(10, 25), measure="psimrank")
     assert left.first(15).related("n7") == some.related("n7")
     assert left.first(15).samples == 15
 

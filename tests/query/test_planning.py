@@ -150,9 +150,9 @@ def test_sizes_and_memory_are_those_of_the_build(
 
 
 def test_a_plan_of_the_pilot_s_own_samples_is_exact(graph: Graph, tmp_path: Path) -> None:
-    plan = cocite.plan_index(graph, samples=32, threads=2, pilot=600)
+    plan = cocite.plan_index(graph, samples=32, threads=2, pilot=600, measure="psimrank")
     assert plan.pilot == 32
-    cocite.build(graph, tmp_path / "x", samples=32, threads=2)
+    cocite.build(graph, tmp_path / "x", samples=32, threads=2, measure="psimrank")
     files = [file.stat().st_size for file in (tmp_path / "x").iterdir()]
     assert plan.planned.bytes == sum(files) - (tmp_path / "x" / "manifest.json").stat().st_size
 
@@ -186,7 +186,13 @@ def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
     wanted = (("error", 431), ("order", 999), ("recall", 350), ("precision", precise))
     for promise, samples in ((None, 999), *wanted):
         plan = cocite.plan_index(
-            graph, delta=0.1, failure=0.05, promise=promise, listed=150, pilot=PILOT
+            graph,
+            delta=0.1,
+            failure=0.05,
+            promise=promise,
+            listed=150,
+            pilot=PILOT,
+            measure="psimrank",
         )
         assert plan.planned.samples == plan.settings["samples"] == samples
         assert plan.needs == dict(wanted)
@@ -196,10 +202,10 @@ def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
 
 
 def test_disk_holds_what_is_planned_for_it(graph: Graph, tmp_path: Path) -> None:
-    plan = cocite.plan_index(graph, disk="300kB", pilot=PILOT)
+    plan = cocite.plan_index(graph, disk="300kB", pilot=PILOT, measure="psimrank")
     assert plan.planned.samples is not None
     assert 0.97 < plan.planned.bytes / 300_000 <= 1
-    index = cocite.build(graph, tmp_path / "x", samples=plan.planned.samples)
+    index = cocite.build(graph, tmp_path / "x", samples=plan.planned.samples, measure="psimrank")
     assert index.stored.store.nbytes == pytest.approx(300_000, rel=0.05)
 
 
@@ -218,14 +224,14 @@ def test_time_and_disk_are_kept_by_what_samples_cost() -> None:
 
 
 def test_fewer_samples_than_threads_take_as_many_threads(graph: Graph) -> None:
-    plan = cocite.plan_index(graph, samples=2, threads=5, pilot=PILOT)
+    plan = cocite.plan_index(graph, samples=2, threads=5, pilot=PILOT, measure="psimrank")
     assert " on 2 threads" in plan.room
     assert plan.pilot is not None
     assert plan.pilot % 2 == 0
 
 
 def test_settings_of_questions_are_heeded(graph: Graph) -> None:
-    plan = cocite.plan_index(graph, samples=25, decay=0.8, pilot=PILOT)
+    plan = cocite.plan_index(graph, samples=25, decay=0.8, pilot=PILOT, measure="psimrank")
     assert plan.planned.stderr[0.1] == pytest.approx(standard_error(0.1, 0.8, 25))
     assert plan.asked == {"decay": 0.8}
     assert str(plan).endswith("a score of 0.1 with a standard error of 0.053 at most")
@@ -240,7 +246,7 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
 
 
 def test_a_plan_is_plain_data(graph: Graph) -> None:
-    facts = asdict(cocite.plan_index(graph, samples=2, pilot=PILOT))
+    facts = asdict(cocite.plan_index(graph, samples=2, pilot=PILOT, measure="psimrank"))
     assert facts["planned"]["samples"] == 2
     assert facts["failure"] == 0.01
 
@@ -292,7 +298,7 @@ def test_times_are_read(text: str | float, seconds: float) -> None:
 def test_pilots_leave_nothing_behind(graph: Graph, tmp_path: Path) -> None:
     folder = tmp_path / "scratch"
     folder.mkdir()
-    cocite.plan_index(graph, samples=4, scratch=folder, pilot=PILOT)
+    cocite.plan_index(graph, samples=4, scratch=folder, pilot=PILOT, measure="psimrank")
     assert not list(folder.iterdir())
 
     def stop(stage: str, done: int, total: int) -> None:
@@ -300,11 +306,11 @@ def test_pilots_leave_nothing_behind(graph: Graph, tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as stopped:
-        cocite.plan_index(graph, samples=4, scratch=folder, progress=stop)
+        cocite.plan_index(graph, samples=4, scratch=folder, progress=stop, measure="psimrank")
     assert not getattr(stopped.value, "__notes__", [])  # nothing that could be gone on with
     assert not list(folder.iterdir())
     with pytest.raises(ResourceError, match=r"pilots cannot be built.*--scratch"):
-        cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere")
+        cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere", measure="psimrank")
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def test_more_samples_are_those_of_a_larger_index(
 ) -> None:
     """To the bit: what is replayed to 512 samples scores as an index that holds as many."""
     monkeypatch.setattr("cocite.query.refine.samples.MOST_SAMPLES", 512)
-    larger = cocite.build(graph, tmp_path / "i", samples=512, length=6)
+    larger = cocite.build(graph, tmp_path / "i", samples=512, length=6, measure="psimrank")
     for node in list(graph.names)[::40]:
         hits = sampled.related(node, 20, target_error=1e-6)
         assert len(hits) == 20

@@ -374,9 +374,9 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
     make_graph: MakeGraph, tmp_path: Path
 ) -> None:
     graph = make_graph(sorted(links(1, OLD, 110)), OLD)
-    cocite.build(graph, tmp_path / "x", samples=8)
+    cocite.build(graph, tmp_path / "x", samples=8, measure="psimrank")
     index = cocite.refresh(tmp_path / "x", graph, share=1)
-    cocite.build(graph, tmp_path / "n", samples=16)
+    cocite.build(graph, tmp_path / "n", samples=16, measure="psimrank")
     whole = cocite.open(tmp_path / "n").readers[0]
     times = whole.meeting_times(3, 7)[8:12]  # type: ignore[attr-defined]
     assert (index.first(4).readers[0].meeting_times(3, 7) == times).all()  # type: ignore[attr-defined]
@@ -458,8 +458,8 @@ def test_a_refresh_without_a_change_keeps_estimates_unbiased_and_covered(
     from tests.oracles.bounds import bernstein
 
     graph = make_graph(sorted(links(1, OLD, 110)), OLD)
-    truth = cocite.build(graph, tmp_path / "truth", samples=8_000, seed=99)
-    cocite.build(graph, tmp_path / "x", samples=10, seed=1)
+    truth = cocite.build(graph, tmp_path / "truth", samples=8_000, seed=99, measure="psimrank")
+    cocite.build(graph, tmp_path / "x", samples=10, seed=1, measure="psimrank")
     pairs = [(a, b) for a, b in itertools.combinations(OLD, 2)]
     turns, sums = 30, np.zeros(len(pairs))
     for _ in range(turns):

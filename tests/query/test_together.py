@@ -31,7 +31,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 @pytest.fixture
 def index(graph: Graph, tmp_path: Path) -> Index:
-    return cocite.build(graph, tmp_path / "i", samples=200)
+    return cocite.build(graph, tmp_path / "i", samples=200, measure="psimrank")
 
 
 def joined(rows: np.ndarray, together: str) -> np.ndarray:
@@ -53,7 +53,7 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     rng, held = np.random.default_rng(3), []
     sets = [rng.choice(30, 8, replace=False).tolist() for _ in range(6)]
     for seed in range(30):
-        index = cocite.build(graph, tmp_path / f"{seed}", samples=25, seed=seed)
+        index = cocite.build(graph, tmp_path / f"{seed}", samples=25, seed=seed, measure="psimrank")
         inside = []
         for nodes, others in ((each[:3], each[3:]) for each in sets):
             asked = {"together": together, "confidence": 0.8, "bound": bound}
@@ -87,7 +87,9 @@ def test_of_an_index_that_was_refreshed_pairs_are_means_over_what_knows_both(
 ) -> None:
     rng = np.random.default_rng(4)
     edges = rng.integers(0, 30, (150, 2)).tolist()
-    index = cocite.build(make_graph(edges, range(30)), tmp_path / "i", samples=40)
+    index = cocite.build(
+        make_graph(edges, range(30)), tmp_path / "i", samples=40, measure="psimrank"
+    )
     more = [*edges, *rng.integers(20, 36, (60, 2)).tolist()]
     cocite.refresh(tmp_path / "i", make_graph(more, range(36)), share=0.5)
     index = cocite.open(tmp_path / "i")
@@ -122,7 +124,7 @@ def test_filters_are_those_of_one_node(make_graph: MakeGraph, tmp_path: Path) ->
 @pytest.mark.parametrize("together", WAYS)
 def test_a_certain_order_is_the_true_order(graph: Graph, tmp_path: Path, together: str) -> None:
     truth, found = exact.psimrank(inlinks_of(graph), 0.6, 10), 0
-    index = cocite.build(graph, tmp_path / "i", samples=6000, shard=500)
+    index = cocite.build(graph, tmp_path / "i", samples=6000, shard=500, measure="psimrank")
     for nodes in itertools.pairwise(range(0, 30, 2)):
         names = [str(v) for v in nodes]
         hits = index.related(names, 6, together=together, confidence=1 - 1e-6)

@@ -335,7 +335,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 
 def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=20)
+    index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
     found = index.why("one", "two")
     graph = Graph.open(graph.path.rename(tmp_path / "elsewhere"))
     with pytest.raises(NotAStore, match=r"is not at .*Say where it is with --graph \(graph="):
@@ -355,7 +355,7 @@ def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None
 def test_another_graph_is_refused_even_where_none_is_needed(
     make_graph: MakeGraph, graph: Graph, tmp_path: Path, layout: str
 ) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=20, layout=layout)
+    index = cocite.build(graph, tmp_path / "i", samples=20, layout=layout, measure="psimrank")
     other = make_graph([*LINKS, ("one", "two")])
     with pytest.raises(UsageError, match=r"is not the graph that .* was built from"):
         index.why("one", "two", graph=other)
@@ -381,7 +381,7 @@ def test_a_graph_whose_links_are_not_what_they_were_is_damage(
 
 def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
-    index = cocite.build(graph, tmp_path / "i", layout="paths", samples=20)
+    index = cocite.build(graph, tmp_path / "i", layout="paths", samples=20, measure="psimrank")
     assert index.why("one", "two").reasons
     words = np.fromfile(tmp_path / "i" / "in.samples-000000", np.uint32)
     steps, begin = index.readers[0].part.shards[0].blobs[0, 4:6].tolist()
@@ -401,7 +401,7 @@ def test_links_are_turned_round_once(
         return links_of(*arguments, **options)
 
     monkeypatch.setattr("cocite.layouts.walks.replay.links_of", counted)
-    index = cocite.build(graph, tmp_path / "i", direction="out", samples=20)
+    index = cocite.build(graph, tmp_path / "i", direction="out", samples=20, measure="psimrank")
     first = index.why("hub", "other", graph=graph)
     assert first.reasons
     assert index.why("hub", "other", graph=graph) == first

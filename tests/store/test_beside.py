@@ -184,7 +184,7 @@ OUTPUTS = {
 def run(verb: str, graph: Graph, folder: Path, output: Path, *more: str) -> int:
     index, labels = folder / "x", folder / "labels.tsv"
     if not index.exists():
-        cocite.build(graph, index, samples=4)
+        cocite.build(graph, index, samples=4, measure="psimrank")
         labels.write_text("".join(f"{node}\ttopic\n" for node in "abcd"))
     places = {"g": graph.path, "x": index, "l": labels, "w": folder / "w", "o": output}
     return main([*verb.format(**places).split(), *more])

@@ -34,7 +34,7 @@ def asked(index: Path, files: int) -> subprocess.CompletedProcess[str]:
 def test_more_files_than_may_be_open(make_graph: MakeGraph, tmp_path: Path, files: int) -> None:
     """Opened or mapped, whichever is one too many."""
     graph = make_graph([("a", "b"), ("c", "b"), ("b", "a")])
-    cocite.build(graph, tmp_path / "x", samples=60, shard=1)
+    cocite.build(graph, tmp_path / "x", samples=60, shard=1, measure="psimrank")
     found = asked(tmp_path / "x", files)
     assert found.returncode == 1
     assert f"is one file too many: this process may have {files} open. Allow more" in found.stderr
@@ -45,7 +45,7 @@ def test_no_room_to_map_a_file(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = make_graph([("a", "b"), ("c", "b"), ("b", "a")])
-    cocite.build(graph, tmp_path / "x", samples=1)
+    cocite.build(graph, tmp_path / "x", samples=1, measure="psimrank")
 
     def full(*arguments: Any, **options: Any) -> None:
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))

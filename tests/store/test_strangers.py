@@ -155,13 +155,13 @@ def test_a_refresh_leaves_alone_what_else_is_in_the_index(
     tmp_path: Path, make_graph: MakeGraph
 ) -> None:
     graph = make_graph([("a", "b"), ("b", "c"), ("a", "c")])
-    index = cocite.build(graph, tmp_path / "x", samples=4)
+    index = cocite.build(graph, tmp_path / "x", samples=4, measure="psimrank")
     before = index.stored.digest
     (tmp_path / "x" / "thesis").touch()
     with pytest.raises(OutputExists, match="not the index's own and would be lost: thesis"):
         cocite.refresh(tmp_path / "x", graph, share=0.5)
     assert cocite.open(tmp_path / "x").stored.digest == before
-    cocite.build(graph, graph.path / "x", samples=4)
+    cocite.build(graph, graph.path / "x", samples=4, measure="psimrank")
     assert not (tmp_path / "x.building").exists()
     (tmp_path / "l.tsv").write_text("a\tb\n")
     with pytest.raises(OutputExists, match="not the graph's own and would be lost: x"):
