@@ -17,7 +17,7 @@ from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
-from cocite.measures import find_measure
+from cocite.measures import OF_A_GRAPH, find_measure
 from cocite.store import kind_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ _ONLY = (
         metavar="NAME",
         cls=Sectioned,
         section=_GRAPH_ONLY,
-        help="What similar means (see: cocite measures).  [default: psimrank]",
+        help="What similar means (see: cocite measures).  [default: psimrank; an index is made of "
+        "neighbourhood, which needs one]",
     ),
     click.option(
         "--direction",
@@ -126,7 +127,7 @@ def opened(
         return open_index(path, graph=graphs, **means), settings
     if graphs:
         raise UsageError(f"{path} is a graph itself: leave --graph out")
-    names = {s.name for s in find_measure(chosen.get("measure", "psimrank")).ask}
+    names = {s.name for s in find_measure(chosen.get("measure", OF_A_GRAPH)).ask}
     asked = {name: value for name, value in settings.items() if name in names}
     built = {name: value for name, value in settings.items() if name not in names}
     return open_graph(path, **chosen, **means, **built), asked

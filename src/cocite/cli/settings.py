@@ -14,7 +14,7 @@ import click
 
 from cocite.cli.options import Sectioned
 from cocite.graph.links import DIRECTIONS
-from cocite.measures import MEASURES, Measure, Setting, Value
+from cocite.measures import DEFAULT, MEASURES, Measure, Setting, Value
 from cocite.measures.measure import Takes
 
 __all__ = [
@@ -58,7 +58,7 @@ _MEASURE: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--measure",
         metavar="NAME",
-        default="psimrank",
+        default=DEFAULT,
         show_default=True,
         help="What similar means: "
         + ", ".join(MEASURES)

@@ -18,6 +18,7 @@ from cocite.graph.links import DIRECTIONS, checked_direction
 from cocite.layouts.freshness import MOST_NUMBERS
 from cocite.layouts.plan import PartPlan
 from cocite.measures import (
+    MEASURES,
     SAMPLES,
     Component,
     Measure,
@@ -70,6 +71,7 @@ class BuildOptions:
             settings = _numbered(numbers, found, settings or {})
         if direction is not None:
             checked_direction(direction)
+        _see_who_takes(found, settings or {})
         _, filled = found.choose(layout, settings or {})
         ways, parts = set(), []
         for component in found.components:
@@ -160,6 +162,18 @@ def _numbered(
             "out"
         )
     return {**settings, SAMPLES.name: len(numbers)}
+
+
+def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
+    """Raise :class:`UsageError` for a setting that is another measure's, and say whose."""
+    known = {setting.name for setting in (*measure.build, *measure.ask)}
+    for name in settings:
+        takers = [m.name for m in MEASURES.values() if any(s.name == name for s in m.build)]
+        if name not in known and takers:
+            raise UsageError(
+                f"{measure.name} has no setting {name!r} when building. These have: "
+                f"{', '.join(takers)}; choose one with --measure (measure=...)"
+            )
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:

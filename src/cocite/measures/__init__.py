@@ -32,10 +32,12 @@ from cocite.measures.xjaccard import XJACCARD
 
 __all__ = [
     "DECAY",
+    "DEFAULT",
     "HUBS",
     "IN_SHARE",
     "LENGTH",
     "MEASURES",
+    "OF_A_GRAPH",
     "SAMPLES",
     "SEED",
     "Component",
@@ -46,6 +48,11 @@ __all__ = [
     "WholeSettings",
     "find_measure",
 ]
+
+DEFAULT = NEIGHBOURHOOD.name
+"""The measure of an index for which none is chosen."""
+OF_A_GRAPH = PSIMRANK.name
+"""That of a graph which is asked without an index: the default needs one."""
 
 MEASURES: dict[str, Measure] = {
     measure.name: measure

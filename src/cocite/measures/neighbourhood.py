@@ -1,4 +1,4 @@
-"""Neighbourhood: the same pages are nearest to both, or they are near themselves.
+"""Neighbourhood, the default: the same pages are nearest to both, or they are near themselves.
 
     score(u, v) = 0.4 * shared-nearest(u, v) + 0.6 * proximity(u, v)
 
@@ -33,7 +33,7 @@ _PARTS = {measure.name: measure for measure in (SHARED_NEAREST, PROXIMITY)}
 NEIGHBOURHOOD = replace(
     parse_blend(PREFIX + "0.4*shared-nearest+0.6*proximity(direction=any)", _PARTS),
     name="neighbourhood",
-    summary="the same pages are nearest to both, or they are near themselves",
+    summary="the same pages are nearest to both, or they are near themselves; the default",
     weighted=True,
     lenient=True,
 )

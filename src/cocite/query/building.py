@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.means import Means
-from cocite.measures import Value
+from cocite.measures import DEFAULT, OF_A_GRAPH, Value
 from cocite.query.index import Index
 from cocite.query.source import Given
 
@@ -39,7 +39,7 @@ def open_index(
 def open_graph(
     graph: Graph | str | os.PathLike[str],
     *,
-    measure: str = "psimrank",
+    measure: str = OF_A_GRAPH,
     direction: str | None = None,
     unweighted: bool = False,
     threads: int | None = None,
@@ -72,7 +72,7 @@ def build(
     graph: Graph | str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
-    measure: str = "psimrank",
+    measure: str = DEFAULT,
     direction: str | None = None,
     layout: str | None = None,
     threads: int | None = None,
@@ -98,6 +98,7 @@ def build(
         The directory to make. A build that was interrupted is resumed.
     measure
         Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
+        By default ``neighbourhood``, which has an answer for every node that has a link.
         Or a weighted mean of several: ``"blend:0.6*psimrank+0.4*cocitation(idf=true)"``.
     direction
         Which links count: ``in`` (two pages are similar if similar pages link to them), ``out``

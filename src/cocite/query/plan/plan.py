@@ -28,7 +28,7 @@ from cocite.graph import Graph
 from cocite.index.plan import BuildOptions
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.means import Means
-from cocite.measures import SAMPLES, Value, find_measure
+from cocite.measures import DEFAULT, SAMPLES, Value, find_measure
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import OWN_MEMORY, format_size, format_time, parse_size
 from cocite.query.plan.pilots import Costs, Pilots, Progress
@@ -115,7 +115,7 @@ def parse_time(text: str | float) -> float:
 def plan_index(
     graph: Graph | str | os.PathLike[str],
     *,
-    measure: str = "psimrank",
+    measure: str = DEFAULT,
     direction: str | None = None,
     layout: str | None = None,
     threads: int | None = None,
