@@ -13,6 +13,9 @@ import cocite
 from cocite.cli.main import main
 
 
+WALKS = ("--measure", "psimrank")
+
+
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plan")
@@ -32,7 +35,7 @@ def test_a_table_has_a_column_as_planned_and_one_doubled(
     graph: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    code, out, _ = ask(capsys, "plan", graph, "--delta", "0.05")
+    code, out, _ = ask(capsys, "plan", graph, *WALKS, "--delta", "0.05")
     assert code == 0
     assert "needed for error 2,473, order 6,141, recall 2,150, precision " in out
     lines = out.splitlines()
@@ -44,19 +47,19 @@ def test_a_table_has_a_column_as_planned_and_one_doubled(
     assert figures[row] == ["0.0500", "0.0354"]
     assert max(map(len, lines[2:])) <= 100
     monkeypatch.setenv("COLUMNS", "60")
-    lines = ask(capsys, "plan", graph, "--delta", "0.05")[1].splitlines()
+    lines = ask(capsys, "plan", graph, *WALKS, "--delta", "0.05")[1].splitlines()
     title = next(i for i, line in enumerate(lines) if "12,282 samples" in line)
     assert max(map(len, lines[title:])) <= 60
 
 
 def test_json_and_csv_hold_all_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = ask(capsys, "plan", graph, "--samples", "100", "--format", "json")
+    code, out, _ = ask(capsys, "plan", graph, *WALKS, "--samples", "100", "--format", "json")
     found = json.loads(out)
     assert code == 0
     assert found["settings"] == {"samples": 100, "length": 10, "seed": 0, "hubs": "plain"}
     assert found["planned"]["stderr"] == {"0.1": pytest.approx(0.02236, abs=1e-5), "0.3": 0.03}
     assert found["doubled"]["samples"] == 200
-    _, out, _ = ask(capsys, "plan", graph, "--samples", "100", "--format", "csv")
+    _, out, _ = ask(capsys, "plan", graph, *WALKS, "--samples", "100", "--format", "csv")
     rows = dict(csv.reader(io.StringIO(out)))
     assert rows["planned_samples"] == "100"
     assert rows["planned_bytes"] == str(found["planned"]["bytes"])
@@ -92,8 +95,8 @@ def test_a_plan_says_which_links_are_looked_at(
     [
         (["--measure", "cocitation", "--delta", "0.1"], "cocitation has no samples, so delta"),
         (["--measure", "pagesim", "--samples", "9"], "pagesim has no setting 'samples'"),
-        (["--samples", "9", "--disk", "1GB"], "samples and disk are given"),
-        (["--time", "1 day"], "'1 day' is not a time; write it like 90s, 10min or 2h"),
+        ([*WALKS, "--samples", "9", "--disk", "1GB"], "samples and disk are given"),
+        ([*WALKS, "--time", "1 day"], "'1 day' is not a time; write it like 90s, 10min or 2h"),
     ],
 )
 def test_refusals_are_wrong_use(
@@ -107,7 +110,7 @@ def test_refusals_are_wrong_use(
 def test_index_says_how_exact_it_will_be(
     graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["index", str(graph), "-o", str(tmp_path / "x"), "--samples", "25"]) == 0
+    assert main(["index", str(graph), "-o", str(tmp_path / "x"), *WALKS, "--samples", "25"]) == 0
     line = capsys.readouterr().err.splitlines()[0]
     assert line.endswith(", a score of 0.1 with a standard error of 0.045 at most")
     assert main(["index", str(graph), "-o", str(tmp_path / "y"), "--measure", "ppr"]) == 0

@@ -243,7 +243,7 @@ def test_a_node_related_to_nobody_is_said_so(
         (["related", "{i}", "one", "--samples", "9"], 2, "takes samples when building its index"),
         (["index", "{i}", "-o", "x"], 1, "is a stored index; a stored graph is needed here"),
         (["index", "{g}", "-o", "{i}"], 1, "exists. Choose another output, or pass --overwrite"),
-        (["index", "{g}", "-o", "x", "--length", "16"], 2, "length is 16"),
+        (["index", "{g}", "-o", "x", "--measure", "simrank", "--length", "16"], 2, "length is 16"),
         (["index", "{g}", "-o", "x", "--measure", "pagerank"], 2, "no measure is called"),
         (["index", "{g}", "-o", "x", "--memory", "lots"], 2, "'lots' is not a size"),
         (["relate"], 2, "There is no verb 'relate'. Did you mean related"),
@@ -300,12 +300,13 @@ def test_the_measures_that_need_an_index_are_named_in_help_and_readme(
         code, _, err = ask(capsys, "related", index.parent / "g", "one", "--measure", measure)
         assert code == (2 if "needs an index" in err else 0), err
         need += [measure] if code else []
-    first, second, third = need
+    *some, last = need
+    assert len(some) == 3
     command = cli.get_command(None, "related")  # type: ignore[arg-type]
     help_text = " ".join(str(command and command.help).split())
-    assert f"Some measures need an index: {first}, {second} and {third}." in help_text
+    assert f"Some measures need an index: {', '.join(some)} and {last}." in help_text
     readme = " ".join(Path(__file__).parents[2].joinpath("README.md").read_text("utf-8").split())
-    assert f"by any measure but `{first}`, `{second}` and `{third}`." in readme
+    assert f"by any measure but {', '.join(f'`{one}`' for one in some)} and `{last}`." in readme
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

@@ -34,9 +34,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     links.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     graph = cocite.ingest(links, folder / "g", header="no")
     for name, options in {
-        "trees": {"samples": 40},
-        "paths": {"samples": 40, "layout": "paths"},
-        "both": {"samples": 40, "layout": "paths", "direction": "both"},
+        "trees": {"samples": 40, "measure": "psimrank"},
+        "paths": {"samples": 40, "layout": "paths", "measure": "psimrank"},
+        "both": {
+            "samples": 40,
+            "layout": "paths",
+            "direction": "both",
+            "measure": "psimrank",
+        },
         "cocitation": {"measure": "cocitation"},
         "coupling": {"measure": "coupling"},
         "ppr": {"measure": "ppr"},

@@ -144,7 +144,8 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
             default=None,
             help=sentence,
         )
-    kind: Any = click.Choice(setting.choices) if setting.choices else type(setting.default)
+    words = dict.fromkeys(word for _, each in takers for word in each.choices)
+    kind: Any = click.Choice([*words]) if words else type(setting.default)
     help_text = f"{sentence}  [default: {_default({m: s.default for m, s in takers})}]"
     return click.option(
         flag,

@@ -42,7 +42,7 @@ class UnbuiltIndex(StoredIndex):
                 graph.nodes,
                 plan.measure,
                 plan.direction,
-                _layout(graph, plan),
+                _layout(graph, plan, options.measure.name),
                 plan.settings,
                 plan.weight,
                 self.freshness,
@@ -57,10 +57,9 @@ class UnbuiltIndex(StoredIndex):
         )
 
 
-def _layout(graph: Graph, plan: PartPlan) -> str:
-    """How a part is read."""
+def _layout(graph: Graph, plan: PartPlan, name: str) -> str:
+    """How a part is read; ``name`` is the measure of the whole."""
     if plan.measure.needs_index:
-        name = plan.measure.name
         raise UsageError(
             f"{name} needs an index: cocite index {graph.path} --measure {name} -o DIR; then ask "
             "that"
