@@ -18,7 +18,7 @@ from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.codes import NOWHERE
 from cocite.errors import Damaged
-from cocite.layouts.reader import SampledReader
+from cocite.layouts.reader import SampledReader, Span
 from cocite.query.confidence import half_width
 from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
 
@@ -112,24 +112,26 @@ def test_scores_are_means_over_the_samples_that_are_left(
     asked = whole.stored.measure.ask_settings({})
     for a, b in pairs(whole):
         one, other = whole.nodes.ids([a, b]).tolist()
-        score = variance = width = 0.0
+        score, variance, sums, span = 0.0, 0.0, np.zeros(30), Span(0, 0, 0)
         for reader in whole.readers:
             own, weight = reader.part.ask_settings(asked), reader.part.weight
             if isinstance(reader, SampledReader):
-                values = reader.values(one, other, own)[keep]
+                values = reader.values(one, np.array([other], np.uint32), own)[0][keep, 0]
                 score += weight * values.mean()
                 variance += weight**2 * values.var(ddof=1) / 30
-                width += weight * reader.width(own)
+                sums = sums + weight * values
+                span = span.plus(reader.span(own), weight)
             else:
                 score += weight * reader.pair(one, other, own).grains / 1e12
-        found, before = left.similarity(a, b), whole.similarity(a, b)
+        found = left.similarity(a, b, bound="bernstein")
         assert found.score == pytest.approx(score, abs=1e-9)
         assert found.stderr == pytest.approx(np.sqrt(variance), abs=1e-9)
-        half = half_width(found.stderr, 30, width, 0.95)
-        assert found.high <= found.score + half + 1e-9
-        assert found.low == pytest.approx(max(0.0, found.score - half), abs=1e-9)
-        if found.stderr >= before.stderr and found.low > 0:
-            assert found.high - found.low > before.high - before.low
+        half = half_width(sums.std(ddof=1) / np.sqrt(30), 30, span.width, 0.95)
+        assert found.low == pytest.approx(max(0.0, score - half), abs=1e-9)
+        most = left.similarity(a, b, bound="theorem5")
+        all_ = whole.similarity(a, b, bound="theorem5")
+        if min(most.low, all_.low) > 0:
+            assert most.score - most.low > all_.score - all_.low
         reasons = left.why(a, b, 1000) if kind != "sketch" else None
         if reasons is not None:
             assert sum(r.share for r in reasons.reasons) == pytest.approx(reasons.score, abs=1e-9)
@@ -147,16 +149,25 @@ def test_parts_lose_samples_by_themselves(built: Built, tmp_path: Path, kind: st
     asked = whole.stored.measure.ask_settings({})
     for a, b in pairs(whole):
         one, other = whole.nodes.ids([a, b]).tolist()
-        score = 0.0
+        score, exact, shared, span = 0.0, 0.0, np.zeros(20), Span(0, 0, 0)
         for reader in whole.readers:
             own = reader.part.ask_settings(asked)
             if isinstance(reader, SampledReader):
                 lost = [int(name[-6:]) for name in gone if name.startswith(reader.part.prefix)]
                 rows = [i for i in range(SAMPLES) if i // SHARD * SHARD not in lost]
-                score += reader.part.weight * reader.values(one, other, own)[rows].mean()
+                weight = reader.part.weight
+                values = weight * reader.values(one, np.array([other], np.uint32), own)[0][rows, 0]
+                score += values.mean()
+                shared = shared + values[-20:]
+                span = span.plus(reader.span(own), weight)
             else:
-                score += reader.part.weight * reader.pair(one, other, own).grains / 1e12
-        assert left.similarity(a, b).score == pytest.approx(score, abs=1e-9)
+                exact += reader.part.weight * reader.pair(one, other, own).grains / 1e12
+        found = left.similarity(a, b, bound="bernstein")
+        assert found.score == pytest.approx(score + exact, abs=1e-9)
+        half = half_width(shared.std(ddof=1) / np.sqrt(20), 20, span.width, 0.95)
+        low = min(score, shared.mean() - half) + exact  # what all parts say together, and the score
+        assert found.low == pytest.approx(max(0.0, low), abs=1e-9)
+        assert found.low <= found.score <= found.high
         hits = left.related(a, 5)
         assert 0 <= left.certain(a, hits) <= max(0, len(hits) - 1)
 
@@ -194,7 +205,7 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
     asked = reader.part.ask_settings(whole.stored.measure.ask_settings({}))
     for hit in whole.related("n7", 5):
         one, other = whole.nodes.ids(["n7", hit.node]).tolist()
-        values = reader.values(one, other, asked)[keep]
+        values = reader.values(one, np.array([other], np.uint32), asked)[0][keep, 0]
         if hit.node != "fresh":
             assert left.similarity("n7", hit.node).score == pytest.approx(values.mean(), abs=1e-9)
     for hit in whole.related("fresh", 5):  # known to the newest ones alone, which are there

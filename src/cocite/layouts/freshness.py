@@ -111,6 +111,15 @@ class Freshness:
         return Freshness((replace(self.generations[0], samples=samples),))
 
     @property
+    def alike(self) -> int | None:
+        """How many samples, the last ones, are of the newest graph; None if all are."""
+        if len(self.generations) == 1:
+            return None
+        newest = self.newest
+        counts = [int((numbers >= newest.start).sum()) for numbers in self.there]
+        return min(counts, default=len(newest))
+
+    @property
     def held(self) -> NDArray[np.int64]:
         """int64[samples]: the numbers of the samples of a part, ascending, those that are there."""
         return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)

@@ -34,10 +34,12 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         blob = 4 * (self._most(links, part) + links.nodes)
         return plan_rings(links, part, means, blob + wanted_bytes(part))
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
         """One, with threads of its own."""
         most, wanted = self._most(links, part), None if part.wanted is None else part.wanted.ids()
-        return [RingMaker(links, part, fit, folder, lambda: GroupLayer(most, wanted))]
+        return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most, wanted))]
 
     def _most(self, links: Links, part: PartPlan) -> int:
         return self.most_words(part.stored_nodes(links.nodes), part.settings)

@@ -29,9 +29,11 @@ class SketchBuilder(SketchFormat, SampledBuilder):
         blob = 4 * self.most_words(part.stored_nodes(links.nodes), part.settings)
         return plan_rings(links, part, means, blob + wanted_bytes(part))
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
         """One, with threads of its own."""
-        return [RingMaker(links, part, fit, folder, lambda: PlaneLayer(part))]
+        return [RingMaker(links, part, fit, folder, numbers, lambda: PlaneLayer(part))]
 
 
 class PlaneLayer(Layer):

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
 from cocite.engine.external import ExternalWalker
+from cocite.engine.together import TOGETHER, GroupWalker, WalkerGroup
 from cocite.engine.walk import Walker, walker_bytes
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.together import TogetherMaker
 from cocite.layouts.trees.format import TreesFormat, blob_words
 from cocite.layouts.walks.steps import part_weights, step_bytes
 from cocite.means import Means
@@ -43,13 +45,16 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         if part.wanted is not None:
             need = partial(selecting_bytes, part.wanted.count)
             step = replace(step, fixed=_WANTED * part.wanted.count)
-        return plan_fit(links, means, Demand(part.layout, need, step, has_external=True))
+        return plan_fit(links, means, Demand(part.layout, need, step, True, TOGETHER))
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
-        """A walker and its scratch a thread."""
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """A walker and its scratch a thread, or a group of samples on all threads."""
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
         weights = part_weights(links, part, fit.scratch(folder))
+        wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
             from cocite.layouts.trees.external import ExternalTreeMaker, SelectingTreeMaker
 
@@ -64,12 +69,25 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 part.turn,
                 weights=weights,
             )
-            if part.wanted is not None:
-                return [SelectingTreeMaker(walker, links.nodes, folder, part.wanted.ids())]
+            if wanted is not None:
+                return [SelectingTreeMaker(walker, links.nodes, folder, wanted)]
             return [ExternalTreeMaker(walker, links.nodes, folder)]
+        if fit.together > 1:
+            group = WalkerGroup(
+                links,
+                part.step,
+                length,
+                seed,
+                fit.cuts,
+                part.turn,
+                together=fit.together,
+                threads=fit.threads,
+                folder=folder,
+                weights=weights,
+            )
+            return [GroupMaker(group, numbers, links.nodes, fit, wanted)]
         walk = links, part.step, length, seed, fit.cuts, part.turn
         walkers = [Walker(*walk, weights=weights) for _ in range(fit.threads)]
-        wanted = None if part.wanted is None else part.wanted.ids()
         return [TreeMaker(walker, links.nodes, fit.keep, wanted) for walker in walkers]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
@@ -95,7 +113,11 @@ class TreeMaker:
     """
 
     def __init__(
-        self, walker: Walker, nodes: int, keep: bool, wanted: NDArray[np.uint32] | None = None
+        self,
+        walker: Walker | GroupWalker,
+        nodes: int,
+        keep: bool,
+        wanted: NDArray[np.uint32] | None = None,
     ) -> None:
         self._walker = walker
         self._keep, self._wanted = keep, wanted
@@ -135,6 +157,28 @@ class TreeMaker:
         found = np.full(self._wanted.size, NOWHERE, np.uint32)
         found[member[:members]] = np.arange(members, dtype=np.uint32)
         return found, members
+
+
+class GroupMaker(TogetherMaker):
+    """Makes blobs of samples that walk together."""
+
+    def __init__(
+        self,
+        group: WalkerGroup,
+        numbers: range,
+        nodes: int,
+        fit: MemoryPlan,
+        wanted: NDArray[np.uint32] | None,
+    ) -> None:
+        super().__init__(numbers, fit.together)
+        self._group = group
+        self._makers = [TreeMaker(walker, nodes, fit.keep, wanted) for walker in group.walkers]
+
+    def _make(self, samples: range) -> None:
+        self._group(samples)
+
+    def _layers(self) -> list[TreeMaker]:
+        return self._makers
 
 
 def _packed(joined: NDArray[np.uint8], nodes: int, members: int) -> NDArray[np.uint32]:
