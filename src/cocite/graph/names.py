@@ -36,7 +36,6 @@ __all__ = [
     "NAME_KINDS",
     "VALUES",
     "HashSorter",
-    "IntegerNames",
     "Names",
     "TextPiece",
     "joined_names",

@@ -46,9 +46,9 @@ _SHIFT, _LOW = np.uint32(16), np.uint32(0xFFFF)
 def list_groups(winners: Any, ring: Any, begins: Any, cells: Any, group: Any, at: Any) -> Any:
     """List the groups of one ring from word ``at`` of ``group`` on.
 
-    ``winners`` uint32[nodes]; ``begins`` uint32[the graph's nodes] is scratch; column ``ring`` of ``cells``
-    uint32[nodes, length] receives where each node's group begins. Returns where the next ring's
-    begin.
+    ``winners`` uint32[nodes]; ``begins`` uint32[the graph's nodes] is scratch; column ``ring`` of
+    ``cells`` uint32[nodes, length] receives where each node's group begins. Returns where the next
+    ring's begin.
     """
     nodes = winners.size
     begins[:] = _ZERO32

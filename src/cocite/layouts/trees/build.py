@@ -168,7 +168,7 @@ class GroupMaker(TogetherMaker):
         numbers: range,
         nodes: int,
         fit: MemoryPlan,
-        wanted: NDArray[np.uint32] | None,
+        wanted: NDArray[np.uint32] | None = None,
     ) -> None:
         super().__init__(numbers, fit.together)
         self._group = group
