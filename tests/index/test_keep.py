@@ -400,6 +400,7 @@ def test_the_command_line_keeps_pages_and_says_which(
     kept = json.loads(capsys.readouterr().out)["kept"]
     assert kept == {"nodes": graph.nodes, "prefixes": ["http://s31"]}
     assert main(["verify", path]) == 0
+    capsys.readouterr()
     sizes = []
     for more in ([], [*keep, "--keep-prefix", "http://s31"]):
         assert main(["plan", str(graph.path), "--pilot", "1s", "--format", "json", *more]) == 0
@@ -457,4 +458,4 @@ def test_a_manifest_that_tells_of_pages_is_not_believed(graph: Graph, tmp_path: 
     change_file(tmp_path / "e", "wanted", wanted)
     index = cocite.open(tmp_path / "e")
     with pytest.raises(Damaged):
-        index.related(index.nodes.name(3), refine=True)
+        index.similarity(index.nodes.name(3), index.nodes.name(4), refine=True)
