@@ -10,10 +10,12 @@ from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
+from cocite.measures.prank import PRANK
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
     HUBS,
+    IN_SHARE,
     LENGTH,
     SAMPLES,
     SEED,
@@ -29,6 +31,7 @@ from cocite.measures.xjaccard import XJACCARD
 __all__ = [
     "DECAY",
     "HUBS",
+    "IN_SHARE",
     "LENGTH",
     "MEASURES",
     "SAMPLES",
@@ -47,6 +50,7 @@ MEASURES: dict[str, Measure] = {
     for measure in (
         PSIMRANK,
         SIMRANK,
+        PRANK,
         COMPACT_SIMRANK,
         XJACCARD,
         PAGESIM,

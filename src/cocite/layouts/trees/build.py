@@ -68,6 +68,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 fit.rows,
                 part.turn,
                 weights=weights,
+                in_share=part.in_share,
             )
             if wanted is not None:
                 return [SelectingTreeMaker(walker, links.nodes, folder, wanted)]
@@ -84,10 +85,13 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 threads=fit.threads,
                 folder=folder,
                 weights=weights,
+                in_share=part.in_share,
             )
             return [GroupMaker(group, numbers, links.nodes, fit, wanted)]
         walk = links, part.step, length, seed, fit.cuts, part.turn
-        walkers = [Walker(*walk, weights=weights) for _ in range(fit.threads)]
+        walkers = [
+            Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)
+        ]
         return [TreeMaker(walker, links.nodes, fit.keep, wanted) for walker in walkers]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
