@@ -12,7 +12,6 @@ import pytest
 import cocite
 from cocite.cli.main import main
 
-
 WALKS = ("--measure", "psimrank")
 
 

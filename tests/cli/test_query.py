@@ -357,7 +357,7 @@ def test_what_an_index_cannot_be_asked_with_stands_apart(
     asking = {s.name for measure in MEASURES.values() for s in measure.ask}
     assert {flag[2:] for flag in re.findall(r"^  (--[a-z-]+)", asked, re.M)} == asking
     only = re.findall(r"^  (--[a-z-]+)(?: ([A-Z]+|\[))?", built, re.M)
-    assert len(only) == 7
+    assert len(only) == 8
     for flag, kind in only:
         value = {"": [], "NAME": ["simrank"], "[": ["in" if "dir" in flag else "idf"]}
         given = value.get(kind, ["1"])
