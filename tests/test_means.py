@@ -158,7 +158,7 @@ def test_the_machine_is_read_once_for_a_plan(graph: Graph, readings: Readings) -
 @pytest.mark.parametrize(
     "command",
     [
-        ["index", "g", "-o", "y", "--samples", "4"],
+        ["index", "g", "-o", "y", "--measure", "simrank", "--samples", "4"],
         ["index", "g", "-o", "y", "--measure", "simrank", "--samples", "4", "--refine"],
         ["refresh", "x", "g"],
         ["related", "x", "11", "--refine"],

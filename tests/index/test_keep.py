@@ -205,7 +205,9 @@ def test_a_sample_is_cut_down_alike_in_one_stretch_and_in_many(data: st.DataObje
 
 def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path) -> None:
     whole, _ = built("trees")
-    kept = cocite.build(graph, tmp_path / "x", samples=SAMPLES, keep_prefix="http://s3")
+    kept = cocite.build(
+        graph, tmp_path / "x", samples=SAMPLES, keep_prefix="http://s3", measure="psimrank"
+    )
     share = len(kept.nodes) / graph.nodes
     sizes = [
         sum(e.nbytes for n, e in index.stored.store.manifest.files.items() if "samples-" in n)
@@ -367,7 +369,7 @@ def test_a_page_that_is_not_kept_is_an_error_that_says_so(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = str(tmp_path / "x")
-    cocite.build(graph, path, samples=4, keep_prefix=["http://s3", "http://s4"])
+    cocite.build(graph, path, samples=4, keep_prefix=["http://s3", "http://s4"], measure="psimrank")
     absent, there = site(111), next(iter(cocite.open(path).nodes))
     words = (
         f"{path} keeps .* of the {graph.nodes:,} pages of its graph .prefix http://s3, http://s4"
@@ -387,7 +389,18 @@ def test_the_command_line_keeps_pages_and_says_which(
 ) -> None:
     (tmp_path / "names").write_text(f"{site(1)}\nnobody\n{site(2)}\n")
     path, keep = str(tmp_path / "x"), ["--keep", str(tmp_path / "names")]
-    made = ["index", str(graph.path), "-o", path, "--samples", "4", "--keep-prefix", "http://s31"]
+    made = [
+        "index",
+        str(graph.path),
+        "-o",
+        path,
+        "--measure",
+        "psimrank",
+        "--samples",
+        "4",
+        "--keep-prefix",
+        "http://s31",
+    ]
     assert main([*made, *keep]) == 0
     printed = capsys.readouterr()
     assert "Warning: 1 of 3 names to be kept are not in" in printed.err
@@ -406,7 +419,9 @@ def test_the_command_line_keeps_pages_and_says_which(
         assert main(["plan", str(graph.path), "--pilot", "1s", "--format", "json", *more]) == 0
         sizes.append(json.loads(capsys.readouterr().out)["planned"]["bytes"])
     assert sizes[1] < sizes[0] / 10
-    index = cocite.build(graph, tmp_path / "y", keep_prefix="http://s31", keep=[site(1), site(2)])
+    index = cocite.build(
+        graph, tmp_path / "y", keep_prefix="http://s31", keep=[site(1), site(2)], measure="psimrank"
+    )
     assert sizes[1] == pytest.approx(index.stored.store.nbytes, rel=0.1)
 
 
@@ -414,7 +429,9 @@ def test_names_that_are_not_there_are_told(
     graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        index = cocite.build(graph, tmp_path / "x", samples=2, keep=["nobody", site(5), "no"])
+        index = cocite.build(
+            graph, tmp_path / "x", samples=2, keep=["nobody", site(5), "no"], measure="psimrank"
+        )
     assert "2 of 3 names to be kept are not in" in caplog.text
     assert list(index.nodes) == [site(5)]
     assert index.related(site(5)) == []
@@ -443,7 +460,7 @@ def test_what_cannot_be_kept_is_refused(
 
 def test_a_manifest_that_tells_of_pages_is_not_believed(graph: Graph, tmp_path: Path) -> None:
     def made(name: str) -> Path:
-        cocite.build(graph, tmp_path / name, samples=2, keep_prefix="http://s3")
+        cocite.build(graph, tmp_path / name, samples=2, keep_prefix="http://s3", measure="psimrank")
         return tmp_path / name
 
     change_facts(made("a"), "wanted", "nodes", to=3)
