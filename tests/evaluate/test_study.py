@@ -521,6 +521,19 @@ def test_indexes_side_by_side(
     assert capsys.readouterr().out.startswith(",".join(LONG_TITLES))
 
 
+def test_gamma_takes_a_least_similarity(web: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", str(web / "i"), "--labels", str(web / "labels.tsv"), "--format", "json"]
+
+    def pairs(*options: str) -> int:
+        assert main([*command, *options]) == 0
+        figures = json.loads(capsys.readouterr().out)["figures"]
+        return next(int(row["estimate"]) for row in figures if row["figure"] == "pairs")
+
+    everyone, fewer = pairs(), pairs("--gamma-least", "0.05")
+    assert 0 < fewer < everyone
+    assert pairs("--gamma-least", "0") == everyone
+
+
 def test_indexes_are_drawn_whatever_they_are_called(
     web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
