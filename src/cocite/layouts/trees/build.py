@@ -56,9 +56,10 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 folder,
                 fit.rows,
                 part.turn,
+                together=fit.together,
                 weights=weights,
             )
-            return [ExternalTreeMaker(walker, links.nodes, folder)]
+            return [ExternalTreeMaker(walker, links.nodes, folder, numbers)]
         if fit.together > 1:
             group = WalkerGroup(
                 links,

@@ -11,7 +11,8 @@ The blob grows in a scratch file, and what reads it reads pieces. It is the one 
 ``layouts/trees/build.py`` makes, to the byte.
 
 Memory: what the walk had (``engine/external.py``), used again. Scratch: the walk's, 12 bytes for
-each message and each place, and the blob: at most 68.5 bytes a node in all.
+each message and each place, and the blob: at most 33 bytes a node, and 36 for each sample that
+walks.
 
 Source: 001, section 2.1.3 (collecting trees by sorting and merging); there it takes a pass for each
 step, with offsets one pass is enough.
@@ -28,7 +29,8 @@ from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
 from cocite.engine.external import Dealer, ExternalWalker, Meetings
-from cocite.layouts.blobs import Blob
+from cocite.layouts.blobs import Blob, Maker
+from cocite.layouts.together import TogetherMaker
 from cocite.layouts.trees.format import blob_words
 from cocite.store import ScratchFile, Spool
 
@@ -52,10 +54,11 @@ class Words:
             yield piece
 
 
-class ExternalTreeMaker:
+class ExternalTreeMaker(TogetherMaker):
     """Makes blobs from the samples of an external walker; they last until the next one is made."""
 
-    def __init__(self, walker: ExternalWalker, nodes: int, directory: Path) -> None:
+    def __init__(self, walker: ExternalWalker, nodes: int, directory: Path, numbers: range) -> None:
+        super().__init__(numbers, walker.together)
         self._walker, self._nodes = walker, nodes
         self._rooms, self._cuts = walker.rooms, walker.cuts
         self._width = self._rooms.at.size // _EIGHT * _EIGHT
@@ -65,8 +68,13 @@ class ExternalTreeMaker:
         self._places = Spool(directory, len(ranges) - 1)
         self._blob = ScratchFile(directory)
 
-    def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``."""
+    def _make(self, samples: range) -> None:
+        self._walker.walk(samples)
+
+    def _layers(self) -> list[Maker]:
+        return [self._lay_out]
+
+    def _lay_out(self, sample: int) -> Blob:
         met = self._walker(sample)
         digest = xxhash.xxh3_64()
         members = self._write_positions(met, digest)
