@@ -45,7 +45,8 @@ PLAIN = [
     pytest.param(measure, layout, direction, id=f"{measure.name}-{layout}-{direction}")
     for measure in MEASURES.values()
     for layout in measure.layouts
-    for direction in ("in", "out", "both")
+    for direction in measure.directions
+    if direction != "any" or layout == measure.layouts[0]
 ]
 MIXED = [
     pytest.param(blend, blend.components[0].measure.layouts[0], direction, id=f"{i}-{direction}")
@@ -74,6 +75,11 @@ def test_blends_fix_settings_of_a_component_of_each_layout() -> None:
     for component in components:
         for takes in filter(None, (component.measure.build, component.measure.ask)):
             assert any(setting in component.fixed for setting in takes), component
+
+
+def sampled(name: str) -> set[str]:
+    """The settings that an index by a measure is built with."""
+    return {setting.name for setting in find_measure(name).build}
 
 
 def build(
@@ -170,10 +176,12 @@ BY_WEIGHT = [
         ("psimrank", ("trees", "paths"), ("plain", "rare")),
         ("simrank", ("trees", "paths"), ("plain", "rare")),
         ("ppr", ("links",), ("",)),
+        ("proximity", ("links",), ("",)),
+        ("neighbourhood", (None,), ("",)),
         ("blend:0.7*psimrank(hubs=rare)+0.2*simrank+0.1*ppr", ("trees",), ("",)),
     )
     for layout in layouts
-    for direction in ("in", "out", "both")
+    for direction in find_measure(name).directions
     for hubs in kinds
 ]
 
@@ -189,7 +197,7 @@ def test_related_is_similarity_sorted_by_weights_too(
 ) -> None:
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
     chosen |= {"hubs": hubs} if hubs else {}
-    chosen |= {} if name == "ppr" else {"samples": SAMPLES}
+    chosen |= {"samples": SAMPLES} if "samples" in sampled(name) else {}
     index = cocite.build(weighted, tmp_path / "i", **chosen)
     for node in SOME[:3]:
         expected = by_similarity(index, node)
@@ -224,6 +232,46 @@ def test_intervals_hold_their_scores_and_are_wider_for_a_higher_confidence(
         for other in SOME[3:]:
             found_pair = index.similarity(node, other, bound=bound)
             assert found_pair.low <= max(0, found_pair.score) <= found_pair.high
+
+
+@every
+@pytest.mark.parametrize("together", ["mean", "least"])
+def test_nodes_asked_together_score_the_mean_or_the_least_of_their_scores(
+    built: Built, measure: Measure, layout: str | None, direction: str, together: str
+) -> None:
+    """With every node, by ``similarity``; an interval has room for the pairs' own mean or least."""
+    index, found = built(measure, layout, direction), 0
+    for nodes in (["n3", "n7"], ["n8", "n77", "n150"]):
+        rows = [[index.similarity(a, b) for b in index.nodes] for a in nodes]
+        scores = np.array([[pair.score for pair in row] for row in rows])
+        joined = scores.mean(axis=0) if together == "mean" else scores.min(axis=0)
+        expected = {
+            name: score
+            for name, score in zip(index.nodes, joined.tolist(), strict=True)
+            if score >= 1e-12 and name not in nodes
+        }
+        hits = index.related(nodes, 10**6, together=together)
+        found += len(hits)
+        assert {hit.node for hit in hits} == set(expected)
+        ids = index.nodes.ids([hit.node for hit in hits]).tolist()
+        assert sorted(zip((-hit.score for hit in hits), ids, strict=True)) == [
+            (-hit.score, i) for hit, i in zip(hits, ids, strict=True)
+        ]
+        for hit in hits:
+            assert hit.score == pytest.approx(expected[hit.node], abs=2e-12)
+            assert 0 <= hit.low <= hit.score <= hit.high
+            assert hit.stderr >= 0
+            assert index.samples is not None or hit.stderr == 0
+        assert index.related(nodes, 3, together=together) == hits[:3]
+        assert index.related([*nodes, nodes[0]], 3, offset=2, together=together) == hits[2:5]
+        wide = index.related(nodes, 3, together=together, confidence=0.999)
+        for one, two in zip(hits[:3], wide, strict=True):
+            assert two.low <= one.low <= one.high <= two.high
+        sure = index.related(nodes, 30, together=together, min_confidence=0.95)
+        assert sure == [hit for hit in hits[:30] if hit.low > 0]
+        assert 0 <= index.certain(nodes, hits[:9], together=together) <= 8
+    assert found or together == "least"
+    assert index.related(["n3"], 5, together=together) == index.related("n3", 5)
 
 
 @every

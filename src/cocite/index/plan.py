@@ -2,10 +2,9 @@
 
 An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one of each,
 with weight 1/2, so that a score stays in the measure's range and a node and itself still score what
-they did. That is the idea of P-Rank (Zhao, Han, Sun 2009), with the two directions added up outside
-instead of inside the recursion. A measure that looks at both at once (``Measure.joint``) has one
-part all the same. A blend (``measures/blend.py``) has the parts of each of its
-components, their weights multiplied by the component's.
+they did. A measure that looks at both at once (``Measure.joint``), such as P-Rank, which adds the
+two up inside its recursion, has one part all the same. A blend (``measures/blend.py``) has the
+parts of each of its components, their weights multiplied by the component's.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from cocite.measures import (
     WholeSettings,
     find_measure,
 )
+from cocite.measures.blend import overall_direction
 
 __all__ = ["BuildOptions", "component_parts", "links_in_words"]
 
@@ -74,11 +74,11 @@ class BuildOptions:
         ways, parts = set(), []
         for component in found.components:
             way = component.direction or direction or component.measure.direction
+            component.measure.checked_way(way)
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts, numbers)
-        way = ways.pop() if len(ways) == 1 else "mixed"
-        first = 0 if numbers is None else numbers.start
+        way, first = overall_direction(ways), 0 if numbers is None else numbers.start
         return cls(found, way, filled, tuple(parts), unweighted, refine, first)
 
     @property
@@ -110,19 +110,20 @@ class BuildOptions:
 
     def _weighted(self) -> BuildOptions:
         deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
-        if deaf:
+        if deaf and not self.measure.lenient:
             raise UsageError(
                 f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore them "
                 "with --unweighted (unweighted=True), or ingest the links without "
                 "--weight-column"
             )
-        return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))
+        parts = (replace(plan, weighted=plan.measure.weighted) for plan in self.parts)
+        return replace(self, parts=tuple(parts))
 
 
 def component_parts(
     component: Component, way: str, layout: str, settings: PartSettings
 ) -> list[PartPlan]:
-    """The parts of a component in a direction: ``in``, ``out`` or ``both``."""
+    """The parts of a component in a direction: ``in``, ``out``, ``both`` or ``any``."""
     measure = component.measure
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [

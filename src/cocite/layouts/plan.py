@@ -13,6 +13,7 @@ from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
 from cocite.measures import (
     HUBS,
+    IN_SHARE,
     Component,
     Measure,
     PartSettings,
@@ -22,7 +23,7 @@ from cocite.measures import (
 __all__ = ["PartPlan", "part_prefix"]
 
 _LABEL = re.compile("[a-z0-9-]*")
-_TURNS = {"in": 0, "out": 16}
+_TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
 _COMPONENT = 32
 """What is added to a walk's step for its draws: walks of both directions are independent, and those
 of different components are.
@@ -40,8 +41,8 @@ def part_prefix(label: str, direction: str) -> str:
 
 @dataclass(frozen=True)
 class PartPlan:
-    """One part: its measure in one direction (``in`` or ``out``, or ``both`` for a measure that
-    looks at both at once), and its weight in the scores.
+    """One part: its measure in one direction (``in``, ``out`` or ``any``, or ``both`` for a measure
+    that looks at both at once), and its weight in the scores.
 
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
@@ -80,6 +81,11 @@ class PartPlan:
     def linearised(self) -> bool:
         """Whether its scores have a linearised form: walks that step to each in-neighbour alike."""
         return self.measure.name == "simrank" and not self.step.weighted
+
+    @property
+    def in_share(self) -> float:
+        """How many of its walks' steps go along the links themselves, and not their ``back``."""
+        return self.settings.get(IN_SHARE, 1.0)
 
     @property
     def step(self) -> Step:

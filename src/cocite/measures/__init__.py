@@ -8,12 +8,16 @@ from cocite.measures.cocitation import COCITATION
 from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
+from cocite.measures.neighbourhood import NEIGHBOURHOOD
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
+from cocite.measures.prank import PRANK
+from cocite.measures.proximity import PROXIMITY
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
     HUBS,
+    IN_SHARE,
     LENGTH,
     SAMPLES,
     SEED,
@@ -29,6 +33,7 @@ from cocite.measures.xjaccard import XJACCARD
 __all__ = [
     "DECAY",
     "HUBS",
+    "IN_SHARE",
     "LENGTH",
     "MEASURES",
     "SAMPLES",
@@ -45,14 +50,17 @@ __all__ = [
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
+        NEIGHBOURHOOD,
         PSIMRANK,
         SIMRANK,
+        PRANK,
         COMPACT_SIMRANK,
         XJACCARD,
         PAGESIM,
         COCITATION,
         COUPLING,
         SHARED_NEAREST,
+        PROXIMITY,
         PPR,
     )
 }
