@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,8 @@ import click
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
+    keep_options,
+    kept_by,
     means_options,
     overwrite_option,
 )
@@ -34,6 +37,7 @@ __all__ = ["index", "measures"]
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @measure_options
 @build_options
+@keep_options
 @click.option(
     "--unweighted",
     is_flag=True,
@@ -100,6 +104,8 @@ def index(
     unweighted: bool,
     refine: bool,
     numbers: range | None,
+    keep: Path | None,
+    keep_prefix: tuple[str, ...],
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH.
@@ -122,6 +128,7 @@ def index(
         unweighted=unweighted,
         refine=refine,
         numbers=numbers,
+        keep=kept_by(keep, keep_prefix),
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
@@ -160,6 +167,7 @@ def _text(found: BuildDocument, ready: str) -> str:
         "index": found.index,
         "measure": f"{found.measure}, {found.links}{chosen}",
         **({"numbers": f"{first} to {found.numbers.stop - 1}"} if first else {}),
+        **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
         "made": f"{found.made:,} of {found.units:,} {found.unit} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:

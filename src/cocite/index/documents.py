@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
+from cocite.index.keep import KeptPages
 from cocite.index.lost import Lost
 from cocite.index.plan import links_in_words
 from cocite.index.stored import StoredIndex
@@ -25,7 +26,7 @@ __all__ = ["BuildDocument", "IndexDocument", "MergeDocument", "RefreshDocument"]
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
     ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
-    some are ``lost``.
+    some are ``lost``; ``kept`` is None if all pages are.
     """
 
     path: str
@@ -44,6 +45,7 @@ class IndexDocument(Document):
     digest: str
     answering: int | None
     lost: Sequence[Lost]
+    kept: KeptPages | None
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
@@ -65,6 +67,7 @@ class IndexDocument(Document):
             index.digest,
             index.samples,
             index.lost,
+            index.kept,
         )
 
     @property
@@ -83,6 +86,8 @@ class IndexDocument(Document):
         del facts["links"]
         if not self.lost:
             del facts["answering"], facts["lost"]
+        if self.kept is None:
+            del facts["kept"]
         return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
 
 
@@ -91,7 +96,7 @@ class BuildDocument(Document):
     """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
     earlier run had made the others; ``live_steps`` of walks a node and sample are None without
     walks; ``links`` says which links the measure looks at; ``numbers`` are those of its
-    samples.
+    samples; ``kept`` is None if all pages are.
     """
 
     index: str
@@ -110,11 +115,12 @@ class BuildDocument(Document):
     live_steps: float | None
     refined: bool
     numbers: range
+    kept: KeptPages | None
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
         """What ``work`` says when it has run."""
-        options, nodes, made = work.options, work.graph.nodes, report.units
+        options, nodes, made = work.options, work.nodes, report.units
         return cls(
             output,
             options.measure.name,
@@ -132,6 +138,7 @@ class BuildDocument(Document):
             report.live_steps / (nodes * made) if report.live_steps else None,
             work.options.refine,
             work.options.numbers,
+            work.kept_pages,
         )
 
     @property
@@ -153,7 +160,8 @@ class BuildDocument(Document):
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
         first = {"first": self.numbers.start} if self.numbers.start else {}
-        return facts | {"refined": self.refined} | first
+        kept = {"kept": {"pages": self.nodes, "of": self.kept.nodes}} if self.kept else {}
+        return facts | {"refined": self.refined} | first | kept
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,12 @@ from typing import Any
 from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.names import NAME_KINDS
+from cocite.index.keep import KeptPages, kept_of
 from cocite.index.plan import component_parts
 from cocite.index.refined import DIAGONAL
 from cocite.layouts.freshness import Generation, generations_of
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import is_sampled, sampled_format
 from cocite.measures import SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.measures.blend import overall_direction
 from cocite.store import Facts
@@ -34,8 +36,8 @@ _LARGEST_RESIDUAL = 1e9
 @dataclass(frozen=True)
 class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
-    ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; and what is
-    ``refined``, by the name of the file.
+    ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
+    ``refined``, by the name of the file; and of the pages that are ``kept``, if not all are.
     """
 
     nodes: int
@@ -47,6 +49,7 @@ class IndexFacts:
     parts: tuple[PartPlan, ...]
     generations: tuple[Generation, ...]
     refined: dict[str, dict[str, float]]
+    kept: KeptPages | None
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -73,8 +76,13 @@ def _read(facts: Facts) -> IndexFacts:
     mixed = len(weighted) > 1 and not measure.lenient
     if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
+    nodes = facts.whole("nodes", 1, MAX_NODES)
+    kept = kept_of(facts, nodes, MAX_NODES)
+    selects = all(is_sampled(p.layout) and sampled_format(p.layout).selects for p in parts)
+    if kept is not None and ("refined" in facts or not selects):
+        raise facts.refused("wanted", "for indexes of layouts that can keep some pages alone")
     return IndexFacts(
-        facts.whole("nodes", 1, MAX_NODES),
+        nodes,
         facts.text("names", NAME_KINDS),
         measure,
         facts.text("direction", (direction,)),
@@ -83,6 +91,7 @@ def _read(facts: Facts) -> IndexFacts:
         parts,
         generations_of(facts, max(counts, default=0)),
         _refined(facts, parts),
+        kept,
     )
 
 

@@ -53,7 +53,7 @@ class Why(NamedTuple):
     ones; and ``unplaced``, which comes of pages that are not known, add up to ``score``.
 
     Unplaced is what samples say whose graph is not at hand, in an index that was refreshed, and of
-    ``xjaccard`` what comes of pages that are gone since.
+    ``xjaccard`` what comes of pages that are gone since, or that the index does not keep.
     """
 
     score: float
