@@ -126,7 +126,7 @@ class CompanionReader(Reader):
         return begins, ends
 
     def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, NDArray[np.int64]]:
-        """All neighbours of ``nodes``, row behind row, and whose they are, by place in ``nodes``."""
+        """All neighbours of ``nodes``, row behind row, and whose they are, by place."""
         begins, ends = self._ends(links, nodes)
         sizes = ends - begins
         owner = np.repeat(np.arange(nodes.size), sizes)
