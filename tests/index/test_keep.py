@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -429,6 +430,9 @@ def test_the_command_line_keeps_pages_and_says_which(
     assert "'nobody'" in printed.err
     told = f"{len(cocite.open(path).nodes)} of the {graph.nodes:,} pages of its graph"
     assert told in printed.out
+    steps = re.findall(r"live steps +([0-9.]+) a node", printed.out)
+    assert main(["index", str(graph.path), "-o", path + "all", "--samples", "4"]) == 0
+    assert re.findall(r"live steps +([0-9.]+) a node", capsys.readouterr().out) == steps
     assert main(["info", path]) == 0
     assert told in capsys.readouterr().out
     assert main(["info", path, "--format", "json"]) == 0
