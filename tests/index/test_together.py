@@ -96,7 +96,15 @@ def test_a_step_of_all_samples_together_reads_the_links_once(
         real(links)
 
     monkeypatch.setattr(Links, "forget", counted)
-    cocite.build(graph, tmp_path / "x", blocks=5, external=external, samples=40, length=10, measure="psimrank")
+    cocite.build(
+        graph,
+        tmp_path / "x",
+        blocks=5,
+        external=external,
+        samples=40,
+        length=10,
+        measure="psimrank",
+    )
     groups, steps, blocks = 3, 10 + external, 5  # tokens in files are counted once more
     assert given_back <= groups * steps * blocks
 

@@ -86,7 +86,7 @@ def test_by_weights_it_is_that_of_the_weighted_matrix(
         u, v = index.nodes.id(str(a)), index.nodes.id(str(b))
         either[u, v] += weight
         either[v, u] += weight
-    truth = proximity(either, 0.95)
+    truth = proximity(either, 0.9)
     assert np.abs(scores(index, effort=10**7) - truth).max() < ROUNDING
     plain = cocite.build(graph, tmp_path / "p", measure="proximity", unweighted=True)
     assert np.abs(scores(plain) - truth).max() > 0.01

@@ -40,7 +40,7 @@ from cocite.measures.settings import Setting
 
 __all__ = ["EFFORT", "FARTHER", "PROXIMITY", "REACH"]
 
-FARTHER = replace(DAMPING, default=0.95)
+FARTHER = replace(DAMPING, default=0.9)
 EFFORT = Setting("effort", 30_000, "about how many links a question reads", 1, 10**12)
 REACH = Setting(
     "reach", 200, "read on beyond the effort until so many pages are found, or all", 1, 2**32 - 1

@@ -1,0 +1,194 @@
+"""How good the answers of an index are for which nothing was chosen, on graphs with labels.
+
+    python -m benchmarks.defaults [--save] [--write]
+
+``cocite index GRAPH -o INDEX``, without a flag, judged by every labelled page of four graphs beside
+a spectral embedding of 128 dimensions, on the same queries (``evaluate/``): the differences of the
+means, with 95 % intervals. And, of random pages of these and of others without labels:
+
+    answered   the share of pages with a link that have an answer
+    full       the share of those whose list of 20 is full, or has all that is connected
+    build      seconds, and processor time
+    question   milliseconds of ``related`` with k = 20: median and 99th percentile
+
+``--save`` keeps the results under results/, ``--write`` puts them into docs/evaluation.md. Takes
+some three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cocite
+from cocite import Graph
+from cocite.evaluate import Bootstrap, IndexRanker, VectorRanker, embed
+from cocite.evaluate.data import graph_of, read_truth
+from cocite.evaluate.suite_file import load_suite
+from cocite.graph.links import either_way
+from cocite.graph.rows import Links
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
+RESULTS = Path(__file__).parent / "results" / "defaults.json"
+DOCS = ROOT / "docs" / "evaluation.md"
+BEGIN, END = "<!-- table: python -m benchmarks.defaults --write -->", "<!-- end of defaults -->"
+SUITES = {"wikispeedia": "wikispeedia", "cora": "cora-linqs", "polblogs": "polblogs", "web": None}
+OTHERS = {
+    "cit-hepph": "cit-HepPh/cit-HepPh.txt.gz",
+    "hollins": "hollins/hollins_edges.txt",
+    "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",
+}
+FIGURES = ("precision@10", "gamma", "gamma_macro")
+K, PAGES = 20, 1000
+Row = dict[str, Any]
+
+
+def judged(name: str, folder: Path) -> tuple[Graph, Row]:
+    """The graph of a suite, and its figures."""
+    suite, data = load_suite(name), SUITES[name]
+    place = DATA / data if data else None
+    graph, plan = graph_of(suite.data, place, folder, lambda stage, done, total: None)
+    truth = read_truth(graph.names, plan, suite.judge, place or Path())
+    judge = truth.judge(suite.judge)
+    index = cocite.build(graph, folder / "judged")
+    found = judge(IndexRanker(index, truth.candidates))
+    base = judge(VectorRanker(embed(graph), truth.candidates))
+    bootstrap = Bootstrap(truth.queries.size)
+    mine, theirs = found.figures(bootstrap), base.figures(bootstrap)
+    apart = found.differences(base, bootstrap)
+    row: Row = {"queries": int(truth.queries.size)}
+    for title in FIGURES:
+        low, high = apart[title].low, apart[title].high
+        row[title] = [mine[title].value, theirs[title].value, apart[title].value, low, high]
+    return graph, row
+
+
+def reach(links: Links, node: int, most: int) -> int:
+    """How many pages are connected with one, or ``most``."""
+    seen, todo = {node}, [node]
+    while todo and len(seen) <= most:
+        at = todo.pop()
+        begin, end = links.offsets[at : at + 2].tolist()
+        fresh = set(links.neighbours[begin:end].tolist()) - seen
+        seen |= fresh
+        todo += fresh
+    return min(len(seen) - 1, most)
+
+
+def asked(graph: Graph, folder: Path) -> Row:
+    """What it takes to build, and what random pages with links are answered."""
+    begin, spent = time.perf_counter(), time.process_time()
+    index = cocite.build(graph, folder / "asked")
+    seconds, spent = time.perf_counter() - begin, time.process_time() - spent
+    links = either_way(graph)
+    linked: NDArray[Any] = np.flatnonzero(np.diff(links.offsets.astype(np.int64)))
+    chosen = np.random.default_rng(0).permutation(linked)[:PAGES].tolist()
+    names = [index.nodes.name(node) for node in chosen]
+    for name in names[:50]:
+        index.related(name, K)
+    times, hits = [], []
+    for name in names:
+        begin = time.perf_counter()
+        hits.append(len(index.related(name, K)))
+        times.append(1000 * (time.perf_counter() - begin))
+    full = [found == reach(links, node, K) for node, found in zip(chosen, hits, strict=True)]
+    return {
+        "nodes": graph.nodes,
+        "edges": graph.edges,
+        "answered": float(np.mean(np.array(hits) > 0)),
+        "full": float(np.mean(full)),
+        "build_s": seconds,
+        "processor_s": spent,
+        "bytes": index.stored.store.nbytes,
+        "related_ms": np.percentile(times, [50, 99]).tolist(),
+    }
+
+
+def measure() -> list[Row]:
+    """A row a graph."""
+    rows = []
+    for name in (*SUITES, *OTHERS):
+        with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
+            folder, row = Path(place), {}
+            if name in SUITES:
+                graph, row = judged(name, folder)
+            else:
+                graph = cocite.ingest(DATA / OTHERS[name], folder / "graph")
+            rows.append({"graph": name} | row | asked(graph, folder))
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def figures(results: Row) -> str:
+    """The block of docs/evaluation.md."""
+    rows = results["rows"]
+    with_labels = [row for row in rows if FIGURES[0] in row]
+    lines = [
+        f"`cocite index` without a flag beside a spectral embedding of 128 dimensions, all labelled "
+        f"pages; in brackets the 95 % interval of the difference; {results['date']}.",
+        "",
+        "| graph | " + " | ".join(f"{title}: default, embedding, difference" for title in FIGURES),
+        "| --- " * (1 + len(FIGURES)) + "|",
+    ]
+    lines[2] += " |"
+    for row in with_labels:
+        cells = [
+            "{:.3f}, {:.3f}, {:+.4f} [{:+.3f}, {:+.3f}]".format(*row[title]) for title in FIGURES
+        ]
+        lines.append(f"| {row['graph']} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        f"A thousand random pages that have a link, k = {K}; {results['machine']}.",
+        "",
+        "| graph | nodes | links | answered | full lists | build | processor time | size "
+        "| median | 99th percentile |",
+        "| --- " * 10 + "|",
+    ]
+    lines += [
+        f"| {row['graph']} | {row['nodes']:,} | {row['edges']:,} | {row['answered']:.1%} "
+        f"| {row['full']:.1%} | {row['build_s']:.1f} s | {row['processor_s']:.1f} s "
+        f"| {row['bytes'] / 1e6:.1f} MB | {row['related_ms'][0]:.2f} ms "
+        f"| {row['related_ms'][1]:.1f} ms |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def with_figures(text: str, results: Row) -> str:
+    """docs/evaluation.md with its block replaced."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+
+
+def main() -> None:
+    """Measure, print, and save if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.defaults",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/evaluation.md")
+    chosen = parser.parse_args()
+    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
+    results = {"date": date.today().isoformat(), "machine": machine, "rows": measure()}
+    if chosen.save:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if chosen.write:
+        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
