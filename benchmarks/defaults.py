@@ -120,7 +120,8 @@ def measure() -> list[Row]:
     rows = []
     for name in (*SUITES, *OTHERS):
         with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
-            folder, row = Path(place), {}
+            folder = Path(place)
+            row: Row = {}
             if name in SUITES:
                 graph, row = judged(name, folder)
             else:
@@ -135,7 +136,7 @@ def figures(results: Row) -> str:
     rows = results["rows"]
     with_labels = [row for row in rows if FIGURES[0] in row]
     lines = [
-        f"`cocite index` without a flag beside a spectral embedding of 128 dimensions, all labelled "
+        "`cocite index` without a flag beside a spectral embedding of 128 dimensions, all labelled "
         f"pages; in brackets the 95 % interval of the difference; {results['date']}.",
         "",
         "| graph | " + " | ".join(f"{title}: default, embedding, difference" for title in FIGURES),
