@@ -34,7 +34,7 @@ from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled
 from cocite.means import Means
-from cocite.measures import SAMPLES
+from cocite.measures import BY, SAMPLES
 from cocite.memory import OWN_MEMORY, format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
@@ -213,7 +213,13 @@ class IndexBuild:
             "shard": self._shards,
             "refine": self._options.refine,
             "graph": self._graph.digest,
+            **self._default,
         }
+
+    @property
+    def _default(self) -> dict[str, str]:
+        """What questions go by that do not say, if that is kept."""
+        return {} if self._options.by is None else {BY.name: self._options.by}
 
     def _resume_or_clear(self) -> None:
         """Keep what an earlier run of the same plan has finished."""
@@ -330,6 +336,7 @@ class IndexBuild:
                 "weighted": graph.in_weights is not None,
                 "path": os.path.relpath(graph.path.resolve(), self._draft.output.resolve()),
             },
+            **self._default,
         }
 
 

@@ -22,7 +22,7 @@ __all__ = ["BuildDocument", "IndexDocument", "RefreshDocument"]
 @dataclass(frozen=True)
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
-    ``generations`` has those without samples, too.
+    ``generations`` has those without samples, too. Questions go ``by`` that unless they say.
     """
 
     path: str
@@ -38,6 +38,7 @@ class IndexDocument(Document):
     generations: Sequence[Generation]
     bytes: int
     refined: dict[str, Any]
+    by: str | None
     digest: str
 
     @classmethod
@@ -57,6 +58,7 @@ class IndexDocument(Document):
             index.freshness.generations,
             index.store.nbytes,
             index.refined,
+            index.by,
             index.digest,
         )
 
@@ -74,6 +76,8 @@ class IndexDocument(Document):
         """What there is, without words for people."""
         facts = {"kind": "index"} | super().facts()
         del facts["links"]
+        if self.by is None:
+            del facts["by"]
         return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
 
 
@@ -99,6 +103,7 @@ class BuildDocument(Document):
     bytes: int
     live_steps: float | None
     refined: bool
+    by: str | None
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
@@ -119,7 +124,8 @@ class BuildDocument(Document):
             report.seconds,
             report.bytes,
             report.live_steps / (nodes * made) if report.live_steps else None,
-            work.options.refine,
+            options.refine,
+            options.by,
         )
 
     @property
@@ -140,7 +146,7 @@ class BuildDocument(Document):
         facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
-        return facts | {"refined": self.refined}
+        return facts | {"refined": self.refined} | ({"by": self.by} if self.by else {})
 
 
 @dataclass(frozen=True)

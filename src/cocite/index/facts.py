@@ -19,11 +19,12 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.links import DIRECTIONS
 from cocite.graph.names import NAME_KINDS
+from cocite.index.asked import asked_settings
 from cocite.index.plan import component_parts
 from cocite.index.refined import DIAGONAL
 from cocite.layouts.freshness import Generation, generations_of
 from cocite.layouts.plan import PartPlan
-from cocite.measures import SAMPLES, Component, Measure, WholeSettings, find_measure
+from cocite.measures import BY, SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.store import Facts
 
 __all__ = ["IndexFacts"]
@@ -35,8 +36,8 @@ _LARGEST_RESIDUAL = 1e9
 @dataclass(frozen=True)
 class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
-    ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; and what is
-    ``refined``, by the name of the file.
+    ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
+    ``refined``, by the name of the file; and what its questions go ``by`` unless they say.
     """
 
     nodes: int
@@ -48,6 +49,7 @@ class IndexFacts:
     parts: tuple[PartPlan, ...]
     generations: tuple[Generation, ...]
     refined: dict[str, dict[str, float]]
+    by: str | None
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -83,7 +85,19 @@ def _read(facts: Facts) -> IndexFacts:
         parts,
         generations_of(facts, max(counts, default=0)),
         _refined(facts, parts),
+        _by(facts, measure, parts),
     )
+
+
+def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None:
+    """What meetings are worth by default, as it is written when it is kept."""
+    if BY.name not in facts:
+        return None
+    told = facts.text(BY.name)
+    if told != BY.checked(told):
+        raise facts.refused(BY.name, f"written {BY.checked(told)}")
+    asked_settings(measure, parts, {BY.name: told})
+    return told
 
 
 def _graph(facts: Facts) -> dict[str, Any]:

@@ -16,9 +16,12 @@ from dataclasses import dataclass, replace
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, checked_direction
+from cocite.index.asked import asked_settings
 from cocite.layouts.plan import PartPlan
 from cocite.measures import (
+    BY,
     SAMPLES,
+    By,
     Component,
     Measure,
     PartSettings,
@@ -38,7 +41,7 @@ def links_in_words(measure: Measure, direction: str) -> str:
 class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
-    (``index/refined.py``).
+    (``index/refined.py``). ``by`` is what meetings are worth where a question does not say.
     """
 
     measure: Measure
@@ -47,6 +50,7 @@ class BuildOptions:
     parts: tuple[PartPlan, ...]
     unweighted: bool = False
     refine: bool = False
+    by: str | None = None
 
     @classmethod
     def checked(
@@ -58,6 +62,7 @@ class BuildOptions:
         *,
         unweighted: bool = False,
         refine: bool = False,
+        by: By | None = None,
     ) -> BuildOptions:
         """What is not given is the measure's to choose. Raises :class:`UsageError` for a value that
         is not allowed.
@@ -73,7 +78,9 @@ class BuildOptions:
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts)
         way = ways.pop() if len(ways) == 1 else "mixed"
-        return cls(found, way, filled, tuple(parts), unweighted, refine)
+        asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
+        kept = None if by is None else asked.get(BY, BY.default)
+        return cls(found, way, filled, tuple(parts), unweighted, refine, kept)
 
     @property
     def samples(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Any
 from cocite.engine.certificate import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names, open_names
+from cocite.index.asked import asked_settings
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
 from cocite.index.refined import DIAGONAL, read_diagonal
@@ -18,9 +20,7 @@ from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import SINCE, Freshness
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.table import format_of
-from cocite.measures import (
-    SAMPLES,
-)
+from cocite.measures import SAMPLES, WholeSettings
 from cocite.store import Access, Store
 
 __all__ = ["StoredIndex"]
@@ -37,6 +37,7 @@ class StoredIndex:
         self.settings = facts.settings
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
+        self.by = facts.by
         since = store.array(SINCE) if store.has(SINCE) else None
         self.freshness = Freshness(facts.generations, since, str(store.path))
         self.parts = tuple(
@@ -57,6 +58,10 @@ class StoredIndex:
             )
             for plan in facts.parts
         )
+
+    def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
+        """All settings of a question; raises :class:`UsageError`."""
+        return asked_settings(self.measure, self.parts, given, self.by)
 
     @property
     def samples(self) -> int | None:

@@ -8,6 +8,7 @@ from cocite.measures.cocitation import COCITATION
 from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
+from cocite.measures.meeting import BY, AskValue, By
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.psimrank import PSIMRANK
@@ -27,12 +28,15 @@ from cocite.measures.simrank import SIMRANK
 from cocite.measures.xjaccard import XJACCARD
 
 __all__ = [
+    "BY",
     "DECAY",
     "HUBS",
     "LENGTH",
     "MEASURES",
     "SAMPLES",
     "SEED",
+    "AskValue",
+    "By",
     "Component",
     "Measure",
     "PartSettings",

@@ -20,7 +20,7 @@ from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader, SampledReader
 from cocite.layouts.scratch import borrowed
 from cocite.layouts.table import reader_of
-from cocite.measures import Value, WholeSettings
+from cocite.measures import AskValue, WholeSettings
 from cocite.query.confidence import half_width
 from cocite.query.filters import Filter
 from cocite.query.scores import scores_of
@@ -137,5 +137,5 @@ class Answers:
         if not all(map(math.isfinite, values)):
             raise self._stored.damaged()
 
-    def _asked(self, settings: dict[str, Value]) -> WholeSettings:
-        return self._stored.measure.ask_settings(settings)
+    def _asked(self, settings: dict[str, AskValue]) -> WholeSettings:
+        return self._stored.ask_settings(settings)

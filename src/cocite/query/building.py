@@ -8,7 +8,7 @@ from collections.abc import Callable
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.means import Means
-from cocite.measures import Value
+from cocite.measures import By, Value
 from cocite.query.index import Index
 from cocite.query.source import Given
 
@@ -84,6 +84,7 @@ def build(
     restart: bool = False,
     unweighted: bool = False,
     refine: bool = False,
+    by: By | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Value,
 ) -> Index:
@@ -129,6 +130,9 @@ def build(
     refine
         Prepare refined answers of simrank (``related(..., refine=True)``), in 24 bytes a node.
         Otherwise that is done when the first one is asked for.
+    by
+        What a meeting after t steps is worth where a question does not say, for measures of walks:
+        a function of t, numbers, an expression or a name (:meth:`Index.related`).
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -142,7 +146,7 @@ def build(
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     options = BuildOptions.checked(
-        measure, direction, layout, settings, unweighted=unweighted, refine=refine
+        measure, direction, layout, settings, unweighted=unweighted, refine=refine, by=by
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cocite.errors import UsageError
 from cocite.layouts.reader import SampledReader
-from cocite.measures import Value
+from cocite.measures import AskValue
 from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Opened
@@ -57,7 +57,7 @@ class Index(Opened):
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = "bernstein",
-        **settings: Value,
+        **settings: AskValue,
     ) -> Score:
         """How similar two nodes are.
 
@@ -74,7 +74,10 @@ class Index(Opened):
         bound
             Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
         settings
-            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
+            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``). For
+            measures of walks ``by`` says what a meeting after t steps is worth, from 0 to 1: a
+            function of t, numbers for t = 1, 2, ..., an expression such as ``"t <= 3"``, or
+            ``"hitting"`` (``measures/meeting.py``).
 
         Returns
         -------
@@ -115,7 +118,7 @@ class Index(Opened):
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = "bernstein",
-        **settings: Value,
+        **settings: AskValue,
     ) -> list[Hit]:
         """The nodes most related to ``node``, itself left out.
 
@@ -152,7 +155,8 @@ class Index(Opened):
             Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
             Refined answers take the first only.
         settings
-            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
+            What the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``, as for
+            :meth:`similarity`.
 
         Returns
         -------
@@ -205,7 +209,7 @@ class Index(Opened):
         refine: bool = False,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = "bernstein",
-        **settings: Value,
+        **settings: AskValue,
     ) -> int:
         """How many of the first ``hits`` of ``node`` stand in their order for certain.
 
@@ -258,7 +262,7 @@ class Index(Opened):
         k: int = DEFAULT_REASONS,
         *,
         graph: Given = None,
-        **settings: Value,
+        **settings: AskValue,
     ) -> Why:
         """Why two nodes are similar: the pages that their score comes from.
 
@@ -273,7 +277,8 @@ class Index(Opened):
             then: the layout ``trees`` holds when walks meet and not where. Of an index that was
             refreshed, one or more of those that its samples were drawn from.
         settings
-            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
+            What the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``, as for
+            :meth:`similarity`.
 
         Returns
         -------

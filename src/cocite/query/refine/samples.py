@@ -38,7 +38,7 @@ from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.meetings import MeetingReader
 from cocite.layouts.walks.replay import part_mover
 from cocite.means import Means
-from cocite.measures import DECAY, LENGTH, WholeSettings
+from cocite.measures import LENGTH, WholeSettings
 from cocite.query.confidence import half_width
 from cocite.query.refine.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.refine.refiner import Level, Refined
@@ -146,7 +146,7 @@ class SampleRefiner(CandidateRefiner):
         best, width = np.zeros((still.ids.size, 2)), 0.0
         for reader, each in zip(self._walking, still.counts, strict=True):
             own, weight = reader.part.ask_settings(settings), reader.part.weight
-            sums = each @ weights_of(own[DECAY])
+            sums = each @ weights_of(reader.worth(own).values)
             width += weight * reader.width(own)
             for row in range(still.ids.size):
                 grains, variance = totals.estimate(sums[row, 0], sums[row, 1], float(samples))
