@@ -34,7 +34,7 @@ def test_a_table_has_a_column_as_planned_and_one_doubled(
     monkeypatch.setenv("COLUMNS", "100")
     code, out, _ = ask(capsys, "plan", graph, "--delta", "0.05")
     assert code == 0
-    assert "needed for error 2,473 (Theorem 5), order 6,141 (Theorem 6)" in out
+    assert "needed for error 2,473, order 6,141, recall 2,150, precision " in out
     lines = out.splitlines()
     title = next(i for i, line in enumerate(lines) if "12,282 samples" in line)
     assert lines[title].split("   ")[0] == "6,141 samples"

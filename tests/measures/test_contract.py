@@ -35,6 +35,7 @@ FIXED = tuple(
         "0.5*xjaccard(bits=8,length=3,decay=0.3)+0.5*cocitation(form=jaccard)",
         "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalised=true)",
         "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)",
+        "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalised=true)+0.2*simrank(length=4,decay=0.5)",
         "simrank(hubs=idf,decay=0.3)+shared-nearest(nearest=9,mutual=true,form=cosine)",
     )
 )
@@ -52,7 +53,9 @@ MIXED = [
 ]
 MIXED += [
     pytest.param(blend, None, direction, id=f"fixed-{i}-{direction}")
-    for i, (blend, direction) in enumerate(zip(FIXED, ("in", "out", "in", "both"), strict=True))
+    for i, (blend, direction) in enumerate(
+        zip(FIXED, ("in", "out", "in", "both", "both"), strict=True)
+    )
 ]
 CASES = PLAIN + MIXED
 every = pytest.mark.parametrize(("measure", "layout", "direction"), CASES)

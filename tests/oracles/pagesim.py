@@ -29,12 +29,15 @@ def propagated(
     decay: float,
     radius: int,
     threshold: float = 0,
+    per: str = "hop",
 ) -> tuple[Matrix, Matrix]:
-    """PG[u, v] over paths that carry ``threshold`` or more, and over those that carry less."""
+    """PG[u, v] over paths that carry ``threshold`` or more, and over those that carry less; the
+    decay counts once ``per`` hop, or once a path as equation 2 has it.
+    """
     degree = [sum(a == u for a, _ in edges) for u in range(n)]
     kept, cut = np.zeros((n, n)), np.zeros((n, n))
     for path in simple_paths(n, edges, radius):
-        value = scores[path[0]] * decay ** (len(path) - 1)
+        value = scores[path[0]] * decay ** (len(path) - 1 if per == "hop" else len(path) > 1)
         for node in path[:-1]:
             value /= degree[node]
         where = kept if value >= threshold or len(path) == 1 else cut
@@ -51,4 +54,11 @@ def pagesim(given: Matrix) -> Matrix:
             for a, b in zip(given[:, u], given[:, v], strict=True):
                 if a > 0 and b > 0:
                     found[u, v] += min(a, b) ** 2 / max(a, b)
+    return found
+
+
+def normalised(scores: Matrix) -> Matrix:
+    """Scores divided by the root of the product of what both pages score with themselves."""
+    own = np.sqrt(np.diag(scores))
+    found: Matrix = scores / np.outer(own, own)
     return found

@@ -33,6 +33,7 @@ from tests.oracles.graphs import Edges, graphs
 
 SINGLE = 2.0**-24
 DECAYS = st.sampled_from([0.2, 0.5, 0.8, 1.0])
+PER = st.sampled_from(["hop", "path"])
 THRESHOLDS = st.sampled_from([0.0031, 0.0173, 0.071, 0.29])
 
 
@@ -57,25 +58,39 @@ def features_of(index: Index) -> NDArray[np.float64]:
     return found
 
 
-def spread(
-    links: Links, scores: NDArray[np.float64], decay: float, radius: int, threshold: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """PG[u, v] and what was cut, by the kernel in float64."""
-    n = links.nodes
-    unit = 2.0**40
-    rates = np.array([decay, threshold, unit, np.inf])
-    fit = (
+def room_for(radius: int, marked: int = 0) -> tuple[NDArray[Any], ...]:
+    """What the kernel follows paths in; with so many nodes to mark."""
+    return (
         np.zeros(radius + 1, np.uint32),
         np.zeros(radius, np.uint64),
         np.zeros(radius, np.uint64),
         np.zeros(radius + 1),
+        np.zeros(marked, np.bool_),
     )
+
+
+def spread(
+    links: Links,
+    scores: NDArray[np.float64],
+    decay: float,
+    radius: int,
+    threshold: float,
+    per: str = "hop",
+    marked: bool = False,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """PG[u, v] and what was cut, by the kernel in float64."""
+    n = links.nodes
+    unit = 2.0**40
+    hop, path = (decay, 1.0) if per == "hop" else (1.0, decay)
+    rates = np.array([hop, threshold, unit, np.inf, path, np.inf])
+    fit = room_for(radius, n if marked else 0)
     sums, cut = (np.zeros(n), np.zeros(n + 1, np.uint32)), np.zeros((radius, n), np.uint64)
     out = np.zeros(n, np.uint64), np.zeros(n * n, np.uint32), np.zeros(n * n)
     done, used = kernels.spread(
         (links.offsets, links.neighbours), np.uint64(0), scores, rates, fit, sums, cut, out
     )
     assert done == n
+    assert not fit[4].any()
     found = np.zeros((n, n))
     found[np.repeat(np.arange(n), out[0].astype(int)), out[1][:used]] = out[2][:used]
     return found, cut / unit
@@ -102,38 +117,49 @@ def test_the_worked_example(make_graph: MakeGraph, tmp_path: Path) -> None:
     assert row == pytest.approx([1, 0.4, 0.72], rel=4 * SINGLE)
 
 
+def test_the_printed_formula(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """002, equation 2: 0.8 once a path. v2 gets 0.4 straight, and 0.8 / (2 * 1) by way of v1."""
+    graph = make_graph([("v0", "v1"), ("v0", "v2"), ("v1", "v2"), ("v2", "v0")])
+    index = build(graph, tmp_path / "i", decay=0.8, threshold=0, decay_per="path")
+    given_away = features_of(index)
+    row = given_away[0] / given_away[0, 0]
+    assert row == pytest.approx([1, 0.4, 0.8], rel=4 * SINGLE)
+
+
 @settings(max_examples=60)
-@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS)
+@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS, PER, st.booleans())
 def test_all_simple_paths_and_no_others(
-    graph: tuple[int, Edges], radius: int, decay: float
+    graph: tuple[int, Edges], radius: int, decay: float, per: str, marked: bool
 ) -> None:
     n, edges = graph
     links, scores = rows_of(n, edges), mean_one(n, edges)
-    found, cut = spread(links, scores, decay, radius, 0.0)
-    exact, _ = oracle.propagated(n, edges, scores, decay, radius)
+    found, cut = spread(links, scores, decay, radius, 0.0, per, marked)
+    exact, _ = oracle.propagated(n, edges, scores, decay, radius, per=per)
     np.testing.assert_allclose(found, exact, rtol=1e-12, atol=0)
     assert not cut.any()
 
 
 @settings(max_examples=60)
-@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS, THRESHOLDS)
+@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS, THRESHOLDS, PER)
 def test_a_path_is_cut_if_and_only_if_it_carries_less(
-    graph: tuple[int, Edges], radius: int, decay: float, threshold: float
+    graph: tuple[int, Edges], radius: int, decay: float, threshold: float, per: str
 ) -> None:
     n, edges = graph
     links, scores = rows_of(n, edges), mean_one(n, edges)
-    found, _ = spread(links, scores, decay, radius, threshold)
-    exact, _ = oracle.propagated(n, edges, scores, decay, radius, threshold)
+    found, _ = spread(links, scores, decay, radius, threshold, per)
+    exact, _ = oracle.propagated(n, edges, scores, decay, radius, threshold, per)
     np.testing.assert_allclose(found, exact, rtol=1e-12, atol=0)
 
 
 @settings(max_examples=40)
 @given(
     graphs(max_nodes=9),
-    st.integers(1, 4),
+    st.sampled_from([1, 2, 3, 4, 7, 10**9]),
     DECAYS,
     st.one_of(st.just(0.0), THRESHOLDS),
     st.sampled_from(["in", "out"]),
+    PER,
+    st.sampled_from([3, 8]),
 )
 def test_stored_scores_are_within_their_bound(
     make_graph: MakeGraph,
@@ -142,20 +168,27 @@ def test_stored_scores_are_within_their_bound(
     decay: float,
     threshold: float,
     direction: str,
+    per: str,
+    rows: int,
 ) -> None:
+    """Also where what was cut is booked in few rows, the last of which is for many hops."""
     n, edges = graph
     stored = make_graph(edges, range(n))
-    index = build(
-        stored,
-        stored.path.with_suffix(".index"),
-        radius=radius,
-        decay=decay,
-        threshold=threshold,
-        direction=direction,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cocite.layouts.features.build._ROWS", rows)
+        index = build(
+            stored,
+            stored.path.with_suffix(".index"),
+            radius=radius,
+            decay=decay,
+            threshold=threshold,
+            direction=direction,
+            decay_per=per,
+        )
     if direction == "out":
         edges = sorted((b, a) for a, b in edges)
-    kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, radius, threshold)
+    radius = min(radius, n)
+    kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, radius, threshold, per)
     np.testing.assert_allclose(features_of(index), kept, rtol=1.01 * SINGLE, atol=0)
     truth, reader = oracle.pagesim(kept + cut), reader_of(index)
     assert (reader.part.array("cut") >= cut.sum(axis=0)).all()
@@ -168,6 +201,66 @@ def test_stored_scores_are_within_their_bound(
             assert score <= index.similarity(u, u).score * (1 + 1e-6)
             if threshold == 0:  # three roundings to float32, and a grain
                 assert abs(off) <= 3.01 * SINGLE * score + 1e-12
+
+
+@settings(max_examples=40)
+@given(graphs(max_nodes=8), DECAYS, st.one_of(st.just(0.0), THRESHOLDS), PER)
+def test_normalised_scores_are_within_their_interval(
+    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float, threshold: float, per: str
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    options = {"radius": 5, "decay": decay, "threshold": threshold, "decay_per": per}
+    index = build(stored, stored.path.with_suffix(".index"), normalised=True, **options)
+    kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, 5, threshold, per)
+    found = oracle.normalised(oracle.pagesim(kept))
+    truth, reader = oracle.normalised(oracle.pagesim(kept + cut)), reader_of(index)
+    for u in range(n):
+        for v in range(n):
+            hit = index.similarity(u, v)
+            assert abs(hit.score - found[u, v]) <= 6 * SINGLE
+            assert hit.low - 6 * SINGLE <= truth[u, v] <= hit.high + 6 * SINGLE
+            assert 0 <= hit.low <= hit.score <= hit.high <= 1
+            assert abs(hit.score - truth[u, v]) <= reader.error(u, v)
+            assert hit == index.similarity(v, u)
+        assert index.similarity(u, u).score == 1
+
+
+def test_a_radius_of_all_nodes_follows_a_ring_to_its_end(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """One path a page, of as many links as there are other pages."""
+    n = 300
+    graph = make_graph([(v, (v + 1) % n) for v in range(n)])
+    options: dict[str, Any] = {"decay": 0.99, "threshold": 0}
+    index = build(graph, tmp_path / "i", radius=n - 1, **options)
+    found = features_of(index)
+    expected = 0.99 ** ((np.arange(n) - np.arange(n)[:, None]) % n)
+    ids = [index.nodes.id(v) for v in range(n)]
+    np.testing.assert_allclose(found[np.ix_(ids, ids)], expected, rtol=2 * SINGLE)
+    assert not reader_of(index).part.array("cut").any()
+    more = build(graph, tmp_path / "j", radius=10**12, **options)
+    assert features_of(more).tobytes() == found.tobytes()
+
+
+def test_more_paths_than_can_be_followed_are_an_error_that_says_what_to_do(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """All pages link to each other: 10! paths and more."""
+    graph = make_graph([(a, b) for a in range(11) for b in range(11) if a != b])
+    options: dict[str, Any] = {"threshold": 0, "most_steps": 1_000_000}
+    with pytest.raises(
+        ResourceError,
+        match=r"the paths of '\d+' take more than 1,000,000 links, with a radius of 10 and a "
+        "threshold of 0. Choose a smaller --radius or a larger --threshold, or allow more with "
+        "--most-steps",
+    ):
+        build(graph, tmp_path / "i", radius=10, **options)
+    index = build(graph, tmp_path / "i", radius=5, **options)  # nothing of the first is in the way
+    assert index.settings == {
+        "radius": 5, "decay": 0.5, "threshold": 0.0, "damping": 0.85, "most_steps": 1_000_000
+    }  # fmt: skip
+    build(graph, tmp_path / "k", radius=10, threshold=1e-6)
 
 
 # -- what is cut ----------------------------------------------------------------------------
@@ -233,8 +326,8 @@ def test_a_hub_that_is_cut_costs_nothing(make_graph: MakeGraph) -> None:
     scores = np.ones(n)
 
     def seconds(threshold: float, sources: int, size: int) -> tuple[float, int]:
-        rates = np.array([0.5, threshold, 2.0**40, 0.0])
-        fit = np.zeros(4, np.uint32), np.zeros(3, np.uint64), np.zeros(3, np.uint64), np.zeros(4)
+        rates = np.array([0.5, threshold, 2.0**40, 0.0, 1.0, np.inf])
+        fit = room_for(3)
         sums, cut = (np.zeros(n), np.zeros(n + 1, np.uint32)), np.zeros((3, n), np.uint64)
         best = np.inf
         for _ in range(3):
@@ -455,7 +548,8 @@ def test_an_opened_index_answers_as_the_one_that_was_built(graph: Graph, tmp_pat
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"radius": 0}, "radius is 0; it is a whole number from 1 to 6"),
+        ({"radius": 0}, "radius is 0; it is a whole number, 1 or more"),
+        ({"decay_per": "link"}, "decay_per is 'link'; it is hop or path"),
         ({"decay": 0.0}, "decay is 0.0; it is a number from 0.01 to 1"),
         ({"threshold": -1.0}, "threshold is -1.0; it is a number, 0 or more"),
         ({"damping": 1.0}, "damping is 1.0"),
@@ -506,11 +600,23 @@ def test_files_that_point_outside_of_themselves_are_an_error(
     assert any("see: cocite verify" in message for message in messages) == (file != "values")
 
 
+def test_sums_that_are_damaged_are_an_error(graph: Graph, tmp_path: Path) -> None:
+    build(graph, tmp_path / "i", normalised=True)
+    file = tmp_path / "i" / "in.own"
+    for value in (0.0, -1.0, np.nan, np.inf):
+        file.write_bytes(np.full(graph.nodes, value).tobytes())
+        index = cocite.open(tmp_path / "i")
+        with pytest.raises(Damaged, match="verify"):
+            index.similarity("n77", "n2")
+        with pytest.raises(Damaged, match="verify"):
+            index.related("n77")
+
+
 def test_arrays_of_another_size_are_an_error(graph: Graph, tmp_path: Path) -> None:
-    build(graph, tmp_path / "i")
+    build(graph, tmp_path / "i", normalised=True)
     index = cocite.open(tmp_path / "i")
     arrays = index.stored.store.arrays
-    for name in ("in.cut", "in.features.offsets", "in.holders.values"):
+    for name in ("in.cut", "in.own", "in.features.offsets", "in.holders.values"):
         kept = arrays[name]
         arrays[name] = kept[:-1]
         with pytest.raises(Damaged, match="verify"):

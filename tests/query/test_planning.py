@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from cocite.query.plan.plan import parse_time
 from cocite.query.plan.precision import (
     PROMISES,
     expected_error,
+    promises,
     samples_for,
     standard_error,
     standard_errors,
 )
+from cocite.store import disk
 from tests.conftest import MakeGraph
 
 PILOT = 0.5
@@ -42,19 +45,41 @@ def graph(make_graph: MakeGraph) -> Graph:
     ("delta", "failure", "needs"),
     [
         # ln 200 = 5.2983174, ln 100 = 4.6051702; 7/6 * 5.2983174 / 0.0025 = 2472.55,
-        # 4.6051702 / 0.3 / 0.0025 = 6140.23, 7/6 * 4.6051702 / 0.0025 = 2149.08
-        (0.05, 0.01, {"error": 2473, "order": 6141, "recall": 2150}),
-        # ln 40 = 3.6888795, ln 20 = 2.9957323; 430.37, 998.58, 349.50
-        (0.1, 0.05, {"error": 431, "order": 999, "recall": 350}),
+        # 4.6051702 / 0.3 / 0.0025 = 6140.23, 7/6 * 4.6051702 / 0.0025 = 2149.08;
+        # of 1,011 nodes for 10 listed r is 100: ln 10001 = 9.2104404, 4298.21
+        (0.05, 0.01, {"error": 2473, "order": 6141, "recall": 2150, "precision": 4299}),
+        # ln 40 = 3.6888795, ln 20 = 2.9957323; 430.37, 998.58, 349.50; ln 2001 = 7.6014023, 886.83
+        (0.1, 0.05, {"error": 431, "order": 999, "recall": 350, "precision": 887}),
     ],
 )
 def test_samples_needed_are_those_of_the_theorems(
     delta: float, failure: float, needs: dict[str, int]
 ) -> None:
-    assert samples_for(delta, failure) == needs
+    kept = promises(1011, 10)
+    assert samples_for(kept, delta, failure) == needs
     for name, samples in needs.items():
-        assert PROMISES[name].delta(samples, failure) <= delta
-        assert PROMISES[name].delta(samples - 1, failure) > delta
+        assert kept[name].delta(samples, failure) <= delta
+        assert kept[name].delta(samples - 1, failure) > delta
+
+
+def test_precision_holds_where_all_others_are_just_below() -> None:
+    """Of n nodes some score 1/2 + delta and all others 1/2 - delta, in values that are 0 or 1: what
+    a list above 1/2 holds is known exactly, and the wrong share of it is below the bound.
+    """
+    for samples, delta, right, wrong in ((40, 0.2, 3, 500), (200, 0.1, 10, 100_000)):
+
+        def listed(p: float, n: int = samples) -> float:
+            counts = range(n // 2 + 1, n + 1)
+            return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts)
+
+        good, bad = right * listed(0.5 + delta), wrong * listed(0.5 - delta)
+        promise = promises(1 + right + wrong, right)["precision"]
+        bound = wrong / right / (math.exp(6 / 7 * samples * delta**2) - 1)
+        assert 0 < bad / (good + bad) < bound
+        if bound < 1:
+            assert promise.delta(samples, bound) == pytest.approx(delta)
+            assert promise.samples(delta, bound) in (samples, samples + 1)
+    assert promises(5, 4)["precision"].samples(0.1, 0.01) == 1  # nobody is there to be wrong
 
 
 def test_the_error_is_the_width_of_a_query_s_interval() -> None:
@@ -156,10 +181,16 @@ def test_what_would_take_longer_than_its_pilot_may_is_estimated(graph: Graph) ->
 
 
 def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
-    for promise, samples in ((None, 999), ("error", 431), ("order", 999), ("recall", 350)):
-        plan = cocite.plan_index(graph, delta=0.1, failure=0.05, promise=promise, pilot=PILOT)
+    ratio = (graph.nodes - 1 - 150) / 150
+    precise = math.ceil(math.log(1 + ratio / 0.05) * 7 / 6 * 100)
+    wanted = (("error", 431), ("order", 999), ("recall", 350), ("precision", precise))
+    for promise, samples in ((None, 999), *wanted):
+        plan = cocite.plan_index(
+            graph, delta=0.1, failure=0.05, promise=promise, listed=150, pilot=PILOT
+        )
         assert plan.planned.samples == plan.settings["samples"] == samples
-        assert plan.needs == {"error": 431, "order": 999, "recall": 350}
+        assert plan.needs == dict(wanted)
+        assert plan.listed == 150
         kept = [promise] if promise else list(PROMISES)
         assert all(plan.planned.delta[name] <= 0.1 for name in kept)
 
@@ -221,7 +252,12 @@ def test_a_plan_is_plain_data(graph: Graph) -> None:
         ({"samples": 5, "time": 3}, "samples and time are given"),
         ({"delta": 0}, "delta is 0; it is a number between 0 and 1"),
         ({"delta": 0.1, "failure": 1}, "failure is 1; it is a number between 0 and 1"),
-        ({"delta": 0.1, "promise": "luck"}, "promise is 'luck'; it is error or order or recall"),
+        (
+            {"delta": 0.1, "promise": "luck"},
+            "promise is 'luck'; it is error or order or recall or prec",
+        ),
+        ({"listed": 0}, "listed is 0; it is a whole number, 1 or more, and below the 400 nodes"),
+        ({"listed": 400}, "listed is 400; it is a whole number, 1 or more, and below the 400"),
         ({"promise": "order"}, "a promise is about a delta"),
         ({"delta": 0.001}, r"takes 15,350,568 samples, and an index has 65,535.*enough for 0.0154"),
         ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
@@ -269,3 +305,30 @@ def test_pilots_leave_nothing_behind(graph: Graph, tmp_path: Path) -> None:
     assert not list(folder.iterdir())
     with pytest.raises(ResourceError, match=r"pilots cannot be built.*--scratch"):
         cocite.plan_index(graph, samples=4, scratch=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("sync", "measure"), [(0.0, "psimrank"), (0.1, "psimrank"), (0.02, "xjaccard")]
+)
+def test_time_is_told_whatever_the_disk_takes_to_have_a_file(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sync: float,
+    measure: str,
+) -> None:
+    """Not counted for every sample, nor lost: a quarter to four times of what it then is."""
+    rng = np.random.default_rng(5)
+    large = make_graph(rng.integers(0, 40_000, (250_000, 2)).tolist())
+    options = BuildOptions.checked(measure, settings={"samples": 200})
+
+    def slowly(file: Any, real: Any = disk.sync_file) -> None:
+        time.sleep(sync)
+        real(file)
+
+    monkeypatch.setattr(disk, "sync_file", slowly)
+    plan = cocite.plan_index(large, measure=measure, samples=200, threads=2, pilot=2)
+    with IndexBuild(large, tmp_path / "x", options, Means.checked(2)) as work:
+        work.estimate()
+        taken = work.run().seconds
+    assert taken / 4 < plan.planned.seconds < 4 * taken

@@ -45,10 +45,17 @@ __all__ = ["plan"]
 )
 @click.option(
     "--promise",
-    metavar="[error|order|recall]",
+    metavar="[error|order|recall|precision]",
     help="What --delta promises. error: a score is off by no more than it. order: two nodes whose "
     "scores differ by it stand in the right order. recall: nodes whose scores are that far above "
-    "a threshold are listed.  [default: all of them]",
+    "a threshold are listed. precision: nodes whose scores are that far below it are not.  "
+    "[default: all of them]",
+)
+@click.option(
+    "--listed",
+    type=int,
+    metavar="COUNT",
+    help="How many nodes a list is to find: its precision depends on them.  [default: 10]",
 )
 @all_options
 @click.option(
@@ -82,6 +89,7 @@ def plan(
     time: str | None,
     failure: float,
     promise: str | None,
+    listed: int | None,
     unweighted: bool,
     memory: int | None,
     threads: int | None,
@@ -112,6 +120,7 @@ def plan(
             time=time,
             failure=failure,
             promise=promise,
+            listed=listed,
             pilot=pilot,
             scratch=scratch,
             progress=stages,
@@ -124,7 +133,6 @@ def _text(plan: Plan) -> str:
     """The plan in a sentence, then its figures beside those of twice the samples."""
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
-    from cocite.query.plan.precision import PROMISES
 
     settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())
     links = links_in_words(find_measure(plan.measure), plan.direction)
@@ -135,11 +143,8 @@ def _text(plan: Plan) -> str:
         "measured": _pilot(plan.pilot),
     }
     if plan.needs:
-        counts = (
-            f"{name} {count:,} (Theorem {PROMISES[name].theorem})"
-            for name, count in plan.needs.items()
-        )
-        shown["samples"] = "needed for " + ", ".join(counts)
+        counts = (f"{name} {count:,}" for name, count in plan.needs.items())
+        shown["samples"] = "needed for " + ", ".join(counts) + " (Theorems 5 to 7)"
     columns = [_column(plan.planned, plan.failure)]
     if plan.doubled is not None:
         columns.append(_column(plan.doubled, plan.failure))

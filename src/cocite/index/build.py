@@ -18,7 +18,7 @@ from typing import Any
 
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
-from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.errors import CociteError, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite
 from cocite.graph.names import NAME_FILES
@@ -153,6 +153,8 @@ class IndexBuild:
                 f"{self.done:,} of {self.units:,} {self.unit} are kept in {self._draft.path}: "
                 "repeat the command to go on"
             )
+        if isinstance(error, CociteError) and not self.done:
+            self._draft.clear()  # nothing is lost, and other settings are not refused
         self._draft.__exit__(kind, error, trace)
 
     # -- what is there, what is to do -------------------------------------------------

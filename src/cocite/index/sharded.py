@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -29,17 +29,27 @@ from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import DIGESTS, MEMBERS
 from cocite.layouts.part import PartBuild, PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.table import sampled_builder, sampled_format
+from cocite.layouts.table import sampled_format
 from cocite.measures import SAMPLES
 from cocite.memory import OWN_MEMORY, Watch
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry
 
-__all__ = ["MOST_SHARDS", "Kept", "ShardedPart", "shard_samples"]
+__all__ = ["MOST_SHARDS", "Kept", "Pace", "ShardedPart", "shard_samples"]
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
 """Every shard is a mapped file, and a process may open about a thousand."""
+
+
+def _pace(made: list[float], closed: list[float], round_: int) -> Pace:
+    """From when samples were ``made``, behind the time of the beginning, and how long it took to
+    close each shard.
+    """
+    samples = len(made) - 1
+    first = min(round_, samples)
+    rest = (made[-1] - made[first]) / (samples - first) if samples > first else None
+    return Pace(made[first] - made[0], rest, sum(closed) / len(closed), samples / len(closed))
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
@@ -55,6 +65,19 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
             f"more, as an index has at most {MOST_SHARDS} files"
         )
     return shard
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast samples were made: the ``first`` round of them, as many as are made at once, in so
+    many seconds; ``each`` behind them, None if there was none; and a shard closed in ``closing``
+    seconds, ``shard`` samples in it.
+    """
+
+    first: float
+    each: float | None
+    closing: float
+    shard: float
 
 
 class Kept(ABC):
@@ -92,6 +115,8 @@ class ShardedPart(PartBuild):
         self.work, self.plan, self.units = work, work.plan, work.plan.settings[SAMPLES]
         self._links, self._shard, self._kept = links, shard, kept
         self.linked = 0
+        self.round = 0
+        self.pace: Pace | None = None
         self._makers: list[Maker] = []
         self._notes: dict[int, Note] = {}
 
@@ -134,6 +159,7 @@ class ShardedPart(PartBuild):
             links = self._links()
             self.fit = self.work.fit(links)
             self._makers = self.work.makers(links, self.fit)
+            self.round = len(self._makers) * self.fit.together
         return self._makers
 
     def estimate(self) -> PartEstimate:
@@ -145,7 +171,7 @@ class ShardedPart(PartBuild):
         """
         watch = Watch()
         makers = self._ready_makers()
-        count = len(makers) * sampled_builder(self.plan.layout).together
+        count = self.round
         first = self.work.numbers.start
         for _ in in_order(makers, range(first + count, first + count + len(makers))):
             pass
@@ -189,13 +215,18 @@ class ShardedPart(PartBuild):
         if not todo:
             return
         blobs = in_order(makers(), todo)
+        made, closed = [time.perf_counter()], []
         try:
             for shard in missing:
                 with closing(self._written(shard, islice(blobs, len(shard)))) as written:
                     for blob in written:
                         done += 1
                         self.live_steps += sum(blob.live)
+                        made.append(time.perf_counter())
                         progress(done, self.units)
+                closed.append(time.perf_counter() - made[-1])
+                made = [at + closed[-1] for at in made]  # their clock stands still meanwhile
+            self.pace = _pace(made, closed, self.round)
         finally:
             blobs.close()  # type: ignore[attr-defined]
             self.close()  # before the next part takes memory of its own

@@ -4,7 +4,8 @@
 size of ``room``). The value that a path carries from a node to each of its neighbours,
 value * decay / degree, is known before they are looked at: if it is below ``threshold`` none of
 them is, and a node of any degree costs nothing. What is cut there is booked with the node and the
-hops it had left, in whole units, so that a sum does not depend on its order.
+hops it had left, in whole units, so that a sum does not depend on its order. Long paths are many:
+the nodes on the way are marked then, and not looked for, and a source may take so many steps.
 
 ``gather`` and ``pair`` compare lists of features by min**2 / max, and add up in ascending order of
 the feature, so that both come to the same sum, to the bit.
@@ -22,12 +23,25 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["DAMAGED", "gather", "pair", "settle", "spread", "total"]
+__all__ = [
+    "DAMAGED",
+    "TOO_MANY",
+    "gather",
+    "normalise",
+    "pair",
+    "settle",
+    "spread",
+    "total",
+    "totals",
+]
 
 DAMAGED = -1
+TOO_MANY = -1
 
 _ONE64 = np.uint64(1)
 _GRAINS = 1e12
+_PAUSE = 1e8
+"""Steps after which a run of sources ends: some 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
 """A row with more than one node in so many is read off the whole array, and not sorted."""
 
@@ -42,7 +56,9 @@ def _arrive(node: Any, value: Any, sums: Any, touched: Any, count: Any) -> Any:
 
 
 @helper
-def _on_path(node: Any, path: Any, hops: Any) -> Any:
+def _on_path(node: Any, path: Any, hops: Any, marks: Any) -> Any:
+    if marks.size > 0:
+        return marks[node]
     for i in range(hops + 1):
         if path[i] == node:
             return True
@@ -60,44 +76,49 @@ def _follow(
     touched: Any,
     cut: Any,
 ) -> Any:
-    """All paths from one source; returns how many nodes they reach, itself included."""
+    """All paths from one source; returns how many nodes they reach, itself included, and how many
+    steps they take: they are not all there if those are more than may be.
+    """
     offsets, neighbours = rows
-    path, links, ends, values = room
-    decay, threshold, unit = rates[0], rates[1], rates[2]
+    path, links, ends, values, marks = room
+    decay, threshold, unit, most = rates[0], rates[1], rates[2], rates[5]
     radius = path.size - 1
     count = _arrive(source, score, sums, touched, 0)
-    path[0], values[0] = source, score
-    hops, entering = 0, True
+    path[0], values[0] = source, score * rates[4]
+    hops, entering, steps = 0, True, 0.0
     while hops >= 0:
         node = path[hops]
         if entering:
             entering = False
             begin, end = offsets[node], offsets[np.uint64(node) + _ONE64]
-            if begin == end:
-                hops -= 1
-                continue
             value = values[hops] * (decay / np.float64(end - begin))
-            if value < threshold:
-                cut[radius - hops - 1, node] += np.uint64(value * unit) + _ONE64
-                hops -= 1
-                continue
+            if begin < end and value < threshold:
+                left = min(radius - hops, cut.shape[0]) - 1
+                cut[left, node] += np.uint64(value * unit) + _ONE64
+                begin = end
+            steps += np.float64(end - begin)
+            if steps > most:
+                return count, steps
             if hops == radius - 1:
                 for link in range(begin, end):
-                    if not _on_path(neighbours[link], path, hops):
+                    if not _on_path(neighbours[link], path, hops, marks):
                         count = _arrive(neighbours[link], value, sums, touched, count)
-                hops -= 1
-                continue
+                begin = end
             links[hops], ends[hops], values[hops + 1] = begin, end, value
+            if marks.size > 0:
+                marks[node] = True
         link = links[hops]
         if link == ends[hops]:
+            if marks.size > 0:
+                marks[node] = False
             hops -= 1
             continue
         links[hops] = link + _ONE64
-        if not _on_path(neighbours[link], path, hops):
+        if not _on_path(neighbours[link], path, hops, marks):
             count = _arrive(neighbours[link], values[hops + 1], sums, touched, count)
             path[hops + 1] = neighbours[link]
             hops, entering = hops + 1, True
-    return count
+    return count, steps
 
 
 @helper
@@ -124,24 +145,30 @@ def spread(
     """The rows of sources ``first``, ``first + 1``, ...: who holds how much of each one's score.
 
     ``links`` is (offsets, neighbours), who passes on to whom; ``scores`` float64[nodes]; ``rates``
-    float64[4]: decay, threshold, units in 1, and how many paths a score of 1 has at most. ``room``
-    is (path uint32[r + 1], links uint64[r], ends uint64[r], values float64[r + 1]); ``sums`` is
-    (sums float64[nodes], all 0, touched uint32[nodes + 1]). ``cut`` uint64[r, nodes] is added to,
-    in row j: what each neighbour of a node was not given, which it might have passed on for j more
-    hops. ``out`` is (counts uint64[sources], nodes uint32[size], values float32[size]).
+    float64[6]: what a hop counts, threshold, units in 1, how many paths a score of 1 has at most,
+    what a path counts, and how many steps those of a source may take. ``room``
+    is (path uint32[r + 1], links uint64[r], ends uint64[r], values float64[r + 1], marks
+    bool[nodes], all False, or bool[0] to look nodes up on the path); ``sums`` is
+    (sums float64[nodes], all 0, touched uint32[nodes + 1]). ``cut`` uint64[r or less, nodes] is
+    added to, in row j: what each neighbour of a node was not given, which it might have passed on
+    for j more hops; in the last row, for so many or more. Without a threshold it has no rows.
+    ``out`` is (counts uint64[sources], nodes uint32[size], values float32[size]).
 
-    Returns how many sources came before one that ``out`` might not hold, and how many entries they
-    have.
+    Returns how many sources came before one that ``out`` might not hold, or before many steps, and
+    how many entries they have; or TOO_MANY, and which of the sources takes too many steps.
     """
     counts, nodes, values = out
-    used = 0
+    used, spent = 0, 0.0
     for i in range(counts.size):
         source = np.uint32(np.uint64(first) + np.uint64(i))
         score = scores[source]
         most = min(np.float64(scores.size), 2.0 + score * rates[3])
-        if np.float64(used) + most > np.float64(nodes.size):
+        if np.float64(used) + most > np.float64(nodes.size) or spent > _PAUSE:
             return i, used
-        count = _follow(links, source, score, rates, room, sums[0], sums[1], cut)
+        count, steps = _follow(links, source, score, rates, room, sums[0], sums[1], cut)
+        if steps > rates[5]:
+            return TOO_MANY, i
+        spent += steps
         _read_off(sums[0], sums[1], count, nodes, values, used)
         counts[i] = np.uint64(count)
         used += count
@@ -163,6 +190,16 @@ def total(values: Any) -> Any:
     for i in range(values.size):
         found += np.float64(values[i])
     return found
+
+
+@kernel
+def totals(offsets: Any, values: Any, out: Any) -> None:
+    """out[i] = the sum of row i of ``values``, in order: ``total`` of each."""
+    for i in range(out.size):
+        found = 0.0
+        for at in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
+            found += np.float64(values[at])
+        out[i] = found
 
 
 @kernel
@@ -215,6 +252,15 @@ def gather(
                 sums[holder] = before + common
                 count += 1 if before == 0.0 else 0
     return count
+
+
+@kernel
+def normalise(sums: Any, own: Any, used: Any, count: Any, node: Any) -> None:
+    """Divide the sums of ``used`` by the roots of the products of what each scores with itself and
+    ``node`` does; ``own`` is float64[nodes].
+    """
+    for i in range(count):
+        sums[used[i]] /= np.sqrt(own[node] * own[used[i]])
 
 
 @kernel

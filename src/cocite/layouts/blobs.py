@@ -66,9 +66,6 @@ Raises :class:`IndexError` if the sample points outside of itself.
 class SampledBuilder(SampledFormat):
     """How samples are made."""
 
-    together: int = 1
-    """Samples that a maker makes at the price of one."""
-
     @abstractmethod
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """How a build fits its memory; raises :class:`ResourceError` if it cannot."""

@@ -72,6 +72,7 @@ class MemoryPlan:
     """What a build may use: ``cuts`` is the first node of every block but the first; ``wanted`` how
     many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
     the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
+    A maker makes so many samples ``together`` at the price of one.
     """
 
     memory: int
@@ -80,6 +81,7 @@ class MemoryPlan:
     wanted: int = 0
     rows: int = 0
     tokens: int = 0
+    together: int = 1
 
     @property
     def external(self) -> bool:

@@ -67,14 +67,15 @@ class Blend(Measure):
             if name not in known:
                 raise UsageError(self._stranger(name, settings))
         found: dict[str, Value] = {}
-        for name in (setting.name for setting in settings):
+        for setting in settings:
+            name = setting.name
             values = [
-                setting.checked(given.get(name, setting.default))
+                own.checked(given.get(name, own.default))
                 for part in self.parts
-                for setting in part.free(self._same_kind(part.measure, settings))
-                if setting.name == name
+                for own in part.free(self._same_kind(part.measure, settings))
+                if own.name == name
             ]
-            if all(value == values[0] for value in values):
+            if all(value == values[0] for value in values) and setting.told(values[0]):
                 found[name] = values[0]
         return WholeSettings(found)
 

@@ -8,11 +8,21 @@
 with O(x) the out-neighbours of x and PR the PageRank. A page hands its score on along its links,
 and gets nothing back: the nodes of a path are distinct. The *features* of v are the PG(f, v).
 
-Convention: the printed formula has the decay once a path, the worked example below it once a hop;
-this is the example's (0.8: 0.4 to v1, 0.4 + 0.32 to v2). PageRank scores have mean 1, so a score
-neither shrinks as the graph grows nor is bounded by 1; a page and itself score the sum of its
+Convention: the printed formula (equation 2) has the decay once a path, the worked example below it
+once a hop; this is the example's (0.8: 0.4 to v1, 0.4 + 0.32 to v2), and with ``decay_per=path``
+the formula's: decay in the place of decay**h. PageRank scores have mean 1, so a score neither
+shrinks as the graph grows nor is bounded by 1; a page and itself score the sum of its
 features, and no page scores more with it. A link of a page to itself is on no path, but counts
 among its links. Direction ``out``: links and PageRank turned round.
+
+With ``normalised`` a score is s(u, v) / sqrt(s(u, u) s(v, v)), as kernels are normalised: from 0 to
+1, and 1 for a page and itself. Others have the range from PageRank of sum 1, which divides all
+scores by the number of nodes: it leaves their order alone, and none of them above 1 / nodes on
+average. This divides what two pages have in common by what each has, so the order changes.
+
+Radius: any; no path is longer than all nodes less one. With a threshold of 0 paths may be more than
+anybody can follow, and a build ends with an error where those of one page take more than
+``most_steps`` links. Where they are few, a radius of n - 1 is the formula without pruning.
 
 Threshold: a path is followed as long as it carries at least ``threshold``, of the 1 that an average
 page has. The set of paths kept is the same whichever end they are followed from, as a value only
@@ -37,9 +47,18 @@ from __future__ import annotations
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
-__all__ = ["DAMPING", "DECAY", "PAGESIM", "RADIUS", "THRESHOLD"]
+__all__ = [
+    "DAMPING",
+    "DECAY",
+    "DECAY_PER",
+    "MOST_STEPS",
+    "NORMALISED",
+    "PAGESIM",
+    "RADIUS",
+    "THRESHOLD",
+]
 
-RADIUS = Setting("radius", 3, "how many links away from a page its PageRank is passed on", 1, 6)
+RADIUS = Setting("radius", 3, "how many links away from a page its PageRank is passed on", 1)
 DECAY = Setting("decay", 0.5, "how much a step counts, compared with the step before it", 0.01, 1)
 THRESHOLD = Setting(
     "threshold",
@@ -55,6 +74,26 @@ DAMPING = Setting(
     1,
     open=True,
 )
+DECAY_PER = Setting(
+    "decay_per",
+    "hop",
+    "hop: a path of three links counts decay**3; path: any path counts decay",
+    choices=("hop", "path"),
+    late=True,
+)
+NORMALISED = Setting(
+    "normalised",
+    False,
+    "divide a score by the root of the product of what each page scores with itself",
+    late=True,
+)
+MOST_STEPS = Setting(
+    "most_steps",
+    100_000_000,
+    "give up if the paths of one page take more links than this; a million take some 2 ms",
+    1,
+    late=True,
+)
 
 PAGESIM = Measure(
     name="pagesim",
@@ -62,5 +101,5 @@ PAGESIM = Measure(
     layouts=("features",),
     unit=False,
     monotone=False,
-    build=(RADIUS, DECAY, THRESHOLD, DAMPING),
+    build=(RADIUS, DECAY, THRESHOLD, DAMPING, DECAY_PER, NORMALISED, MOST_STEPS),
 )

@@ -49,7 +49,8 @@ class Setting(Generic[Kind_co]):
     """One setting. ``low`` and ``high`` bound a number; ``choices`` lists the words allowed.
 
     The kind is that of the default: a whole number, a number (its bounds excluded if ``open``), a
-    yes or no, or a word.
+    yes or no, or a word. One that is ``late`` came after indexes without it: manifests and answers
+    name it only where it is not its default, so that what was written before stays as it is.
     """
 
     name: str
@@ -59,6 +60,11 @@ class Setting(Generic[Kind_co]):
     high: float = math.inf
     open: bool = False
     choices: tuple[str, ...] = ()
+    late: bool = False
+
+    def told(self, value: Value) -> bool:
+        """Whether a value is named where settings are listed."""
+        return not (self.late and value == self.default)
 
     def checked(self, value: object) -> Kind_co:
         """The value as it is stored; raises :class:`UsageError` if it is not allowed."""
@@ -86,6 +92,8 @@ class Setting(Generic[Kind_co]):
             return "true or false"
         if type(self.default) is str:
             return " or ".join(self.choices)
+        if type(self.default) is int and self.high == math.inf:
+            return f"a whole number, {self.low:g} or more"
         if type(self.default) is int:
             return f"a whole number from {self.low} to {self.high}"
         if self.high == math.inf:
@@ -107,9 +115,12 @@ class Settings:
 
         Raises :class:`UsageError` for a value that is not allowed; other names are left aside.
         """
-        return cls({s.name: s.checked(given.get(s.name, s.default)) for s in settings})
+        found = {s: s.checked(given.get(s.name, s.default)) for s in settings}
+        return cls({s.name: value for s, value in found.items() if s.told(value)})
 
     def __getitem__(self, setting: Setting[Kind]) -> Kind:
+        if setting.late and setting.name not in self._values:
+            return setting.default
         return self._values[setting.name]  # type: ignore[return-value]  # as it was checked
 
     def __contains__(self, setting: Setting[Value]) -> bool:
@@ -123,7 +134,10 @@ class Settings:
 
     def changed(self, setting: Setting[Kind], value: object) -> Self:
         """The same with another value; raises :class:`UsageError` if it is not allowed."""
-        return type(self)({**self._values, setting.name: setting.checked(value)})
+        found = {**self._values, setting.name: setting.checked(value)}
+        if not setting.told(found[setting.name]):
+            del found[setting.name]
+        return type(self)(found)
 
     def only(self, settings: Iterable[Setting[Value]]) -> Self:
         """Those of ``settings`` that are among them."""

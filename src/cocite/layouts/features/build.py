@@ -3,6 +3,7 @@
     holders.offsets, .nodes, .values      of every page, who holds some of its score, and how much
     features.offsets, .nodes, .values     of every page, whose scores it holds: the same, turned
     cut                                   of every page, how much its features may have lost
+    own                                   the sum of its features, if scores are normalised
 
 Rows of holders are made source by source (``kernels/features.py``) and written as they come; rows
 of features are their transpose. What is cut is booked, not followed: with b[j, w] what each
@@ -11,19 +12,23 @@ neighbour of w was not given, which it might have passed on for j more hops, and
     a[j][v] = sum over w that link to v of  b[j, w] + a[j + 1][w] * decay / degree(w)
 
 is what might have come to v with j hops left, by walks; ``cut`` is the sum of a over j, rounded up.
+Of long paths the last row holds what had ``_ROWS`` - 1 hops left or more. It is passed on until
+little remains on its way; that is added to every page, as a path comes to it once at most.
 
 Values are float32, off by 2**-24 of themselves: less than the threshold leaves open, and two thirds
 of the size of float64.
 
 Size: 16 bytes an entry and 20 a node. Entries: at most (1 + decay + ... + decay**r) / threshold a
 node on average, as every path carries the threshold and all of them what there is.
-Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread. With less there is one
-thread, links lie in scratch files, and pages are given back as they were read.
+Memory: the links twice, 40 bytes a node, and (36 + 8 r) a node and thread, r being the rows: eight
+at most, none without a threshold; and 28 for each hop of a radius above eight. With less there is
+one thread, links lie in scratch files, and pages are given back as they were read.
 Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -38,13 +43,21 @@ from cocite.errors import ResourceError
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite, transpose
 from cocite.graph.rows import Links
-from cocite.layouts.features.format import FeaturesFormat
+from cocite.layouts.features.format import OWN, FeaturesFormat
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.whole import WholeBuilder
 from cocite.means import Means
-from cocite.measures.pagesim import DAMPING, DECAY, RADIUS, THRESHOLD
+from cocite.measures.pagesim import (
+    DAMPING,
+    DECAY,
+    DECAY_PER,
+    MOST_STEPS,
+    NORMALISED,
+    RADIUS,
+    THRESHOLD,
+)
 from cocite.memory import format_size, short_of
 from cocite.ranking.power import power_scores
 from cocite.runner import in_order
@@ -57,6 +70,11 @@ _NODE = 40
 _LEAST_LINKS = 24 << 20
 _MOST_SOURCES = 256
 _PILOTS = 400
+_PILOT_SECONDS, _LEAST_PILOTS = 3, 8
+_ROWS = 8
+"""Rows of what was cut, by the hops left; with a larger radius the last one is for many."""
+_PASSES, _LITTLE = 64, 1e-6
+"""How often that is passed on, or until so much of what was lost by a page on average remains."""
 _SPARE = 1 << 16
 """Entries that rows may have together before one that might be the longest."""
 _PIECE = 1 << 22
@@ -74,6 +92,7 @@ class _Spreader:
 
     def __init__(self, layout: FeaturesBuilder) -> None:
         nodes, radius = layout.nodes, layout.radius
+        self._layout = layout
         self._links = layout.onward
         self._scores, self._rates = layout.scores, layout.rates
         self._room = (
@@ -81,12 +100,13 @@ class _Spreader:
             np.zeros(radius, np.uint64),
             np.zeros(radius, np.uint64),
             np.zeros(radius + 1),
+            np.zeros(nodes if layout.deep else 0, np.bool_),
         )
         self._sums = np.zeros(nodes), np.zeros(nodes + 1, np.uint32)
         size = layout.longest + _SPARE
         self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
         self._streaming = layout.streaming
-        self.cut = np.zeros((radius, nodes), np.uint64)
+        self.cut = np.zeros((layout.rows, nodes), np.uint64)
 
     def __call__(self, sources: range) -> Rows:
         """The rows of some sources: counts, nodes, values, in pieces of whole rows."""
@@ -107,6 +127,8 @@ class _Spreader:
                 self.cut,
                 (counts, *self._out),
             )
+            if done == features.TOO_MANY:
+                raise self._layout.too_many(first + used)
             nodes, values = self._out
             pieces.append((counts[:done], nodes[:used].copy(), values[:used].copy()))
             first += done
@@ -126,22 +148,44 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @property
     def radius(self) -> int:
-        """Hops at most."""
-        return self.plan.settings[RADIUS]
+        """Hops at most: no path has as many as there are nodes."""
+        return max(1, min(self.plan.settings[RADIUS], self.nodes - 1))
+
+    @property
+    def deep(self) -> bool:
+        """Whether paths may be long."""
+        return self.radius > _ROWS
+
+    @property
+    def rows(self) -> int:
+        """Rows of what is cut; none where nothing is."""
+        return min(self.radius, _ROWS) if self.plan.settings[THRESHOLD] > 0 else 0
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
-        """Decay, threshold, units in 1, and how many paths a score of 1 has at most.
+        """What a hop counts, threshold, units in 1, how many paths a score of 1 has at most, what a
+        path counts, and how many steps those of a page may take.
 
-        All scores together are ``nodes``, and no more passes a node at any hop: so many units that
-        this fits 62 bits, which leaves half of the numbers for rounding up.
+        All scores together are ``nodes``, and no more is cut, as it is cut once on every way: so
+        many units that this fits 62 bits, which leaves half of the numbers for rounding up.
         """
-        decay = self.plan.settings[DECAY]
-        threshold = self.plan.settings[THRESHOLD]
+        settings, radius = self.plan.settings, self.radius
+        decay, threshold = settings[DECAY], settings[THRESHOLD]
+        hop, path = (decay, 1.0) if settings[DECAY_PER] == "hop" else (1.0, decay)
         unit = 2.0 ** (62 - self.nodes.bit_length())
-        carried = sum(decay**h for h in range(1, self.radius + 1))
-        paths = carried / threshold if threshold > 0 else np.inf
-        return np.array([decay, threshold, unit, paths])
+        hops = radius if hop == 1 else -math.expm1(radius * math.log(hop)) * hop / (1 - hop)
+        paths = _ROUNDING * path * hops / threshold if threshold > 0 else np.inf
+        return np.array([hop, threshold, unit, paths, path, settings[MOST_STEPS]], np.float64)
+
+    def too_many(self, source: int) -> ResourceError:
+        """What to raise when the paths of a page take too many steps."""
+        settings = self.plan.settings
+        return ResourceError(
+            f"the paths of {self.graph.names.name(source)!r} take more than "
+            f"{settings[MOST_STEPS]:,} links, with a radius of {settings[RADIUS]} and a threshold "
+            f"of {settings[THRESHOLD]:g}. Choose a smaller --radius or a larger --threshold, or "
+            "allow more with --most-steps"
+        )
 
     @cached_property
     def fit(self) -> MemoryPlan:
@@ -162,7 +206,8 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     @property
     def _spreader_bytes(self) -> int:
         """Of one :class:`_Spreader`, with a row that is made and two that wait."""
-        return (36 + 8 * self.radius) * self.nodes + 16 * _SPARE
+        long = 28 * self.radius + self.nodes if self.deep else 0
+        return (36 + 8 * self.rows) * self.nodes + long + 16 * _SPARE
 
     @cached_property
     def streaming(self) -> bool:
@@ -192,13 +237,18 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         """Size, memory and time, from the rows of a sample of sources."""
         nodes, fit = self.nodes, self.fit
         spreader = _Spreader(self)
-        sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
+        spread = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64))
+        sample = np.random.default_rng(0).permutation(spread).tolist()
         spreader(range(sample[0], sample[0] + 1))  # compiles
-        begin = time.perf_counter()
-        found = [spreader(range(source, source + 1)) for source in sample]
-        seconds = time.perf_counter() - begin
-        entries = sum(piece[1].size for rows in found for piece in rows) * nodes / len(sample)
-        each = seconds / len(sample) / fit.threads
+        found: list[Rows] = []
+        begin, seconds = time.perf_counter(), 0.0
+        for source in sample:
+            found.append(spreader(range(source, source + 1)))
+            seconds = time.perf_counter() - begin
+            if seconds > _PILOT_SECONDS and len(found) >= _LEAST_PILOTS:
+                break
+        entries = sum(piece[1].size for rows in found for piece in rows) * nodes / len(found)
+        each = seconds / len(found) / fit.threads
         turning = int(min(self.means.memory, 16 * entries + (_NODE + 16) * nodes))
         fit = replace(fit, memory=max(fit.memory, turning))
         if self.plan.weight < 1:  # the other direction's part comes first, with its own
@@ -210,7 +260,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Holders as they come; then features, their transpose, and what was cut."""
+        """Holders as they come; then features, their transpose, what was cut, and their sums."""
         files = _Files(directory, self.plan.prefix)
         nodes = self.nodes
         held, cut = self._write_holders(files, progress)
@@ -221,6 +271,8 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         files.write("features.offsets", np.uint64, features.offsets)
         files.write("features.nodes", np.uint32, features.neighbours)
         files.write("features.values", np.float32, features.weights)
+        if self.plan.settings[NORMALISED]:
+            files.write(OWN, np.float64, _totals(features.offsets, features.weights))
         progress(nodes, nodes)
         return files.entries
 
@@ -277,15 +329,47 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         """At most how much the features of each node have lost, in all."""
         from cocite.kernels.links import collect
 
-        links, decay = self.links, self.rates[0]
+        links, hop = self.links, self.rates[0]
         degrees = np.maximum(np.diff(self.onward.offsets), 1)
         lost, came = np.zeros(links.nodes), np.zeros(links.nodes)
-        for left in range(self.radius - 1, -1, -1):
-            given = cut[left] + came * (decay / degrees)
+        for left in range(self.rows - 1, -1, -1):
+            given = cut[left] + came * (hop / degrees)
             collect(links.offsets, links.neighbours, given, came)
             lost += came
+            if self.deep and left == self.rows - 1:
+                self._pass_on(lost, came, hop / degrees)
         rounded = (lost * _ROUNDING).astype(np.float32)
         return np.where(lost > 0, np.nextafter(rounded, np.float32(np.inf)), np.float32(0))
+
+    def _pass_on(
+        self, lost: NDArray[np.float64], came: NDArray[np.float64], rates: NDArray[np.float64]
+    ) -> None:
+        """Add to ``lost`` what ``came`` may lead to with many hops left; ``came`` is 0 afterwards.
+
+        What is still on its way at the end comes to each page once at most, as paths do, whole.
+        """
+        from cocite.kernels.links import collect
+
+        links, left = self.links, self.radius - 1
+        for _ in range(min(_PASSES, left)):
+            if came.sum() * links.nodes <= _LITTLE * lost.sum():
+                break
+            collect(links.offsets, links.neighbours, came * rates, came)
+            lost += came
+            left -= 1
+        if left:
+            lost += came.sum()
+        came[:] = 0
+
+
+def _totals(offsets: NDArray[np.uint64], values: NDArray[np.float32]) -> NDArray[np.float64]:
+    """float64[nodes], the sum of each row."""
+    from cocite.kernels.features import totals
+
+    found = np.empty(offsets.size - 1)
+    totals(offsets, values, found)
+    forget(values)
+    return found
 
 
 class _Files:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from cocite.layouts.format import WholeFormat
+from cocite.layouts.plan import PartPlan
+from cocite.measures.pagesim import NORMALISED
 
-__all__ = ["FeaturesFormat"]
+__all__ = ["OWN", "FeaturesFormat"]
+
+OWN = "own"
 
 
 class FeaturesFormat(WholeFormat):
@@ -20,4 +24,11 @@ class FeaturesFormat(WholeFormat):
         "features.nodes": "<u4[E]",
         "features.values": "<f4[E]",
         "cut": "<f4[n]",
+        OWN: "<f8[n]",
     }
+
+    @classmethod
+    def files_of(cls, plan: PartPlan) -> dict[str, str]:
+        """What every node scores with itself is there if scores are normalised."""
+        has = {OWN: plan.settings[NORMALISED]}
+        return {name: form for name, form in cls.files.items() if has.get(name, True)}

@@ -2,6 +2,9 @@
 
     s(u, v) = sum over shared features, ascending, of min**2 / max, in float64, then in whole grains
 
+and, if it is normalised, divided before that by the root of the product of what both score with
+themselves.
+
 Both questions add up the same numbers in the same order, so they agree to the bit. The scores are
 exact for the features stored; ``error`` says how far those may be from the definition's.
 
@@ -18,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.layouts.features.format import OWN
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
+from cocite.measures.pagesim import NORMALISED
 
 __all__ = ["FeatureReader"]
 
@@ -54,8 +59,27 @@ class FeatureReader(Reader):
             offsets, members, values = self._lists(kind)
             if offsets.shape != (nodes + 1,) or members.shape != values.shape:
                 raise self.part.damaged_file(f"{kind}.offsets")
-        if self.part.array("cut").shape != (nodes,):
-            raise self.part.damaged_file("cut")
+        for name in ("cut", *([OWN] if self._normalised else ())):
+            if self.part.array(name).shape != (nodes,):
+                raise self.part.damaged_file(name)
+
+    @property
+    def _normalised(self) -> bool:
+        return self.part.settings[NORMALISED]
+
+    @cached_property
+    def _own(self) -> NDArray[np.float64] | None:
+        """What every node scores with itself, to normalise by."""
+        return self.part.array(OWN) if self._normalised else None
+
+    def _scale(self, first: int, second: int) -> float:
+        """What the score of two nodes is divided by."""
+        if self._own is None:
+            return 1.0
+        one, other = float(self._own[first]), float(self._own[second])
+        if not (0 < one < np.inf and 0 < other < np.inf):
+            raise self.part.damaged_file(OWN)
+        return float(np.sqrt(one * other))
 
     def features(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
         """Whose scores ``node`` holds, ids ascending, and how much of each."""
@@ -66,14 +90,14 @@ class FeatureReader(Reader):
         return members[begin:end], values[begin:end]
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node and itself score the sum of its features."""
+        """The score of two nodes; a node and itself score the sum of its features, or 1."""
         from cocite.kernels import features
 
         if first == second:
             score = features.total(self.features(first)[1])
         else:
             score = features.pair(*self.features(first), *self.features(second))
-        return Estimate(float(np.rint(score * GRAINS)), 0.0)
+        return Estimate(float(np.rint(score / self._scale(first, second) * GRAINS)), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The features that both hold. How one came is held only where it is the node's own."""
@@ -93,8 +117,11 @@ class FeatureReader(Reader):
         """How far the score of two nodes is from the definition's at most, by what was cut.
 
         Half of it is the most that a score is too high by; but for rounding, a node and itself
-        never score too high.
+        never score too high. Of normalised scores it is the larger side of ``certified``.
         """
+        if self._normalised:
+            slack = self.certified(first, np.array([second], np.uint32), PartSettings())
+            return float(slack.max()) + _ROUNDING + 1 / GRAINS
         grains = self.pair(first, second, PartSettings()).grains
         cut = self.part.array("cut")
         lost = float(cut[first]) + float(cut[second])
@@ -106,11 +133,22 @@ class FeatureReader(Reader):
     ) -> NDArray[np.float64]:
         """What the threshold cut, by the bounds of ``measures/pagesim.py``; 0 for the node itself
         below, as it never scores too high with itself.
+
+        What a node scores with itself is too low by what it lost, if at all. So a normalised score
+        is between the least and the most of the other, divided by what it may be at most and is.
         """
         cut = self.part.array("cut").astype(np.float64)
         lost = cut[node] + cut[others]
         slack = np.column_stack((lost, 2 * lost))
         slack[others == node] = 0.0, cut[node]
+        if self._own is not None:
+            for i, other in enumerate(others.tolist()):
+                scale = self._scale(node, other)
+                most = np.sqrt((self._own[node] + cut[node]) * (self._own[other] + cut[other]))
+                found = self.pair(node, other, settings).grains / GRAINS
+                low = max(0.0, found * scale - slack[i, 0]) / most
+                high = 1.0 if other == node else min(1.0, found + slack[i, 1] / scale)
+                slack[i] = (0.0, 0.0) if other == node else (found - low, high - found)
         return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
@@ -121,6 +159,9 @@ class FeatureReader(Reader):
         count = int(features.gather(*self.features(node), *self._holders, sums, scratch.used))
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
+        if self._own is not None:
+            self._scale(node, node)  # is a number to divide by
+            features.normalise(sums, self._own, scratch.used, np.int64(count), np.uint32(node))
         scratch.have = int(
             features.settle(
                 sums,

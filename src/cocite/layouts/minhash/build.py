@@ -17,7 +17,7 @@ from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.minhash.format import MinhashFormat, blob_words
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.rings.build import LANES, Layer, RingMaker, plan_rings
+from cocite.layouts.rings.build import Layer, RingMaker, plan_rings
 from cocite.means import Means
 from cocite.measures import LENGTH, PartSettings
 
@@ -28,8 +28,6 @@ _MOST_WORDS = 2**32 - 1
 
 class MinhashBuilder(MinhashFormat, SampledBuilder):
     """Of the layout ``minhash``."""
-
-    together = LANES
 
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""

@@ -37,7 +37,7 @@ from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.runner import in_order
 from cocite.store import Scratch, forget
 
-__all__ = ["LANES", "Layer", "RingMaker", "RingPlan", "plan_rings"]
+__all__ = ["Layer", "RingMaker", "RingPlan", "plan_rings"]
 
 _LEAST_SCAN = 4 << 20
 
@@ -48,6 +48,7 @@ class RingPlan(MemoryPlan):
     out; ``plan`` is that of the scan, made here and nowhere else; ``winners`` their bytes on disk.
     """
 
+    together: int = LANES
     layers: int = 1
     plan: ScanPlan | None = None
     winners: int = 0

@@ -12,7 +12,7 @@ from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker, SampledBuilder
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.rings.build import LANES, Layer, RingMaker, plan_rings
+from cocite.layouts.rings.build import Layer, RingMaker, plan_rings
 from cocite.layouts.sketch.format import BLOCK, PLANE, SketchFormat
 from cocite.means import Means
 from cocite.measures import SEED
@@ -23,8 +23,6 @@ __all__ = ["SketchBuilder"]
 
 class SketchBuilder(SketchFormat, SampledBuilder):
     """Of the layout ``sketch``."""
-
-    together = LANES
 
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""

@@ -1,11 +1,15 @@
 """Pilots: an index of few samples is built and asked, to tell what many will cost.
 
     bytes(N)    names + N * what a sample of the larger pilot takes
-    seconds(N)  the line through the builds of a small and a larger pilot
+    seconds(N)  what the larger pilot's build took beside its samples, and for each of N
+                    what a sample took behind the first round of them,
+                    its share of closing a shard
     query(N)    of each node asked, the line through its times in both
 
 A sample's size differs from the next one's by some per mille. Of all costs the fixed ones and those
-of a sample are told apart, and neither is below 0.
+of a sample are told apart, and neither is below 0. Those of a build are told apart within one
+build, by the clock at each sample: the difference of two small builds is that of how long the disk
+took to have their files.
 
 Medians hold; the 99th percentile of questions comes out too high, up to twice, where the samples of
 a node differ much: few of them are spread more widely than many are.
@@ -13,11 +17,9 @@ a node differ much: few of them are spread more widely than many are.
 Builds are timed by the clock, questions by the processor: with the index in memory they take that,
 if a core is free.
 
-From the small pilot alone, where there is no time for another, the fixed costs of a question are
-those of the cheapest one asked, and those of the build are taken for the samples'.
-
-Cost: half of ``limit`` for builds and half for questions, about; but no less than two samples a
-thread.
+Cost: half of ``limit`` for builds and half for questions, about; but no less than three rounds of
+samples, as many as are made at once, of which the first may compile the kernels and brings the
+graph into memory.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from cocite.graph.names import NAME_FILES
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.index.sharded import Pace, ShardedPart, shard_samples
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.means import Means
 from cocite.measures import SAMPLES, PartSettings, WholeSettings
@@ -124,6 +127,51 @@ class WholeCosts:
 
 
 @dataclass(frozen=True)
+class _Built:
+    """What a pilot's build took: ``bytes`` and ``seconds`` in all; of its ``samples`` so many are
+    made in a ``round``, and the ``paces`` of its parts say in what time.
+    """
+
+    bytes: int
+    seconds: float
+    fit: MemoryPlan
+    samples: int
+    round: int
+    paces: list[Pace]
+
+    @property
+    def _each(self) -> float:
+        """Seconds to make a sample of all parts, from what is behind the first round if it can."""
+        return sum(
+            pace.first / min(self.round, self.samples) if pace.each is None else pace.each
+            for pace in self.paces
+        )
+
+    @property
+    def made(self) -> float:
+        """Seconds that were spent on what tells how long a sample takes."""
+        return self._each * (self.samples - self.round)
+
+    def within(self, seconds: float) -> float:
+        """How many samples are made in that time, with all that is beside them."""
+        beside = self.seconds - self._each * self.samples
+        return (seconds - beside) / self._each if self._each > 0 else np.inf
+
+    def costs(self, fewer: _Built, shard: int) -> tuple[float, float]:
+        """(fixed, each) in seconds, with shards of so many samples; ``fewer`` is a build of fewer,
+        which tells how closing a shard depends on them.
+        """
+        closing = shards = 0.0
+        for pace, other in zip(self.paces, fewer.paces, strict=True):
+            each = (pace.closing - other.closing) / max(pace.shard - other.shard, 1.0)
+            each = min(max(each, 0.0), pace.closing / pace.shard)
+            closing += each + (pace.closing - each * pace.shard) / shard
+            shards += pace.closing * self.samples / pace.shard
+        fixed = self.seconds - self._each * self.samples - shards
+        return max(0.0, fixed), self._each + closing
+
+
+@dataclass(frozen=True)
 class Pilots:
     """Builds pilots in scratch directories and asks them.
 
@@ -139,43 +187,41 @@ class Pilots:
     progress: Progress
 
     def sampled(self, threads: int) -> Costs:
-        """From a sample a thread, and from as many as a quarter of the time and the disk allow."""
+        """From one round of samples and from as many as a quarter of the time and the disk allow,
+        two rounds at least.
+        """
         names = _name_bytes(self.graph)
         with self._folder() as folder:
             few, many = folder / "few", folder / "many"
-            size, first, fit = self._built(few, self._with(threads), threads, True)
-            bound = self.limit / 4 / first * threads
-            fitting = shutil.disk_usage(folder).free / 2 / size * threads
-            number = int(min(_SAMPLES, bound, fitting)) // threads * threads
-            if number <= threads:
-                nothing, times = np.zeros(1), self._ask(few)
-                least = np.full(times.size, times.min())
-                questions = np.column_stack((least, (times - least) / threads))
-                fixed, each, number = nothing, nothing + first / threads, threads
-            else:
-                again = first / threads * number < self.limit / 8
-                size, second, fit = self._built(many, self._with(number), threads, again)
-                clear, last = self._clear(folder, threads, number, (first, second), fitting)
-                fixed, each = _line(threads, np.array([first]), clear, np.array([last]))
-                times = self._ask(many)
-                before = self._ask(few, times.size)
-                questions = np.column_stack(_line(threads, before, number, times))
-        sample = (size - names) / number
-        return Costs(names, sample, float(fixed[0]), float(each[0]), questions, fit, number)
+            cold = self._built(few, self._with(threads), threads)
+            number = 2 * max(threads, cold.round)
+            built = self._built(many, self._with(number), threads)
+            fitting = shutil.disk_usage(folder).free / 2 / built.bytes * number
+            more = min(_SAMPLES, built.within(self.limit / 4), fitting)
+            if more >= 2 * number:
+                number = int(more) // built.round * built.round
+                built = self._built(many, self._with(number), threads)
+            clear = self._clear(folder, threads, built, fitting)
+            fixed, each = clear.costs(cold, self._shard)
+            times = self._ask(many)
+            before = self._ask(few, times.size)
+            questions = np.column_stack(_line(threads, before, number, times))
+        sample = (built.bytes - names) / number
+        return Costs(names, sample, fixed, each, questions, built.fit, number)
 
-    def _clear(
-        self, folder: Path, threads: int, number: int, times: tuple[float, float], fitting: float
-    ) -> tuple[int, float]:
-        """(samples, seconds) of a build that takes clearly longer than the first: on small graphs
-        the difference of pilots is the clock's noise.
-        """
-        first, second = times
-        while second - first < _CLEAR and 4 * number <= min(_MOST, fitting):
-            if 4 * second > self.limit / 8:
+    def _clear(self, folder: Path, threads: int, built: _Built, fitting: float) -> _Built:
+        """A build of samples whose making the clock can tell from nothing."""
+        while built.made < _CLEAR and 4 * built.samples <= min(_MOST, fitting):
+            if 4 * built.seconds > self.limit / 8:
                 break
-            number *= 4
-            _, second, _ = self._built(folder / "more", self._with(number), threads, False)
-        return number, second
+            built = self._built(folder / "more", self._with(4 * built.samples), threads)
+        return built
+
+    @property
+    def _shard(self) -> int:
+        """Samples in a shard of the index."""
+        plans = [plan for plan in self.options.parts if SAMPLES in plan.settings]
+        return min(shard_samples(plan, self.graph.nodes, None) for plan in plans)
 
     def whole(self) -> WholeCosts:
         """From the layout's own estimate; from the index itself if that is made in ``limit``."""
@@ -188,7 +234,9 @@ class Pilots:
             del work
             if seconds > self.limit / 2 or size > shutil.disk_usage(folder).free / 2:
                 return WholeCosts(size + _name_bytes(self.graph), seconds, fit, None)
-            size, seconds, _ = self._built(folder, self.options, self.means.threads, True)
+            builds = [self._built(folder, self.options, self.means.threads) for _ in range(2)]
+            # The first may compile the kernels and bring the graph into memory.
+            size, seconds = builds[1].bytes, min(built.seconds for built in builds)
             return WholeCosts(size, seconds, fit, self._ask(folder))
 
     def _with(self, samples: int) -> BuildOptions:
@@ -219,20 +267,20 @@ class Pilots:
         means = self.means.up_to(threads)
         return IndexBuild(self.graph, output / "index", options, means, overwrite=True)
 
-    def _built(
-        self, output: Path, options: BuildOptions, threads: int, twice: bool
-    ) -> tuple[int, float, MemoryPlan]:
-        """(bytes, seconds, room) of a build: of the better of two if ``twice``, as the first may
-        compile the kernels and bring the graph into memory.
-        """
-        seconds = float("inf")
-        for _ in range(1 + twice):
-            with self._build(output, options, threads) as work:
-                report = work.run(lambda done, total: self.progress("pilot", done, total))
-            seconds = min(seconds, report.seconds)
-        rooms = [part.fit for part in work.parts if part.fit is not None]
-        fit = max(rooms, key=lambda fit: fit.memory, default=MemoryPlan(0, 1, ()))
-        return report.bytes, seconds, fit
+    def _built(self, output: Path, options: BuildOptions, threads: int) -> _Built:
+        with self._build(output, options, threads) as work:
+            report = work.run(lambda done, total: self.progress("pilot", done, total))
+        fits = [part.fit for part in work.parts if part.fit is not None]
+        fit = max(fits, key=lambda fit: fit.memory, default=MemoryPlan(0, 1, ()))
+        parts = [part for part in work.parts if isinstance(part, ShardedPart)]
+        return _Built(
+            report.bytes,
+            report.seconds,
+            fit,
+            options.samples or 0,
+            max((part.round for part in parts), default=1),
+            [part.pace for part in parts if part.pace is not None],
+        )
 
     def _ask(self, folder: Path, most: int | None = None) -> Times:
         """Random nodes, always the same ones: as many as the time allows, or ``most``."""

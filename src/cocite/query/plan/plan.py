@@ -35,9 +35,12 @@ from cocite.memory import OWN_MEMORY, format_size, format_time, parse_size
 from cocite.query.plan.pilots import Costs, Pilots, Progress
 from cocite.query.plan.precision import (
     PROMISES,
+    Promise,
+    checked_listed,
     checked_samples,
     checked_share,
     expected_error,
+    promises,
     samples_for,
     standard_errors,
 )
@@ -72,7 +75,8 @@ class Plan(Document):
 
     ``doubled`` is None for layouts without samples, and where an index cannot have so many;
     ``memory`` is in bytes, Python included, and ``room`` the same in words. The promises hold but
-    for ``failure``; ``needs`` is how many samples each takes for the delta asked for, if one was.
+    for ``failure``, precision of a list that is to find ``listed`` nodes; ``needs`` is how many
+    samples each takes for the delta asked for, if one was.
     ``pilot`` is how many samples it was measured with (None: the whole index, 0: not built).
     """
 
@@ -87,6 +91,7 @@ class Plan(Document):
     planned: Figures
     doubled: Figures | None
     failure: float
+    listed: int
     needs: dict[str, int]
     pilot: int | None
 
@@ -122,6 +127,7 @@ def plan_index(
     time: str | float | None = None,
     failure: float = 0.01,
     promise: str | None = None,
+    listed: int | None = None,
     pilot: str | float = 10.0,
     scratch: str | os.PathLike[str] | None = None,
     unweighted: bool = False,
@@ -141,8 +147,10 @@ def plan_index(
     failure
         The probability, in (0, 1), with which a promise may fail.
     promise
-        With ``delta``: ``error`` of a score, ``order`` of two nodes, or ``recall`` of a list; by
-        default all of them.
+        With ``delta``: ``error`` of a score, ``order`` of two nodes, ``recall`` of a list or its
+        ``precision``; by default all of them.
+    listed
+        How many nodes a list is to find, on which its precision depends; by default 10.
     pilot
         How long the pilots may take, about.
     scratch
@@ -182,12 +190,14 @@ def plan_index(
     asked = asked_settings(options.measure, options.parts, ask)
     means = Means.checked(threads, memory)
     ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
-    choose, needs = _chosen_way(options, ways, promise, failure)
+    listed = checked_listed(listed, graph.nodes)
+    kept_promises = promises(graph.nodes, listed)
+    choose, needs = _chosen_way(options, ways, promise, kept_promises, failure)
     limit = parse_time(pilot)
     work = Pilots(graph, options, asked, means, limit, scratch, progress)
     used: int | None
     if options.samples is not None:
-        room, planned, doubled, used = _sampled(work, means.threads, choose, failure)
+        room, planned, doubled, used = _sampled(work, means.threads, choose, kept_promises, failure)
     else:
         found = work.whole()
         times = _quantiles(found.times)
@@ -209,13 +219,18 @@ def plan_index(
         planned,
         doubled,
         failure,
+        listed,
         needs,
         used,
     )
 
 
 def _chosen_way(
-    options: BuildOptions, ways: dict[str, Any], promise: str | None, failure: float
+    options: BuildOptions,
+    ways: dict[str, Any],
+    promise: str | None,
+    kept: dict[str, Promise],
+    failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
     """How many samples, from what they cost; and how many each promise needs, if that decides."""
     checked_share("failure", failure)
@@ -232,9 +247,9 @@ def _chosen_way(
     if promise is not None and "delta" not in given:
         raise UsageError("a promise is about a delta; give that, too")
     if "delta" in given:
-        needs = samples_for(ways["delta"], failure)
+        needs = samples_for(kept, ways["delta"], failure)
         most = promise or max(needs, key=lambda name: needs[name])
-        number = checked_samples(needs[most], most, ways["delta"], failure)
+        number = checked_samples(needs[most], kept[most], ways["delta"], failure)
         return lambda costs: number, needs
     if "disk" in given:
         size = parse_size(ways["disk"])
@@ -246,7 +261,11 @@ def _chosen_way(
 
 
 def _sampled(
-    work: Pilots, threads: int, choose: Callable[[Costs], int], failure: float
+    work: Pilots,
+    threads: int,
+    choose: Callable[[Costs], int],
+    kept: dict[str, Promise],
+    failure: float,
 ) -> tuple[MemoryPlan, Figures, Figures | None, int]:
     """Room, figures as planned and doubled, and the pilot's samples.
 
@@ -256,17 +275,19 @@ def _sampled(
     while (samples := choose(costs)) < threads:
         threads = samples
         costs = work.sampled(threads)
-    planned, doubled = (_figures(work, costs, n, failure) for n in (samples, 2 * samples))
+    planned, doubled = (_figures(work, costs, n, kept, failure) for n in (samples, 2 * samples))
     return costs.fit, planned, doubled if 2 * samples <= MAX_SAMPLES else None, costs.pilot
 
 
-def _figures(work: Pilots, costs: Costs, samples: int, failure: float) -> Figures:
+def _figures(
+    work: Pilots, costs: Costs, samples: int, kept: dict[str, Promise], failure: float
+) -> Figures:
     return Figures(
         samples,
         costs.bytes(samples),
         costs.seconds(samples),
         *_quantiles(costs.times(samples)),
-        {name: promise.delta(samples, failure) for name, promise in PROMISES.items()},
+        {name: promise.delta(samples, failure) for name, promise in kept.items()},
         standard_errors(work.options.parts, work.asked, samples),
     )
 
