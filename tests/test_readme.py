@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks import intervals
 from benchmarks.report import newest, with_figures
+
+from cocite.query.confidence import BOUNDS
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -75,6 +79,20 @@ def test_transcripts_are_what_is_printed(folder: Path) -> None:
 def test_figures_are_those_of_the_newest_results() -> None:
     text = README.read_text("utf-8")
     assert with_figures(text, newest()) == text
+
+
+def test_the_table_of_intervals_is_that_of_the_results() -> None:
+    """And says what is aimed at: half of Bernstein's width, as often inside as it says."""
+    text, results = intervals.DOCS.read_text("utf-8"), json.loads(intervals.RESULTS.read_text())
+    assert intervals.with_figures(text, results) == text
+    rows = {(row["pairs"], row["samples"], row["bound"]): row for row in results["rows"]}
+    assert len(rows) == 12
+    for row in rows.values():
+        assert row["intervals"] == 100_000
+        assert all(share >= float(level) for level, share in row["inside"].items())
+    betting, bernstein = (rows["hits", 100, bound]["width"]["0.95"] for bound in BOUNDS[:2])
+    assert betting <= bernstein / 2
+    assert rows["hits", 1000, "betting"]["certain"] >= 0.3
 
 
 def test_every_verb_that_the_readme_uses_exists() -> None:

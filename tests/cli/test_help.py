@@ -94,9 +94,9 @@ def test_a_graph_is_offered_only_what_a_graph_can_be_asked_with(tmp_path: Path) 
 
 
 def test_min_confidence_is_the_same_everywhere() -> None:
-    said = "Leave out hits unless their score is above 0 with this probability, such as 0.95."
-    assert options("related")["min_confidence"] == said
-    assert said in " ".join(str(cocite.Index.related.__doc__).split())
+    said = "Leave out hits unless their score is above {} with this probability, such as 0.95."
+    assert options("related")["min_confidence"] == said.format("--min-score")
+    assert said.format("``min_score``") in " ".join(str(cocite.Index.related.__doc__).split())
 
 
 def test_what_is_replaced_is_called_what_it_is() -> None:

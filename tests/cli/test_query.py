@@ -52,9 +52,9 @@ def test_related_as_json_is_what_python_says(
             "decay": 0.5,
         },
         "confidence": 0.95,
-        "bound": "bernstein",
+        "bound": "betting",
         "refined": False,
-        "certain": 0,
+        "certain": 1,
         "hits": [hit._asdict() for hit in cocite.open(index).related("one", decay=0.5)],
     }
     assert list(json.loads(out)["hits"][0]) == ["node", "score", "stderr", "low", "high"]
@@ -160,7 +160,7 @@ def test_similarity_as_json(index: Path, capsys: pytest.CaptureFixture[str]) -> 
         "direction": "in",
         "settings": {"samples": 40, "length": 10, "seed": 1, "hubs": "plain", "decay": 0.6},
         "confidence": 0.95,
-        "bound": "bernstein",
+        "bound": "betting",
         "refined": False,
         **found._asdict(),
     }

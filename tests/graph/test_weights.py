@@ -108,6 +108,46 @@ def test_the_sum_of_duplicates_does_not_depend_on_their_order(tmp_path: Path) ->
     assert found == [2.0**53 + 2**30] * 6
 
 
+@settings(max_examples=30)
+@given(
+    ends=st.lists(st.tuples(NODE, NODE), min_size=1, max_size=40),
+    undirected=st.booleans(),
+    loops=st.booleans(),
+    piece=st.sampled_from([1, 3, 1 << 21]),
+    text=st.booleans(),
+)
+def test_counted_duplicates_are_weights_of_one_added_up(
+    tmp_path: Path,
+    ends: list[tuple[int, int]],
+    undirected: bool,
+    loops: bool,
+    piece: int,
+    text: bool,
+) -> None:
+    """To the plain twin, and to the byte to what a column of ones makes."""
+    prefix = "x" if text else ""
+    rows = [f"{prefix}{a}\t{prefix}{b}" for a, b in ends]
+    options: dict[str, Any] = {"delimiter": "tab", "header": "no", "keep_self_loops": loops}
+    options |= {"undirected": undirected}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_PIECE", piece)
+        graph = read(tmp_path, "\n".join(rows), count_duplicates=True, **options)
+    wanted = added([(a, b, 1.0) for a, b in ends], undirected, loops)
+    assert weights(graph) == {(prefix + a, prefix + b): w for (a, b), w in wanted.items()}
+    graph.check()
+    kept = {name: (graph.path / name).read_bytes() for name in graph.store.manifest.files}
+    facts = graph.store.facts["weights"], graph.store.facts["dropped"]
+    ones = read(tmp_path, "\n".join(f"{row}\t1" for row in rows), **options, **WEIGHTED)
+    assert {name: (ones.path / name).read_bytes() for name in ones.store.manifest.files} == kept
+    assert (ones.store.facts["weights"], ones.store.facts["dropped"]) == facts
+
+
+def test_counts_and_a_column_of_weights_do_not_go_together(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"count_duplicates .* makes weights, and weight_column"):
+        read(tmp_path, "a\tb\t1\n", count_duplicates=True, **WEIGHTED)
+    assert nothing_left(tmp_path)
+
+
 def test_weights_are_part_of_what_a_graph_is(tmp_path: Path) -> None:
     one = read(tmp_path, "a\tb\t1\n", **WEIGHTED).digest
     two = read(tmp_path, "a\tb\t2\n", **WEIGHTED).digest
@@ -286,6 +326,15 @@ def test_weights_of_another_length_are_damage(make_graph: MakeGraph) -> None:
     store.manifest.files["in_weights"] = type(entry)(entry.dtype, (1,), entry.xxh3_128)
     with pytest.raises(Damaged, match=r"in_weights is <f4\[1\] by its manifest"):
         Graph(store)
+
+
+def test_the_command_line_counts_duplicates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("links.tsv").write_text("a\tb\na\tb\nb\tc\n")
+    assert main(["ingest", "links.tsv", "-o", "g", "--count-duplicates"]) == 0
+    assert "weights            1 to 2, 3 in all" in capsys.readouterr().out.splitlines()
 
 
 def test_the_command_line_reads_shows_and_verifies_weights(

@@ -109,9 +109,9 @@ def test_a_maker_takes_the_memory_that_is_planned(
     links = in_links(make_graph([(i, (i + 1) % nodes) for i in range(nodes)]))
     part = BuildOptions.checked(kind[0], "in", kind[1], SETTINGS).parts[0]
     fit = MemoryPlan(0, 2 if keep else 1, ())
-    sampled_builder(kind[1]).makers(links, part, fit, Path())[0](0)  # compiles
+    sampled_builder(kind[1]).makers(links, part, fit, Path(), range(2))[0](0)  # compiles
     tracemalloc.start()
-    maker = sampled_builder(kind[1]).makers(links, part, MemoryPlan(0, 1, ()), Path())[0]
+    maker = sampled_builder(kind[1]).makers(links, part, MemoryPlan(0, 1, ()), Path(), range(2))[0]
     if keep:
         maker._keep = True  # type: ignore[attr-defined]
     blob = maker(0)
@@ -133,8 +133,8 @@ def test_points_are_stored_once_for_walks_that_have_met(make_graph: MakeGraph) -
     chain = [(f"c{i}", f"c{i + 1}") for i in range(8)]
     graph = make_graph([*chain, *(("c8", f"leaf{i:03}") for i in range(100))])
     part = BuildOptions.checked("simrank", "in", "paths", {"length": 8}).parts[0]
-    blob = sampled_builder("paths").makers(in_links(graph), part, MemoryPlan(0, 1, ()), Path())[0](
-        0
-    )
+    builder, fit = sampled_builder("paths"), MemoryPlan(0, 1, ())
+    (maker,) = builder.makers(in_links(graph), part, fit, Path(), range(1))
+    blob = maker(0)
     # One of the 100 has its eight points, the others none; of the chain, c1 .. c8 have 1 .. 8.
     assert blob.members == 8 + sum(range(1, 9))

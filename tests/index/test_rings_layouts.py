@@ -95,9 +95,9 @@ def test_a_maker_takes_the_memory_that_is_planned(graph: Graph, layout: str) -> 
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
     found = room_of(graph, layout, 1 << 30, threads=1)
     links = in_links(graph)
-    sampled_builder(layout).makers(links, part, found, graph.path)[0](0)  # compiles
+    sampled_builder(layout).makers(links, part, found, graph.path, range(2))[0](0)  # compiles
     tracemalloc.start()
-    maker = sampled_builder(layout).makers(links, part, found, graph.path)[0]
+    maker = sampled_builder(layout).makers(links, part, found, graph.path, range(2))[0]
     blob = maker(0)
     blob = maker(1)
     peak = tracemalloc.get_traced_memory()[1]
@@ -115,24 +115,25 @@ def test_a_pilot_makes_as_many_samples_as_come_at_once(
     passes = []
     real = RingMaker._make
 
-    def counted(self: RingMaker, first: int, sample: int) -> None:
-        passes.append(first)
-        real(self, first, sample)
+    def counted(self: RingMaker, samples: range) -> None:
+        passes.append((samples.start, samples.stop))
+        real(self, samples)
 
     monkeypatch.setattr(RingMaker, "_make", counted)
     options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 40})
     with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         estimate = work.estimate()
-        assert passes == [16, 0]
+        assert passes == [(40, 41), (0, 16)]
         report = work.run()
-    assert passes == [16, 0, 16, 32]
+    assert passes == [(40, 41), (0, 16), (16, 32), (32, 40)]
     assert abs(estimate.bytes / report.bytes - 1) < 0.05
 
 
 def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:
     part = BuildOptions.checked("xjaccard", "in", None, {"samples": 40}).parts[0]
     layout, links = sampled_builder("minhash"), in_links(graph)
-    (maker,) = layout.makers(links, part, room_of(graph, "minhash", 1 << 30), graph.path)
+    fit = room_of(graph, "minhash", 1 << 30)
+    (maker,) = layout.makers(links, part, fit, graph.path, range(40))
     inorder = [maker(sample).digest for sample in range(34)]
     for sample in (33, 5, 6, 3, 31, 16, 17, 0):
         assert maker(sample).digest == inorder[sample]

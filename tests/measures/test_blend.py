@@ -15,10 +15,11 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
+from cocite.layouts.reader import Span
 from cocite.layouts.trees.reader import TreeReader
 from cocite.means import Means
 from cocite.measures import PartSettings, find_measure
-from cocite.query.confidence import leading_certain
+from cocite.query.confidence import Draws, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import neighbours as exact
 from tests.oracles import simrank as recursions
@@ -84,13 +85,13 @@ def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independen
     chosen: dict[str, Any] = {"samples": 10_000, "shard": 1000}
     index = cocite.build(graph, tmp_path / "b", measure=measure, direction="both", **chosen)
     alone = cocite.build(graph, tmp_path / "a", direction="both", **chosen)
-    values = []
+    values, two = [], np.array([2], np.uint32)
     for reader in index.readers:
         assert isinstance(reader, TreeReader)
-        values.append(reader.values(1, 2, PartSettings({"decay": 0.6})))
+        values.append(reader.values(1, two, PartSettings({"decay": 0.6}))[0][:, 0])
     for mine, other in zip(values, alone.readers, strict=False):
         assert isinstance(other, TreeReader)
-        assert (mine == other.values(1, 2, PartSettings({"decay": 0.6}))).all()
+        assert (mine == other.values(1, two, PartSettings({"decay": 0.6}))[0][:, 0]).all()
     found = np.corrcoef(values)
     assert found.shape == (6, 6)
     assert np.abs(found - np.eye(6)).max() < 6 / np.sqrt(10_000)
@@ -245,10 +246,12 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
 
 
 def test_doubt_is_taken_off_every_step() -> None:
-    values = np.array([[0.5] * 40, [0.3] * 40, [0.25] * 40, [0.0] * 40])
-    assert leading_certain(values, 0.0, 0.95) == 3
-    assert leading_certain(values, 0.0, 0.95, doubt=0.1) == 1
-    assert leading_certain(values, 0.0, 0.95, doubt=[0.1, 0.01, 0.3]) == 2
+    values = np.array([[0.5, 0.3, 0.25, 0.0]] * 2000)
+    for bound in ("betting", "bernstein"):
+        draws = Draws(values, values, Span(0.0, 0.0, 0.6))
+        assert leading_certain(draws, 0.95, bound) == 3
+        assert leading_certain(draws, 0.95, bound, doubt=0.1) == 1
+        assert leading_certain(draws, 0.95, bound, doubt=[0.1, 0.01, 0.3]) == 2
 
 
 def test_progress_counts_parts_of_both_kinds_alike(graph: Graph, tmp_path: Path) -> None:

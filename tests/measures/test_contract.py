@@ -21,6 +21,7 @@ import cocite
 from cocite import Graph, Hit, Index, UnknownNode
 from cocite.errors import UsageError
 from cocite.measures import BY, MEASURES, Measure, find_measure
+from cocite.query.confidence import BOUNDS
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
 
@@ -199,6 +200,30 @@ def test_related_is_similarity_sorted_by_weights_too(
     assert once.stored.digest == index.stored.digest
     aside = cocite.build(weighted, tmp_path / "aside", unweighted=True, **chosen)
     assert aside.stored.digest != index.stored.digest
+
+
+@every
+def test_intervals_hold_their_scores_and_are_wider_for_a_higher_confidence(
+    built: Built, measure: Measure, layout: str | None, direction: str
+) -> None:
+    index = built(measure, layout, direction)
+    exact = index.samples is None
+    for node, bound in itertools.product(SOME[:3], BOUNDS):
+        found = [index.related(node, 30, confidence=c, bound=bound) for c in (0.5, 0.95, 0.999)]
+        for hits in zip(*found, strict=True):
+            assert len({hit[:3] for hit in hits}) == 1
+            for hit in hits:
+                assert 0 <= hit.low <= hit.score <= hit.high
+            for narrow, wide in itertools.pairwise(hits):
+                assert wide.low <= narrow.low <= narrow.high <= wide.high
+                assert wide == narrow or not exact
+        places = [index.certain(node, found[1], confidence=c, bound=bound) for c in (0.5, 0.999)]
+        assert places == sorted(places, reverse=True)
+        sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, bound=bound)
+        assert sure == [hit for hit in found[1] if hit.low > 0]
+        for other in SOME[3:]:
+            found_pair = index.similarity(node, other, bound=bound)
+            assert found_pair.low <= max(0, found_pair.score) <= found_pair.high
 
 
 @every

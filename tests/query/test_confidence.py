@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,19 @@ import pytest
 import cocite
 from cocite import Hit
 from cocite.errors import UsageError
-from cocite.query.confidence import half_width, leading_certain
+from cocite.layouts.reader import Span
+from cocite.query.confidence import BOUNDS, Draws, half_width, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.query.test_estimates import inlinks_of
 
 TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+
+
+def draws_of(rows: Any, most: float = 0.6, alike: int | None = None) -> Draws:
+    """From values of each hit, all of which lie in [0, ``most``] and are what they are."""
+    values = np.ascontiguousarray(np.array(rows, float).T)
+    return Draws(values, values, Span(0.0, 0.0, most), alike=alike)
 
 
 def test_half_widths_are_the_formulas() -> None:
@@ -36,7 +44,7 @@ def test_half_widths_are_the_formulas() -> None:
 
 
 @pytest.mark.parametrize("measure", TWINS)
-@pytest.mark.parametrize("bound", ["bernstein", "theorem5"])
+@pytest.mark.parametrize("bound", BOUNDS)
 def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
 ) -> None:
@@ -60,6 +68,42 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
             inside += found.low - 1e-12 <= truth[a, b] <= found.high + 1e-12
         held.append(inside / len(pairs))
     assert np.mean(held) >= 0.8
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("measure", [*TWINS, "compact-simrank"])
+def test_an_interval_has_room_for_what_walks_meet_behind_their_last_step(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
+) -> None:
+    """Two chains of 12 from one root: all walks from their ends meet there, after 12 steps. Indexes
+    of 10 steps know nothing of it.
+    """
+    chains = [[0, *range(first, first + 12)] for first in (1, 13)]
+    graph = make_graph([step for chain in chains for step in itertools.pairwise(chain)], range(25))
+    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=100, length=10)
+    for decay in (0.6, 0.95):
+        found = index.similarity(12, 24, decay=decay, bound=bound)
+        assert found.score == found.low == 0
+        assert decay**12 <= found.high <= 1
+
+
+def test_an_error_says_little_where_meetings_are_rare(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Two pages that meet at one in 400: of 100 samples mostly none. Then the error is 0, and
+    (score - truth) / error has no bounds. The interval holds the truth in 95 of 100 indexes: of 200
+    in a share of 0.95 - sqrt(ln(1e9) / 400), 0.72, at least, but once in 1e9 times (Hoeffding).
+    """
+    edges = [("x", "a"), ("x", "b")]
+    edges += [(f"{i}{page}", page) for page in "ab" for i in range(19)]
+    graph, held, none = make_graph(edges), 0, 0
+    for seed in range(200):
+        index = cocite.build(graph, tmp_path / f"{seed}", measure="simrank", samples=100, seed=seed)
+        found = index.similarity("a", "b")
+        held += found.low <= 0.6 / 400 <= found.high
+        none += found.stderr == 0
+    assert none > 100
+    assert held >= 0.72 * 200
 
 
 def test_a_higher_confidence_is_a_wider_interval(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -90,26 +134,33 @@ def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph, tmp_path: P
 def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=200)
-    everyone = index.related(3, 30)
-    sure = index.related(3, 30, min_confidence=0.95)
-    assert sure == [hit for hit in everyone if index.similarity(3, hit.node).low > 0]
-    assert 0 < len(sure) < len(everyone)
+    index = cocite.build(graph, tmp_path / "i", samples=20)
+    for floor in (0, 0.1):
+        everyone = index.related(3, 30, min_score=floor)
+        sure = index.related(3, 30, min_score=floor, min_confidence=0.95)
+        low = {hit.node: index.similarity(3, hit.node, confidence=0.95).low for hit in everyone}
+        assert sure == [hit for hit in everyone if low[hit.node] > floor]
+        assert 0 < len(sure) < len(everyone)
 
 
 def test_the_order_is_certain_where_the_difference_is() -> None:
     """By hand: 10,000 samples; the first two differ by 0.3 on average, the next by nothing."""
     rng = np.random.default_rng(2)
     values = np.array([0.6 * (rng.random(10_000) < p) for p in (0.9, 0.4, 0.4, 0.1)])
-    assert leading_certain(values, 0.6, 0.95) == 1
-    apart = values[[0, 1, 3]]
-    assert leading_certain(apart, 0.6, 0.95) == 2  # the last one's place is never certain
-    assert leading_certain(apart[:, :5], 0.6, 0.95) == 0
     shared = 0.6 * (rng.random(10_000) < 0.5)
     below = np.maximum(0, shared - 0.05)  # noisy, but always below
-    assert leading_certain(np.array([shared, below]), 0.6, 0.95) == 1
-    assert leading_certain(values[:1], 0.6, 0.95) == 0
-    assert leading_certain(values[:, :1], 0.6, 0.95) == 0
+    for bound in ("betting", "bernstein"):
+        for alike in (None, 0):
+
+            def certain(rows: Any, bound: str = bound, alike: int | None = alike) -> int:
+                return leading_certain(draws_of(rows, alike=alike), 0.95, bound)
+
+            assert certain(values) == 1
+            assert certain(values[[0, 1, 3]]) == 2  # the last one's place is never certain
+            assert certain(values[[0, 1, 3], :5]) == 0
+            assert certain([shared, below]) == 1
+            assert certain(values[:1]) == 0
+            assert certain(values[:, :1]) == 0
 
 
 def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -144,7 +195,7 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
         ({"confidence": 0}, "confidence is 0; it is a number between 0 and 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": "high"}, "confidence is 'high'"),
-        ({"bound": "chernoff"}, "bound is 'chernoff'; it is bernstein or theorem5"),
+        ({"bound": "chernoff"}, "bound is 'chernoff'; it is betting or bernstein or theorem5"),
         ({"min_confidence": 2}, "confidence is 2"),
     ],
 )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Hit, Index
 from cocite.errors import Damaged
-from cocite.layouts.walks.meetings import WalkReader
+from cocite.layouts.walks.meetings import MeetingReader, WalkReader
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives
@@ -83,6 +83,33 @@ def test_walks_and_meetings_are_those_of_brute_force(
                 assert found[sample] == times[u, v]
                 met = times[u, v] != walks.NEVER
                 assert where[sample] == (walked[u][times[u, v]] if met else NOWHERE)
+
+
+@settings(max_examples=15)
+@given(
+    st.sampled_from([("psimrank", "trees"), ("simrank", "paths"), ("compact-simrank", "compact")]),
+    st.integers(1, 15),
+    st.integers(0, 2**64 - 1),
+    st.data(),
+)
+def test_many_are_asked_at_once_in_long_trees(
+    make_graph: MakeGraph, kind: tuple[str, str], length: int, seed: int, data: st.DataObject
+) -> None:
+    """Trees of many words of labels, most of which are passed at once; any others in any order."""
+    n, edges = 70, [(v // 3, v) for v in range(1, 70)] + [(60, 0), (69, 1), (5, 2), (3, 40)]
+    measure, layout = kind
+    options: dict[str, Any] = {"samples": 3, "length": length, "seed": seed, "shard": 2}
+    index = make(make_graph(edges, range(n)), measure, layout, **options)
+    reader, neighbours = index.readers[0], turned(n, edges, "in")
+    assert isinstance(reader, MeetingReader)
+    some = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=90))
+    for sample in range(3):
+        times = walks.meeting_times(walks.paths(neighbours, STEPS[measure], seed, sample, length))
+        for u in range(0, n, 7):
+            others = [v for v in some if v != u]
+            found = reader.times_with(u, np.array(others, np.uint32))
+            assert found.shape == (3, len(others))
+            assert found[sample].tolist() == times[u, others].tolist()
 
 
 @settings(max_examples=30)

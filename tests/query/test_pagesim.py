@@ -24,6 +24,7 @@ from cocite.kernels import features as kernels
 from cocite.layouts.features.build import FeaturesBuilder
 from cocite.layouts.features.reader import FeatureReader
 from cocite.means import Means
+from cocite.measures import PartSettings
 from cocite.ranking.power import power_scores
 from cocite.ranking.stopping import Residual
 from tests.conftest import MakeGraph
@@ -45,6 +46,12 @@ def reader_of(index: Index, part: int = 0) -> FeatureReader:
     found = index.readers[part]
     assert isinstance(found, FeatureReader)
     return found
+
+
+def certified(reader: FeatureReader, u: int, v: int) -> tuple[float, float]:
+    """How far the truth may be below and above the score of two nodes."""
+    below, above = reader.certified(u, np.array([v], np.uint32), PartSettings())[0].tolist()
+    return below, above
 
 
 def features_of(index: Index) -> NDArray[np.float64]:
@@ -196,7 +203,9 @@ def test_stored_scores_are_within_their_bound(
         for v in range(n):
             score = index.similarity(u, v).score
             off = truth[u, v] - score
-            assert -reader.error(u, v) / 2 - 1e-6 * score - 1e-12 <= off <= reader.error(u, v)
+            below, above = certified(reader, u, v)
+            assert -below <= off <= above
+            assert index.similarity(u, v).low <= truth[u, v] <= index.similarity(u, v).high
             assert score == index.similarity(v, u).score
             assert score <= index.similarity(u, u).score * (1 + 1e-6)
             if threshold == 0:  # three roundings to float32, and a grain
@@ -214,14 +223,13 @@ def test_normalised_scores_are_within_their_interval(
     index = build(stored, stored.path.with_suffix(".index"), normalised=True, **options)
     kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, 5, threshold, per)
     found = oracle.normalised(oracle.pagesim(kept))
-    truth, reader = oracle.normalised(oracle.pagesim(kept + cut)), reader_of(index)
+    truth = oracle.normalised(oracle.pagesim(kept + cut))
     for u in range(n):
         for v in range(n):
             hit = index.similarity(u, v)
             assert abs(hit.score - found[u, v]) <= 6 * SINGLE
-            assert hit.low - 6 * SINGLE <= truth[u, v] <= hit.high + 6 * SINGLE
+            assert hit.low - 1e-12 <= truth[u, v] <= hit.high + 1e-12
             assert 0 <= hit.low <= hit.score <= hit.high <= 1
-            assert abs(hit.score - truth[u, v]) <= reader.error(u, v)
             assert hit == index.similarity(v, u)
         assert index.similarity(u, u).score == 1
 
@@ -296,8 +304,9 @@ def test_the_bound_on_a_score_can_be_reached_but_for_a_factor(
     u, v = index.nodes.id("u"), index.nodes.id("v")
     lost = index.similarity("f", "f").score * 0.5 / 3
     assert index.similarity("u", "v").score == 0
-    assert reader_of(index).error(u, v) == pytest.approx(4 * lost, rel=1e-5)
-    assert reader_of(index).error(u, u) == pytest.approx(lost, rel=1e-5)
+    assert certified(reader_of(index), u, v) == pytest.approx((2 * lost, 4 * lost), rel=1e-5)
+    assert certified(reader_of(index), u, u)[0] < 1e-6
+    assert certified(reader_of(index), u, u)[1] == pytest.approx(lost, rel=1e-5)
 
 
 def test_the_bound_says_something_at_the_default_threshold(
@@ -310,7 +319,10 @@ def test_the_bound_says_something_at_the_default_threshold(
     for node in index.nodes.names(np.arange(0, graph.nodes, 10)):
         hit = index.related(node, 1)[0]
         a, b = index.nodes.id(node), index.nodes.id(hit.node)
-        bound, off = reader.error(a, b), whole.similarity(node, hit.node).score - hit.score
+        (_, bound), off = (
+            certified(reader, a, b),
+            whole.similarity(node, hit.node).score - hit.score,
+        )
         assert abs(off) <= bound
         relative.append(bound / hit.score)
     assert np.median(relative) < 0.1

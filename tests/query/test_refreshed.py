@@ -17,14 +17,19 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Hit, Index, Why
 from cocite.errors import UsageError
+from cocite.layouts.reader import Span
 from cocite.query import source
-from cocite.query.confidence import half_width, leading_certain
+from cocite.query.confidence import BOUNDS, Draws, around, leading_certain
 from tests.conftest import MakeGraph
+from tests.oracles import betting
 from tests.oracles import refreshed as exact
+from tests.oracles.betting import Wealth
 from tests.oracles.graphs import Edges, graphs
 from tests.oracles.refreshed import Pairs, Sample
 
 SEED, LENGTH, DECAY = 5, 4, 0.7
+STEP = 2 / 2**12
+"""How much further out an end may be than where it would be: what halving leaves."""
 ALL = 10**6
 STEPS = {
     "psimrank": "argmin",
@@ -120,24 +125,51 @@ def values(case: Case, a: str, b: str, decay: float = DECAY) -> list[float]:
     return exact.values(case.samples, a, b, decay, case.directions, case.step)
 
 
+def span_of(case: Case) -> tuple[float, float, float]:
+    """The least value, the least that one can stand for, and the most."""
+    if case.step == "rings":
+        return 0, 0, DECAY - DECAY ** (LENGTH + 1)
+    return 0, DECAY ** (LENGTH + 1), DECAY
+
+
+def most_of(case: Case, a: str, b: str, samples: list[Sample] | None = None) -> list[float]:
+    """What each value may stand for at most: a walk that did not meet may have met later."""
+    ways, beyond = case.directions, span_of(case)[1]
+    each = [
+        exact.values(case.samples if samples is None else samples, a, b, DECAY, [way], case.step)
+        for way in ways
+    ]
+    return [sum(x or beyond for x in xs) / len(ways) for xs in zip(*each, strict=True)]
+
+
+def wealth_for(case: Case, samples: int) -> Wealth:
+    """Samples of several graphs are bet on by stakes that are all alike."""
+    newest = len(case.index.stored.freshness.newest)
+    return betting.most_wealth if samples <= newest else betting.mixed_wealth
+
+
 def check_scores(case: Case, names: list[str]) -> None:
     """Pairs, lists, errors and intervals of all ``names`` with all nodes."""
-    index, width = case.index, (DECAY if case.step != "rings" else DECAY - DECAY ** (LENGTH + 1))
+    index, span = case.index, span_of(case)
+    most = span[2]
     for a in names:
         hits = {hit.node: hit for hit in index.related(a, ALL, decay=DECAY)}
         for b in index.nodes:
             found = index.similarity(a, b, decay=DECAY)
             if a == b:
-                assert found.score == pytest.approx(1 if case.step != "rings" else width)
+                assert found.score == pytest.approx(1 if case.step != "rings" else most)
                 continue
             samples = values(case, a, b)
             assert found.score == pytest.approx(exact.mean(samples), abs=2e-12)
             if len(case.directions) == 1:  # of both, the variances of each are added
                 error = exact.stderr(samples)
                 assert found.stderr == pytest.approx(error, abs=1e-7, nan_ok=True)
-                half = half_width(error, len(samples), width, 0.95)
-                assert found.low == pytest.approx(max(0, found.score - half), abs=1e-6)
-                assert found.high == pytest.approx(min(width, found.score + half), abs=1e-6)
+            if a in names[:3]:
+                tops = most_of(case, a, b)
+                wealth = wealth_for(case, len(samples))
+                low, high = betting.interval(samples, tops, span, 0.95, wealth)
+                assert max(0, low - STEP) <= found.low <= low + 1e-9
+                assert high - 1e-9 <= found.high <= min(most, high + STEP) + 1e-9
             assert (b in hits) == (found.score > 0)
             if b in hits:
                 assert same(hits[b][1:], found)
@@ -224,7 +256,7 @@ def test_filters_pass_new_and_old_nodes(made: Any, measure: str, direction: str)
 
 def certain(case: Case, a: str, hits: list[Hit], confidence: float) -> int:
     """By the definition, pair after pair, over the samples that know all three."""
-    width = DECAY if case.step != "rings" else DECAY - DECAY ** (LENGTH + 1)
+    least, beyond, most = span_of(case)
     for place, (one, other) in enumerate(itertools.pairwise(hits)):
         shared = [s for s in case.samples if {a, one.node, other.node} <= s.knows]
         ways = (case.directions, case.step)
@@ -232,15 +264,16 @@ def certain(case: Case, a: str, hits: list[Hit], confidence: float) -> int:
             x - y
             for x, y in zip(
                 exact.values(shared, a, one.node, DECAY, *ways),
-                exact.values(shared, a, other.node, DECAY, *ways),
+                most_of(case, a, other.node, shared),
                 strict=True,
             )
         ]
         if len(steps) < 2:
             return place
-        level = 1 - (1 - confidence) / (len(hits) - 1)
-        half = half_width(exact.stderr(steps), len(steps), 2 * width, level)
-        if exact.mean(steps) <= half:
+        scaled = [(step - least + most) / (2 * most - least - beyond) for step in steps]
+        wealth = wealth_for(case, len(steps))
+        end = betting.lower_end(scaled, 2 / (1 - confidence), wealth)
+        if end * (2 * most - least - beyond) + least - most <= 0:
             return place
     return max(0, len(hits) - 1)
 
@@ -260,11 +293,18 @@ def test_order_is_certain_over_the_samples_that_know_both_hits(
 def test_hits_are_compared_over_the_samples_that_they_share() -> None:
     rng = np.random.default_rng(1)
     values = np.vstack((rng.normal(0.5, 0.01, 300), rng.normal(0.3, 0.01, 300), np.zeros(300)))
-    values[1, :200] = 0.9  # means nothing: the second hit is known to the last 100 alone
-    known = np.array([300, 100, 300])
-    assert leading_certain(values, 0.6, 0.95) == 0
-    assert leading_certain(values, 0.6, 0.95, known=known) == 2
-    assert leading_certain(values, 0.6, 0.95, known=np.array([300, 1, 300])) == 0
+    values[1, :200] = 0.59  # means nothing: the second hit is known to the last 100 alone
+
+    def certain(known: list[int], alike: int | None, bound: str) -> int:
+        span = Span(0.0, 0.0, 0.6)
+        draws = Draws(values.T, values.T, span, np.array(known, np.int64), alike)
+        return leading_certain(draws, 0.95, bound)
+
+    for alike, bound in ((None, "betting"), (0, "betting"), (None, "bernstein")):
+        assert certain([300, 100, 300], alike, bound) == 2
+        assert certain([300, 1, 300], alike, bound) == 0
+    assert certain([300, 300, 300], 0, "betting") == 0
+    assert certain([300, 300, 300], None, "bernstein") == 0
 
 
 # -- why -------------------------------------------------------------------------------
@@ -438,7 +478,10 @@ def test_intervals_hold_the_mean_of_means_that_differ() -> None:
     rng = np.random.default_rng(2)
     means = np.repeat([0.1, 0.3, 0.5], [50, 30, 20])
     values = 0.6 * (rng.random((4000, 100)) < means / 0.6)
+    draws = Draws(*(np.ascontiguousarray(values.T),) * 2, Span(0.0, 0.0, 0.6), alike=0)
+    for bound in BOUNDS:
+        found, below, above = around(draws, 0.95, bound)
+        held = (found - below <= means.mean()) & (means.mean() <= found + above)
+        assert held.mean() >= 0.95
     errors = values.std(axis=1, ddof=1) / 10
-    half = half_width(errors, 100, 0.6, 0.95)
-    assert (np.abs(values.mean(axis=1) - means.mean()) <= half).mean() >= 0.95
     assert errors.mean() >= values.mean(axis=1).std()  # rather too large than too small

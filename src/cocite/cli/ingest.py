@@ -59,6 +59,11 @@ counted.
     "none]",
 )
 @click.option(
+    "--count-duplicates",
+    is_flag=True,
+    help="Give every link as its weight how often it is there.  [default: links have no weights]",
+)
+@click.option(
     "--comment",
     default="#",
     show_default=True,

@@ -32,12 +32,12 @@ confidence_option = click.option(
 )
 bound_option = click.option(
     "--bound",
-    type=click.Choice(["bernstein", "theorem5"]),
-    default="bernstein",
+    type=click.Choice(["betting", "bernstein", "theorem5"]),
+    default="betting",
     show_default=True,
-    help="How the interval is computed: bernstein looks at how much the samples differ, theorem5 "
-    "only "
-    "at how many there are.",
+    help="How the interval is computed. betting is the narrowest: it gives up what one would get "
+    "rich by betting against. bernstein looks at how much the samples differ, theorem5 only at how "
+    "many there are.",
 )
 
 
@@ -48,8 +48,9 @@ You can ask an index, or a graph itself. A graph gives the answers that an index
 settings would give, but takes longer. Some measures need an index: {and_of(_NEED_INDEX)}.
 
 In the table, error is the standard error of a score, and the true score lies between low and
-high (see --confidence). The last line says up to which rank the order is certain. It gets
-further with more samples, or with --refine. Write -- before a NODE that begins with -.
+high (see --confidence). Where pages meet in few samples the error says little: go by low and high.
+The last line says up to which rank the order is certain. It gets further with more samples, or
+with --refine. Write -- before a NODE that begins with -.
 """
 
 
@@ -76,7 +77,8 @@ further with more samples, or with --refine. Write -- before a NODE that begins 
 @click.option(
     "--min-confidence",
     type=float,
-    help="Leave out hits unless their score is above 0 with this probability, such as 0.95.",
+    help="Leave out hits unless their score is above --min-score with this probability, such as "
+    "0.95.",
 )
 @click.option("--prefix", metavar="TEXT", help="List only nodes whose name begins like this.")
 @click.option("--exclude-prefix", metavar="TEXT", help="List no nodes whose name begins like this.")

@@ -9,8 +9,10 @@ moves
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbours of v
 
 What a sweep leaves comes only from pairs of different in-neighbours, whose scores are small: the
-residual falls by ten or more. The last sweep moves nothing; it certifies. Whatever D' is, every
-score computed with it is between s (1 + low) and s (1 + high), low and high the extremes of r.
+residual falls by ten or more. Where it does not, as with a decay near 1 on a small graph, at most
+twelve more sweeps each take the last few together. The last sweep moves nothing; it certifies.
+Whatever D' is, every score computed with it is between s (1 + low) and s (1 + high), low and high
+the extremes of r.
 
 What a run has come to after a stage, the limits or a sweep, is the table alone, so a run can go on
 from there. The sweeps begin with the diagonal that in-neighbours without anything in common would
@@ -18,13 +20,13 @@ have, 1 - c / d. Nodes do not wait for each other within a sweep, so threads cha
 
 Cost: one short run backward from every node for the limits, and in each sweep one run forward, of
 some hundreds to some thousands of links; 24 bytes a node and thread, 120 a node.
-Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearised form); this correction and certificate
-are this project's.
+Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearised form); Anderson 1965 (sweeps taken
+together); this correction and certificate are this project's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +43,7 @@ from cocite.runner import in_order
 if TYPE_CHECKING:
     from cocite.kernels.linear import RunSpace
 
-__all__ = ["diagonal_memory", "diagonal_room", "make_diagonal"]
+__all__ = ["diagonal_memory", "diagonal_room", "make_diagonal", "mixture"]
 
 _FLOOR = 1e-3
 _PIECE = 1024
@@ -50,8 +52,11 @@ _ROUNDS, _EASE = 12, 0.85
 _MOST_LINKS = 4e6
 _NODE = 160
 
+Column = NDArray[np.float64]
 _SWEEPS = (16, 4, 1)
 """Each to so many times the target."""
+_TOGETHER, _PAST = 12, 4
+"""Sweeps at most where these do not settle, and how many of them are taken together."""
 
 
 def make_diagonal(
@@ -152,7 +157,7 @@ class _Making:
             self._move(everyone, found[:, 0] + found[:, 2])
             self._settle(everyone, found, coarse * self.target)
             keep(self.table)
-        found = self._residuals(everyone, self.target)
+        found = self._together(everyone, self._residuals(everyone, self.target))
         low, high = found[:, 0], found[:, 0] + found[:, 1]
         # Nodes without in-links are as they should be.
         return Diagonal(
@@ -170,6 +175,32 @@ class _Making:
             found = self._residuals(nodes, target)
             moved = found[:, 0] + found[:, 2]
             self._move(nodes, _EASE * moved)
+
+    def _together(
+        self, nodes: NDArray[np.uint32], found: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sweep on where single moves do not settle, as with a decay near 1: what a few of the last
+        moves did says which mixture of them would have left the least (Anderson). Returns what is
+        found of the best diagonal, which is the one left.
+        """
+        best, kept = found, self.table[:, 0].copy()
+        least = _worst(found)
+        before: list[tuple[Column, Column]] = []
+        for _ in range(_TOGETHER):
+            if _worst(found) <= self.target:
+                break
+            residuals = np.zeros(self.nodes)
+            residuals[nodes] = found[:, 0] + found[:, 2]
+            step = self._average(residuals) / self.fewest - residuals
+            step[self.degrees == 0] = 0.0
+            here = self.table[:, 0].astype(np.float64)
+            before = [*before, (here, step)][-_PAST:]
+            self._set(mixture(before))
+            found = self._residuals(nodes, self.target)
+            if _worst(found) < least:
+                best, kept, least = found, self.table[:, 0].copy(), _worst(found)
+        self.table[:, 0] = kept
+        return best
 
     def _move(self, nodes: NDArray[np.uint32], residuals: NDArray[np.float64]) -> None:
         """The next diagonal."""
@@ -244,3 +275,28 @@ class _Making:
             done += made
             self.progress(self.passes, done, count)
         self.passes += 1
+
+
+def _worst(found: NDArray[np.float64]) -> float:
+    """How far the residuals are from 0, by the guesses at them."""
+    return float(np.abs(found[:, 0] + found[:, 2]).max(initial=0))
+
+
+def mixture(
+    moves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+) -> NDArray[np.float64]:
+    """Where the mixture of some moves (from where, step) leads that would have left the least.
+
+    Sums are numpy's own, which do not depend on the number of threads.
+    """
+    (here, step), past = moves[-1], moves[:-1]
+    out = here + step
+    if not past:
+        return out
+    apart = [(here - place, step - other) for place, other in past]
+    square = np.array([[float((a * b).sum()) for _, b in apart] for _, a in apart])
+    right = np.array([float((a * step).sum()) for _, a in apart])
+    shares = np.linalg.lstsq(square, right, rcond=1e-12)[0]
+    for share, (moved, changed) in zip(shares.tolist(), apart, strict=True):
+        out -= share * (moved + changed)
+    return out

@@ -118,7 +118,8 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
     for part in index.stored.parts:
         links = links_of(graph, part.direction, index.means.memory, weighted=part.weighted)
         fit = MemoryPlan(memory=0, threads=1, cuts=())  # all in memory
-        (make,) = sampled_builder(part.layout).makers(links, part.plan, fit, Path())
+        builder = sampled_builder(part.layout)
+        (make,) = builder.makers(links, part.plan, fit, Path(), range(samples))
         for sample in range(samples):
             live = make(sample).live
             found[: len(live)] += live

@@ -7,7 +7,8 @@ Reading and checking are the readers' (``readers/``), everything between is Duck
 memory beyond DuckDB's is 4 bytes a node for the out-degrees and a few pieces.
 
 Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
-named only by such a link is still a node. Weights of duplicates are added, the smallest first.
+named only by such a link is still a node. Weights of duplicates are added, the smallest first; or
+the weight of a link is how often it was read, which takes a second pass over the sorted links.
 
 Cost: O(m log m) time; temporary disk beside the output of about twice the unpacked input.
 """
@@ -19,7 +20,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,7 @@ def ingest(
     header: str = "auto",
     columns: str | Iterable[str | int] = (),
     weight_column: str | int | None = None,
+    count_duplicates: bool = False,
     comment: str = "#",
     undirected: bool = False,
     keep_self_loops: bool = False,
@@ -88,6 +90,9 @@ def ingest(
         The column of the links' weights, as a title or a number from 1; by default all links count
         the same. Weights are numbers from 1e-30 to below 1e30, stored as float32; those of a link
         that is there several times are added.
+    count_duplicates
+        Give every link as its weight how often it is there, which is as a weight of 1 in every row;
+        not together with ``weight_column``, whose weights are added anyway.
     comment
         The character that begins a comment line, ``""`` for none.
     undirected
@@ -127,6 +132,11 @@ def ingest(
     weight = "" if weight_column is None else str(weight_column).strip()
     if weight_column is not None and not weight:
         raise UsageError("weight_column is empty; it is a title or a number from 1")
+    if weight and count_duplicates:
+        raise UsageError(
+            "count_duplicates (--count-duplicates) makes weights, and weight_column "
+            "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
+        )
     options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows, weight)
     means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
@@ -150,7 +160,8 @@ def ingest(
         with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
-            facts, files = _store(draft.path, tables, undirected, keep_self_loops, progress)
+            how = _How(undirected, keep_self_loops, count_duplicates)
+            facts, files = _store(draft.path, tables, how, progress)
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
@@ -189,21 +200,30 @@ def _reported(found: Found) -> dict[str, Any]:
     return value
 
 
+class _How(NamedTuple):
+    """How links become those of the graph."""
+
+    undirected: bool
+    keep_self_loops: bool
+    count_duplicates: bool
+
+
 def _store(
-    directory: Path, tables: Tables, undirected: bool, keep_self_loops: bool, progress: Progress
+    directory: Path, tables: Tables, how: _How, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Entry]]:
     progress("numbering the names", 0, 0)
     count = tables.number()
     dense = tables.dense(count)
     kind = "dense" if dense else "integers" if tables.integers else "text"
     progress("sorting the links", 0, 0)
-    read = tables.sort(dense, undirected)
+    read = tables.sort(dense, how.undirected)
     keys = _counted(tables.link_keys(), "writing the links", read, progress)
-    edges, loops, files = _write_links(directory, keys, count, keep_self_loops)
+    edges, loops, files = _write_links(directory, keys, count, how.keep_self_loops)
     weights = {}
-    if tables.weighted:
-        pairs = _counted(tables.weighted_links(), "writing the weights", read, progress)
-        weights["weights"], entry = write_weights(directory, pairs, keep_self_loops)
+    if tables.weighted or how.count_duplicates:
+        found = tables.weighted_links() if tables.weighted else _ones(tables, how.undirected)
+        pairs = _counted(found, "writing the weights", read, progress)
+        weights["weights"], entry = write_weights(directory, pairs, how.keep_self_loops)
         files |= entry
     progress("storing the names", 0, 0)
     files |= write_names(directory, tables, kind, count)
@@ -212,12 +232,23 @@ def _store(
         "nodes": count,
         "edges": edges,
         "names": kind,
-        "undirected": undirected,
-        "self_loops_kept": keep_self_loops,
+        "undirected": how.undirected,
+        "self_loops_kept": how.keep_self_loops,
         "dropped": {"duplicates": duplicates, "self_loops": loops},
         **weights,
     }
     return facts, files
+
+
+def _ones(
+    tables: Tables, undirected: bool
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
+    """The keys in ascending order, each with 1; both ways of a self-loop are one link, so that each
+    counts half.
+    """
+    for keys in tables.link_keys():
+        loop = keys >> np.uint64(32) == keys & np.uint64(0xFFFFFFFF)
+        yield keys, np.where(loop & undirected, 0.5, 1.0)
 
 
 def _counted(

@@ -171,9 +171,9 @@ class ShardedPart(PartBuild):
         """
         watch = Watch()
         makers = self._ready_makers()
-        count = self.round
-        first = self.work.numbers.start
-        for _ in in_order(makers, range(first + count, first + count + len(makers))):
+        count = max(1, min(self.round, len(self.work.numbers)))
+        first, end = self.work.numbers.start, self.work.numbers.stop
+        for _ in in_order(makers, range(end, end + len(makers))):  # alone, if they can
             pass
         begin = time.perf_counter()
         pilots = range(first, first + count)

@@ -93,7 +93,8 @@ class SampleWork:
 
     def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
         """What makes any samples of the part, as many at a time as there are."""
-        return sampled_builder(self.plan.layout).makers(links, self.plan, fit, self.folder)
+        builder = sampled_builder(self.plan.layout)
+        return builder.makers(links, self.plan, fit, self.folder, self.numbers)
 
     def blobs(self) -> Iterator[Blob]:
         """The samples, in the order of their numbers; each is valid until the next is asked for."""

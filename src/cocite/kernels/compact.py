@@ -62,25 +62,27 @@ def _move(words: Any, blob: Any, node: Any) -> Any:
 
 
 @kernel
-def meeting_times(words: Any, blobs: Any, nodes: Any, first: Any, second: Any, out: Any) -> Any:
-    """The step at which two walks first meet, 255 if never; ``out``: uint8[samples].
+def meeting_times(words: Any, blobs: Any, nodes: Any, node: Any, others: Any, out: Any) -> Any:
+    """The step at which the walk of ``node`` first meets that of each of ``others`` uint32[h], 255
+    if never; ``out`` uint8[samples, h]. ``nodes`` is how many there are.
 
     Returns whether the shard is sound.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
-        one, other = np.uint32(first), np.uint32(second)
-        out[sample] = np.uint8(0) if one == other else NEVER
-        for step in range(1, np.int64(blob[4]) + 1):
-            if one == other:
-                break
-            one, other = _move(words, blob, one), _move(words, blob, other)
-            if one == NOWHERE or other == NOWHERE:
-                break
-            if one >= nodes or other >= nodes:
-                return False
-            if one == other:
-                out[sample] = np.uint8(step)
+        for i in range(others.size):
+            one, other = np.uint32(node), others[i]
+            out[sample, i] = np.uint8(0) if one == other else NEVER
+            for step in range(1, np.int64(blob[4]) + 1):
+                if one == other:
+                    break
+                one, other = _move(words, blob, one), _move(words, blob, other)
+                if one == NOWHERE or other == NOWHERE:
+                    break
+                if one >= nodes or other >= nodes:
+                    return False
+                if one == other:
+                    out[sample, i] = np.uint8(step)
     return True
 
 

@@ -32,6 +32,7 @@ from cocite.kernels._jit import helper, kernel, prefetch
 
 __all__ = [
     "begin",
+    "bucket_of",
     "collect",
     "deal",
     "deal_records",
@@ -76,7 +77,8 @@ def make_home(cuts: Any, home: Any) -> None:
 
 
 @helper
-def _bucket(cuts: Any, home: Any, number: Any) -> Any:
+def bucket_of(cuts: Any, home: Any, number: Any) -> Any:
+    """The bucket that a number is in."""
     found = np.int64(home[np.int64(number >> home[0]) + 1])
     while number >= cuts[found + 1]:
         found += 1
@@ -86,10 +88,10 @@ def _bucket(cuts: Any, home: Any, number: Any) -> Any:
 @helper
 def _bucket_of_record(cuts: Any, home: Any, row: Any) -> Any:
     """Two for a block: first the records whose node lies in the parent's block, then the rest."""
-    node = _bucket(cuts, home, row[0])
+    node = bucket_of(cuts, home, row[0])
     if row[1] == NOWHERE:
         return 2 * node
-    parent = _bucket(cuts, home, row[1])
+    parent = bucket_of(cuts, home, row[1])
     return 2 * parent + (parent != node)
 
 
@@ -118,10 +120,10 @@ def deal(rows: Any, cuts: Any, home: Any, starts: Any, out: Any) -> None:
     """Sort ``rows`` by the bucket of their first word, stably; ``starts`` uint32[buckets + 1]."""
     starts[:] = 0
     for i in range(rows.shape[0]):
-        starts[_bucket(cuts, home, rows[i, 0]) + 1] += _ONE32
+        starts[bucket_of(cuts, home, rows[i, 0]) + 1] += _ONE32
     _starts(starts)
     for i in range(rows.shape[0]):
-        bucket = _bucket(cuts, home, rows[i, 0])
+        bucket = bucket_of(cuts, home, rows[i, 0])
         _copy(rows[i], out[starts[bucket]])
         starts[bucket] += _ONE32
     _rewind(starts)

@@ -110,23 +110,26 @@ def carry_over(words: Any, blob: Any, ids: Any, cells: Any, group: Any) -> Any:
 
 
 @kernel
-def masks(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> Any:
-    """What two nodes share in every sample of a shard; ``out`` uint16[samples].
+def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> Any:
+    """What ``node`` shares with each of ``others`` uint32[h] in every sample of a shard.
 
-    Returns whether the shard is sound.
+    ``out`` uint16[samples, h]. Returns whether the shard is sound.
     """
     for sample in range(blobs.shape[0]):
-        prefetch(words, blobs[sample, 0] + np.uint64(first) * blobs[sample, 3])
-        prefetch(words, blobs[sample, 0] + np.uint64(second) * blobs[sample, 3])
+        prefetch(words, blobs[sample, 0] + np.uint64(node) * blobs[sample, 3])
+        for i in range(others.size):
+            prefetch(words, blobs[sample, 0] + np.uint64(others[i]) * blobs[sample, 3])
     for sample in range(blobs.shape[0]):
-        blob, mask = blobs[sample], _ZERO32
-        for ring in range(blob[3]):
-            one, other = _cell(words, blob, first, ring), _cell(words, blob, second, ring)
-            if (one != NOWHERE and one >= blob[2]) or (other != NOWHERE and other >= blob[2]):
-                return False
-            if one == other and one != NOWHERE:
-                mask |= np.uint32(_ONE32 << np.uint32(ring))
-        out[sample] = np.uint16(mask)
+        blob = blobs[sample]
+        for i in range(others.size):
+            mask = _ZERO32
+            for ring in range(blob[3]):
+                one, other = _cell(words, blob, node, ring), _cell(words, blob, others[i], ring)
+                if (one != NOWHERE and one >= blob[2]) or (other != NOWHERE and other >= blob[2]):
+                    return False
+                if one == other and one != NOWHERE:
+                    mask |= np.uint32(_ONE32 << np.uint32(ring))
+            out[sample, i] = np.uint16(mask)
     return True
 
 

@@ -87,12 +87,16 @@ def _prefetch(words: Any, blobs: Any, node: Any) -> None:
 
 
 @kernel
-def masks(words: Any, blobs: Any, first: Any, second: Any, out: Any) -> None:
-    """The rings in which two nodes match, in every sample of a shard; ``out`` uint16[samples]."""
-    _prefetch(words, blobs, first)
-    _prefetch(words, blobs, second)
-    for sample in range(blobs.shape[0]):
-        out[sample] = np.uint16(_mask(words, blobs[sample], first, second))
+def masks(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> None:
+    """The rings in which ``node`` matches each of ``others`` uint32[h], in every sample of a shard;
+    ``out`` uint16[samples, h].
+    """
+    _prefetch(words, blobs, node)
+    for i in range(others.size):
+        other = np.uint64(others[i])
+        _prefetch(words, blobs, other)
+        for sample in range(blobs.shape[0]):
+            out[sample, i] = np.uint16(_mask(words, blobs[sample], node, other))
 
 
 @kernel

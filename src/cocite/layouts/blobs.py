@@ -71,8 +71,12 @@ class SampledBuilder(SampledFormat):
         """How a build fits its memory; raises :class:`ResourceError` if it cannot."""
 
     @abstractmethod
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
-        """One maker a thread; scratch files, if there are any, lie in ``folder``."""
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """One maker a thread, for the samples of ``numbers``, though they make any; scratch files,
+        if there are any, lie in ``folder``.
+        """
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """What carries samples over to a graph of ``nodes`` nodes, if the layout ``carries``.

@@ -1,8 +1,11 @@
 """How a build fits its memory budget: how many threads, how many blocks, where tokens lie.
 
     in memory        graph + threads * maker <= budget         the graph stays in memory
-    semi-external    maker + largest block <= budget           one thread, block after block
+    semi-external    threads * maker + block <= budget         block after block
     external         buffers + largest block <= budget         tokens and trees in files, too
+
+In blocks, trees of 16 samples are walked together, one scan of the links a step for all of them,
+each thread at one sample at a time (``engine/together.py``); other layouts have one thread then.
 
 A maker takes 26.5 bytes a node. Below that the external form takes over: a block is 21 bytes a node
 and 4 a link of its own there, buffers are a quarter of the budget, 16 MiB at most. Its
@@ -23,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cocite.engine.external import BLOCK_NODE, ROW_ROOM
+from cocite.engine.together import STATE_NODE
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.rows import Links
@@ -30,9 +34,9 @@ from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.store import Scratch
 
-__all__ = ["Demand", "MemoryPlan", "StepBytes", "plan_fit"]
+__all__ = ["Demand", "MemoryPlan", "StepBytes", "least_block", "plan_fit"]
 
-_LEAST_BLOCK = 16 << 20
+_LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 _MOST_BLOCKS = 1024
@@ -58,13 +62,15 @@ class StepBytes:
 class Demand:
     """What the build of a part takes: a maker of its ``layout`` ``maker(nodes, keep)`` bytes, whose
     blobs live on if ``keep``; its ``step`` what goes by weights. ``has_external`` says whether the
-    layout has an external form.
+    layout has an external form, and how many samples it can make ``together`` in blocks, with their
+    state between two steps on disk.
     """
 
     layout: str
     maker: Callable[[int, bool], int]
     step: StepBytes = StepBytes()
     has_external: bool = False
+    together: int = 1
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,8 @@ class MemoryPlan:
     """What a build may use: ``cuts`` is the first node of every block but the first; ``wanted`` how
     many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
     the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
-    A maker makes so many samples ``together`` at the price of one.
+    So many samples are made ``together``, at the price of one where the links are read from disk;
+    ``scratch_bytes`` of disk they take between their steps, at most.
     """
 
     memory: int
@@ -82,6 +89,7 @@ class MemoryPlan:
     rows: int = 0
     tokens: int = 0
     together: int = 1
+    scratch_bytes: int = 0
 
     @property
     def external(self) -> bool:
@@ -109,6 +117,11 @@ class MemoryPlan:
                 text += f": in memory they take {format_size(self.tokens)}"
         elif self.cuts:
             text += f", {blocks} blocks of the graph one after another"
+            if self.together > 1:
+                text += (
+                    f", for {self.together} samples at once, which take at most "
+                    f"{format_size(self.scratch_bytes)} of scratch on disk"
+                )
         return text
 
 
@@ -123,22 +136,46 @@ def plan_fit(links: Links, means: Means, demand: Demand) -> MemoryPlan:
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
     beside = step.node * nodes
     least = demand.maker(nodes, False) + beside
-    if not means.external and blocks is not None:
-        need = least + -(-size // blocks)
-        if need <= memory or not demand.has_external:
-            return MemoryPlan(need, 1, cut_evenly(links, blocks))
-    if not means.external and blocks is None:
-        for count in range(means.threads, 0, -1):
+    if not means.external:
+        for count in range(means.threads, 0, -1) if blocks is None else ():
             need = size + beside + count * demand.maker(nodes, count > 1)
             if need <= memory:
                 return MemoryPlan(need, count, (), means.threads)
-        if memory >= least + min(_LEAST_BLOCK, size):
-            # Half of what is left: the pages of a block come along with some of their neighbours.
-            cuts = cut_blocks(links, (memory - least) // 2, link=step.read)
-            return MemoryPlan(memory, 1, cuts, means.threads)
+        block = least_block(size) if blocks is None else -(-size // blocks)
+        if memory >= least + block or not (blocks is None or demand.has_external):
+            return _plan_blocks(links, means, demand, block)
         if not demand.has_external:
-            raise _too_little(nodes, least + min(_LEAST_BLOCK, size), memory, "with one thread")
+            raise _too_little(nodes, least + block, memory, "with one thread")
     return _plan_external(links, means, step, 0 if means.external else least)
+
+
+def least_block(size: int) -> int:
+    """What is kept free at least for a block of links of ``size`` bytes: all of them up to 1 MiB,
+    a 256th beyond that, 16 MiB at most.
+    """
+    return min(_LEAST_BLOCK, max(_SMALL_BLOCK, size // _LEAST_PART), size)
+
+
+def _plan_blocks(links: Links, means: Means, demand: Demand, block: int) -> MemoryPlan:
+    """Blocks of the graph, the tokens of a sample in memory: threads as fit beside ``block`` bytes,
+    where samples are made together, each with one of them.
+    """
+    nodes, together = links.nodes, demand.together
+    scratch = STATE_NODE * nodes * together if together > 1 else 0
+    beside = demand.step.node * nodes
+    threads = 1
+    for count in range(min(means.threads, together), 1, -1):
+        if count * demand.maker(nodes, True) + beside + block <= means.memory:
+            threads = count
+            break
+    need = threads * demand.maker(nodes, threads > 1) + beside
+    if means.blocks is not None:
+        cuts = cut_evenly(links, means.blocks)
+        return MemoryPlan(need + block, threads, cuts, 0, 0, 0, together, scratch)
+    # Half of what is left: the pages of a block come along with some of their neighbours.
+    cuts = cut_blocks(links, (means.memory - need) // 2, link=demand.step.read)
+    memory, wanted = means.memory, means.threads
+    return MemoryPlan(memory, threads, cuts, wanted, 0, 0, together, scratch)
 
 
 def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> MemoryPlan:

@@ -20,7 +20,9 @@ from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 
-__all__ = ["Estimate", "Reader", "SampledReader", "SummingReader", "weights_of"]
+__all__ = ["Estimate", "Ids", "Reader", "SampledReader", "Span", "SummingReader", "weights_of"]
+
+Ids = NDArray[np.uint32]
 
 
 class Estimate(NamedTuple):
@@ -28,6 +30,23 @@ class Estimate(NamedTuple):
 
     grains: float
     variance: float
+
+
+class Span(NamedTuple):
+    """What values can be: the least of a sample, the least that it can stand for, the most."""
+
+    least: float
+    beyond: float
+    most: float
+
+    def plus(self, other: Span, weight: float) -> Span:
+        """That of the values plus ``weight`` times some others."""
+        return Span(*(a + weight * b for a, b in zip(self, other, strict=True)))
+
+    @property
+    def width(self) -> float:
+        """R."""
+        return self.most - self.least
 
 
 class Reader(ABC):
@@ -47,9 +66,7 @@ class Reader(ABC):
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
 
-    def variances(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
+    def variances(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """float64[h]: what ``gather`` left out of the variances of the best hits.
 
         For readers that learn a variance from more than they need for a score. By default nothing.
@@ -64,9 +81,7 @@ class Reader(ABC):
         hold enough.
         """
 
-    def certified(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
+    def certified(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """float64[h, 2]: how far the true scores may be below and above what is computed.
 
         For what is certain; the uncertainty of samples is another matter. By default nothing.
@@ -82,14 +97,17 @@ class SampledReader(Reader):
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod
-    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
-        """float64[samples]: the value of each sample for two different nodes; what the samples say
-        that do not know both means nothing.
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """float64[samples, h] twice: the value of each sample for ``node`` and others, none of them
+        itself, and the most that it may stand for, where a sample does not go to its end. What the
+        samples say that do not know both nodes means nothing.
         """
 
     @abstractmethod
-    def width(self, settings: PartSettings) -> float:
-        """How far apart the values of two different nodes can be; none is larger than this."""
+    def span(self, settings: PartSettings) -> Span:
+        """What the values of two different nodes can be."""
 
 
 class SummingReader(SampledReader):
@@ -106,7 +124,7 @@ class SummingReader(SampledReader):
         for samples in np.unique(known).tolist():
             self._settle(scratch, used[known == samples], samples)
 
-    def _settle(self, scratch: QueryScratch, used: NDArray[np.uint32], samples: int) -> None:
+    def _settle(self, scratch: QueryScratch, used: Ids, samples: int) -> None:
         from cocite.kernels import totals
 
         scratch.have = int(

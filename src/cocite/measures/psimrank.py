@@ -9,6 +9,9 @@ with I(x) the in-neighbours of x; 0 if either has none. Two walks at u and v ste
 with the probability of the Jaccard coefficient of their in-neighbourhoods: at every step there is
 one random order of all pages, and each walk steps to its first in-neighbour in that order.
 
+Walks take ``length`` steps at most. Intervals have room for what they may still meet behind, as
+p has no end: decay**(length + 1) at most.
+
 Convention: in-links; a node without in-links is similar to itself only. Two pages with the same
 in-neighbours score decay, however many those are.
 

@@ -8,8 +8,9 @@ is the iteration's value after ``length`` rounds, 001's Theorem 1: s(u, v) = E[d
 uniform reversed walks that are independent until they meet.
 
 That is an expected f-meeting distance (001, Definition 1) with f(tau) = decay**tau, tau the step at
-which the walks first meet, and f = 0 if they do not meet within ``length`` steps. Meeting times are
-stored and not scores, so the decay is chosen when asking.
+which the walks first meet, and f = 0 if they do not meet within ``length`` steps. Intervals have
+room for what walks may still meet behind, as s has no end: decay**(length + 1) at most. Meeting
+times are stored and not scores, so the decay is chosen when asking.
 
 Convention: in-links; a node without in-links is similar to itself only; the walk steps to a
 uniformly drawn in-neighbour, all walks at one node to the same one.

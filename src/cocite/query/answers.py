@@ -9,7 +9,7 @@ Cost: that of the readers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,15 +17,18 @@ from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
 from cocite.index import StoredIndex
-from cocite.layouts.reader import Reader, SampledReader
+from cocite.layouts.reader import Reader, SampledReader, Span
 from cocite.layouts.scratch import borrowed
 from cocite.layouts.table import reader_of
 from cocite.measures import AskValue, WholeSettings
-from cocite.query.confidence import half_width
+from cocite.query.confidence import Draws, around, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.scores import scores_of
 
 __all__ = ["Answers"]
+
+_AT_ONCE = 256
+"""Hits whose samples are looked at together."""
 
 
 class Answers:
@@ -78,11 +81,21 @@ class Answers:
         self.check([grains])
         return scores_of(np.array([[np.rint(grains), variance]]))
 
-    def _width(self, asked: WholeSettings) -> float:
-        return sum(
-            reader.part.weight * reader.width(reader.part.ask_settings(asked))
-            for reader in self._sampled
-        )
+    def _draws(self, node: int, others: NDArray[np.uint32], asked: WholeSettings) -> Draws:
+        """What the samples of all parts together say of ``node`` and others that are not it."""
+        span, found = Span(0.0, 0.0, 0.0), []
+        for reader in self._sampled:
+            own, weight = reader.part.ask_settings(asked), reader.part.weight
+            values, most = reader.values(node, others, own)
+            span = span.plus(reader.span(own), weight)
+            found.append((values, most) if weight == 1 else (weight * values, weight * most))
+        values, most = found[0]
+        for more, greatest in found[1:]:
+            values, most = values + more, most + greatest
+        freshness = self._stored.freshness
+        known = None if freshness.since is None else freshness.knowing(node, others)
+        alike = None if len(freshness.generations) == 1 else len(freshness.newest)
+        return Draws(values, most, span, known, alike)
 
     def _exact(
         self, reader: Reader, node: int, others: NDArray[np.uint32], asked: WholeSettings
@@ -100,42 +113,90 @@ class Answers:
         """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
         slack = np.zeros((others.size, 2))
         for reader in self.readers:
-            own = reader.part.ask_settings(asked)
-            slack += reader.part.weight * reader.certified(node, others, own)
+            if not isinstance(reader, SampledReader):
+                own = reader.part.ask_settings(asked)
+                slack += reader.part.weight * reader.certified(node, others, own)
         return slack
+
+    def _spread(
+        self,
+        node: int,
+        others: NDArray[np.uint32],
+        asked: WholeSettings,
+        confidences: Sequence[float],
+        bound: str,
+    ) -> NDArray[np.float64]:
+        """float64[confidences, 2, h]: how far the truth may be below the samples' mean, and above
+        it; nothing of a node and itself.
+        """
+        found = np.zeros((len(confidences), 2, others.size))
+        if not self._sampled:
+            return found
+        different = np.flatnonzero(others != node)
+        for begin in range(0, different.size, _AT_ONCE):
+            part = different[begin : begin + _AT_ONCE]
+            draws = self._draws(node, others[part], asked)
+            for level, confidence in enumerate(confidences):
+                found[level][:, part] = around(draws, confidence, bound)[1:]
+        return found
 
     def _intervals(
         self,
         node: int,
         others: NDArray[np.uint32],
         scores: list[float],
-        errors: list[float],
         asked: WholeSettings,
-        confidence: float,
+        confidences: Sequence[float],
         bound: str,
-    ) -> tuple[list[float], list[float]]:
-        """The ends of the intervals of some scores."""
-        below = self._certified(node, others, asked)
-        if self._sampled:
-            samples = self._stored.freshness.knowing(node, others)
-            half = half_width(errors, samples, self._width(asked), confidence, bound)
-            half[others == node] = 0  # a node and itself, in every sample
-            below += half[:, None]
-        low = np.maximum(0.0, np.array(scores) - below[:, 0])
-        high = np.array(scores) + below[:, 1]
+    ) -> list[tuple[list[float], list[float]]]:
+        """The ends of the intervals of some scores, for each confidence; whole grains, outwards."""
+        room = self._spread(node, others, asked, confidences, bound)
+        room = np.ceil((room + self._certified(node, others, asked).T) * GRAINS)
+        middle = np.rint(np.array(scores) * GRAINS)
+        most = np.full(others.size, np.inf)
         if self._stored.measure.unit:
-            high = np.minimum(high, np.maximum(scores, 1.0))
+            most = np.maximum(middle, GRAINS)
         if len(self._sampled) == len(self.readers):
-            high = np.where(others == node, high, np.minimum(self._width(asked), high))
-        high = np.maximum(low, high)  # an estimate may be below 0, what it estimates is not
-        ends: tuple[list[float], list[float]] = low.round(12).tolist(), high.round(12).tolist()
-        self.check(ends[1])  # which nothing that is no number leaves alone
-        return ends
+            most[others != node] = math.ceil(self._most(asked) * GRAINS)
+        low = np.maximum(0.0, middle - room[:, 0])
+        # An estimate may be below 0, what it estimates is not.
+        high = np.maximum(low, np.minimum(middle + room[:, 1], most))
+        self.check(high.ravel().tolist())  # which nothing that is no number leaves alone
+        return list(zip((low / GRAINS).tolist(), (high / GRAINS).tolist(), strict=True))
 
     def check(self, values: Iterable[float]) -> None:
         """Raise :class:`Damaged` if some are no numbers: no file that is whole makes such."""
         if not all(map(math.isfinite, values)):
             raise self._stored.damaged()
+
+    def _most(self, asked: WholeSettings) -> float:
+        """The most that the samples of two different nodes say."""
+        return sum(
+            reader.part.weight * reader.span(reader.part.ask_settings(asked)).most
+            for reader in self._sampled
+        )
+
+    def _leading(
+        self,
+        node: int,
+        ids: NDArray[np.uint32],
+        asked: WholeSettings,
+        confidence: float,
+        bound: str,
+    ) -> int:
+        """How many of the first of some nodes stand in their order for certain."""
+        for begin in range(0, max(1, ids.size - 1), _AT_ONCE):
+            part = ids[begin : begin + _AT_ONCE + 1]
+            room = self._certified(node, part, asked)
+            doubt = room[:-1, 0] + room[1:, 1]
+            for reader in self.readers:  # what is not sampled is the same in every sample
+                if not isinstance(reader, SampledReader):
+                    doubt += np.diff(self._exact(reader, node, part, asked))
+            draws = self._draws(node, part, asked)
+            sure = leading_certain(draws, confidence, bound, doubt)
+            if sure < part.size - 1:
+                return begin + sure
+        return max(0, ids.size - 1)
 
     def _asked(self, settings: dict[str, AskValue]) -> WholeSettings:
         return self._stored.ask_settings(settings)

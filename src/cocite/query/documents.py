@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document, Rows
 from cocite.measures import AskValue, Value
+from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
 from cocite.query.scores import Hit, Score
@@ -62,7 +63,7 @@ class RelatedDocument(Document):
         refine: bool = False,
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = "bernstein",
+        bound: str = DEFAULT_BOUND,
         filters: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
@@ -123,7 +124,7 @@ class SimilarityDocument(Document):
         refine: bool = False,
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = "bernstein",
+        bound: str = DEFAULT_BOUND,
         **settings: Any,
     ) -> Self:
         """Ask :meth:`Index.similarity`, which says what each argument means and what it raises."""

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cocite.errors import UsageError
-from cocite.layouts.reader import SampledReader
 from cocite.measures import AskValue
-from cocite.query.confidence import BOUNDS, checked_confidence, leading_certain
+from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Opened
 from cocite.query.scores import Hit, Score, scores_of
@@ -56,7 +55,7 @@ class Index(Opened):
         refine: bool = False,
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = "bernstein",
+        bound: str = DEFAULT_BOUND,
         **settings: AskValue,
     ) -> Score:
         """How similar two nodes are.
@@ -72,7 +71,8 @@ class Index(Opened):
         confidence
             The probability with which the interval holds the true score, in (0, 1).
         bound
-            Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
+            Where the interval comes from: ``betting``, ``bernstein`` or ``theorem5``
+            (``query/confidence.py``).
         settings
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``). For
             measures of walks ``by`` says what a meeting after t steps is worth, from 0 to 1: a
@@ -99,7 +99,7 @@ class Index(Opened):
             return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
         scores, errors = self._estimate(first, second, asked)
         others = np.array([second], np.uint32)
-        low, high = self._intervals(first, others, scores, errors, asked, confidence, bound)
+        ((low, high),) = self._intervals(first, others, scores, asked, [confidence], bound)
         return Score(scores[0], errors[0], low[0], high[0])
 
     def related(
@@ -117,7 +117,7 @@ class Index(Opened):
         refine: bool = False,
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = "bernstein",
+        bound: str = DEFAULT_BOUND,
         **settings: AskValue,
     ) -> list[Hit]:
         """The nodes most related to ``node``, itself left out.
@@ -134,7 +134,8 @@ class Index(Opened):
         min_score
             Leave out hits with a lower score. Nodes whose score is 0 are never hits.
         min_confidence
-            Leave out hits unless their score is above 0 with this probability, such as 0.95.
+            Leave out hits unless their score is above ``min_score`` with this probability, such as
+            0.95. A few meetings prove a score above 0.
         prefix, exclude_prefix
             Only nodes whose name begins like this, or none of them.
         among
@@ -152,8 +153,8 @@ class Index(Opened):
         confidence
             The probability with which each interval holds the true score, in (0, 1).
         bound
-            Where the interval comes from: ``bernstein`` or ``theorem5`` (``query/confidence.py``).
-            Refined answers take the first only.
+            Where the interval comes from: ``betting``, ``bernstein`` or ``theorem5``
+            (``query/confidence.py``). Refined answers take the first only.
         settings
             What the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``, as for
             :meth:`similarity`.
@@ -189,17 +190,18 @@ class Index(Opened):
         level = self._level(refine, target_error, confidence, bound, min_confidence)
         if level and self.refiner:
             better = self.refiner.top(me, int(k) + int(offset), min_score, chosen, asked, level)
-            rows = zip(self.nodes.names(better.ids), better.rows(), better.above, strict=True)
-            found = [(Hit(name, *values), above) for name, values, above in rows]
-            return [h for h, above in found[offset:] if min_confidence is None or above]
+            clear = better.above(min_score)
+            rows = zip(self.nodes.names(better.ids), better.rows(), clear, strict=True)
+            found = [(Hit(name, *values), clearly) for name, values, clearly in rows]
+            return [h for h, clearly in found[offset:] if min_confidence is None or clearly]
         ids, best = self.top(me, int(k) + int(offset), min_score, chosen, asked)
         ids, (scores, errors) = ids[offset:], scores_of(best[offset:])
-        low, high = self._intervals(me, ids, scores, errors, asked, confidence, bound)
+        levels = [confidence] if min_confidence is None else [confidence, min_confidence]
+        (low, high), *others = self._intervals(me, ids, scores, asked, levels, bound)
         hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
-        if min_confidence is None:
-            return hits
-        low, _ = self._intervals(me, ids, scores, errors, asked, min_confidence, bound)
-        return [hit for hit, least in zip(hits, low, strict=True) if least > 0]
+        for least, _ in others:
+            hits = [hit for hit, low in zip(hits, least, strict=True) if low > min_score]
+        return hits
 
     def certain(
         self,
@@ -208,13 +210,13 @@ class Index(Opened):
         *,
         refine: bool = False,
         confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = "bernstein",
+        bound: str = DEFAULT_BOUND,
         **settings: AskValue,
     ) -> int:
         """How many of the first ``hits`` of ``node`` stand in their order for certain.
 
-        Each hit is compared with the next over the samples that they share; all of those
-        comparisons hold together with probability ``confidence``. Exact scores are certain, and
+        Each hit is compared with the next over the samples that they share, up to the first of
+        those comparisons that is open (``query/confidence.py``). Exact scores are certain, and
         those of a refined answer (``refine``) where their intervals do not overlap.
 
         Raises
@@ -224,22 +226,10 @@ class Index(Opened):
         asked, me = self._asked(settings), self.nodes.id(node)
         checked_confidence(confidence, bound)
         ids = self.nodes.ids([hit.node for hit in hits])
-        sampled = self._sampled
-        if refine or not sampled:
+        if refine or not self._sampled:
             steps = [(a.low, b.high) for a, b in pairwise(hits)]
             return next((i for i, (a, b) in enumerate(steps) if a <= b), max(0, len(hits) - 1))
-        values = np.zeros((len(hits), sampled[0].part.samples))
-        for reader in self.readers:
-            if isinstance(reader, SampledReader):
-                own, weight = reader.part.ask_settings(asked), reader.part.weight
-                for row, other in enumerate(ids.tolist()):
-                    values[row] += weight * reader.values(me, other, own)
-            else:  # the same in every sample
-                values += self._exact(reader, me, ids, asked)[:, None]
-        slack = self._certified(me, ids, asked)
-        doubt = slack[:-1, 0] + slack[1:, 1]
-        known = self._stored.freshness.knowing(me, ids)
-        return leading_certain(values, self._width(asked), confidence, bound, doubt, known)
+        return self._leading(me, ids, asked, confidence, bound)
 
     def related_many(
         self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Any
@@ -327,7 +317,7 @@ class Index(Opened):
         from cocite.query.refine.refiner import Level
 
         level = Level.checked(target, confidence, above)
-        if bound != BOUNDS[0] and self.refiner:
+        if bound != DEFAULT_BOUND and self.refiner:
             raise UsageError(
                 f"refined answers have intervals of their own, not by {bound}: leave the bound out"
             )

@@ -6,7 +6,9 @@
 Parts are estimated from independent samples, so their variances add. A score is rounded to 12
 decimals, and what is rounded is what is sorted and compared. The standard error is that of the mean
 over samples: 0 for an exact score, nan where there is a single sample. It says nothing of what a
-definition leaves out, such as cutting walks at ``length`` steps, at most decay**(length + 1).
+definition leaves out, such as cutting walks at ``length`` steps, at most decay**(length + 1); the
+interval has room for that. Where meetings are rare it is no basis of a z-test either: few samples
+decide it, and it is small or 0 just where none of them met. Take the interval.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
 """

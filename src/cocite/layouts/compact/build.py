@@ -29,7 +29,9 @@ class CompactBuilder(CompactFormat, SampledBuilder):
         """Threads as long as they fit beside the whole graph, else blocks."""
         return plan_fit(links, means, Demand(part.layout, maker_bytes, step_bytes(part)))
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
         """One a thread."""
         settings = part.settings
         move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)

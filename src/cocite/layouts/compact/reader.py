@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.layouts.reader import Ids
 from cocite.layouts.stored import Shard
 from cocite.layouts.walks.meetings import Times, WalkReader
 
@@ -21,11 +22,11 @@ __all__ = ["CompactReader"]
 class CompactReader(WalkReader):
     """The layout ``compact``."""
 
-    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
+    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
         from cocite.kernels import compact
 
-        nodes = np.uint32(self.part.nodes), np.uint32(first), np.uint32(second)
-        return bool(compact.meeting_times(shard.words, shard.blobs, *nodes, out))
+        nodes = np.uint32(self.part.nodes), np.uint32(node)
+        return bool(compact.meeting_times(shard.words, shard.blobs, *nodes, others, out))
 
     def _gather(self) -> Any:
         from cocite.kernels import compact

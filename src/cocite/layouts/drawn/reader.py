@@ -19,7 +19,7 @@ from cocite.engine.walk import Mover
 from cocite.graph.links import opposite
 from cocite.graph.rows import Links
 from cocite.layouts.drawn.part import UnbuiltPart
-from cocite.layouts.reader import weights_of
+from cocite.layouts.reader import Ids, weights_of
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.meetings import Times
@@ -47,11 +47,12 @@ class DrawnReader(ReplayedReader):
     def _columns(self) -> Links:
         return self._links(opposite(self.part.direction))
 
-    def meeting_times(self, first: int, second: int) -> Times:
-        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
-        pair = np.array([first, second], np.uint32)
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        nodes = np.append(np.uint32(node), others)
         samples = range(self.part.samples)
-        return np.array([follow(self._mover, self._length, i, pair)[1] for i in samples], np.uint8)
+        times = [follow(self._mover, self._length, i, nodes)[1:] for i in samples]
+        return np.array(times, np.uint8)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all samples what the node meets."""

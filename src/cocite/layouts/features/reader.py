@@ -6,7 +6,7 @@ and, if it is normalised, divided before that by the root of the product of what
 themselves.
 
 Both questions add up the same numbers in the same order, so they agree to the bit. The scores are
-exact for the features stored; ``error`` says how far those may be from the definition's.
+exact for the features stored; ``certified`` says how far those may be from the definition's.
 
 Cost: a pair reads two lists; relatives read, of every feature of the node, all who hold it.
 Source: Lin, King, Lyu, *PageSim*, 4.2 (Definition 6) and 5.2.
@@ -113,26 +113,11 @@ class FeatureReader(Reader):
 
         return apportioned(score, common, terms, path)
 
-    def error(self, first: int, second: int) -> float:
-        """How far the score of two nodes is from the definition's at most, by what was cut.
-
-        Half of it is the most that a score is too high by; but for rounding, a node and itself
-        never score too high. Of normalised scores it is the larger side of ``certified``.
-        """
-        if self._normalised:
-            slack = self.certified(first, np.array([second], np.uint32), PartSettings())
-            return float(slack.max()) + _ROUNDING + 1 / GRAINS
-        grains = self.pair(first, second, PartSettings()).grains
-        cut = self.part.array("cut")
-        lost = float(cut[first]) + float(cut[second])
-        widest = lost / 2 if first == second else 2 * lost
-        return widest + _ROUNDING * grains / GRAINS + 1 / GRAINS
-
     def certified(
         self, node: int, others: NDArray[np.uint32], settings: PartSettings
     ) -> NDArray[np.float64]:
-        """What the threshold cut, by the bounds of ``measures/pagesim.py``; 0 for the node itself
-        below, as it never scores too high with itself.
+        """What the threshold cut, by the bounds of ``measures/pagesim.py``, nothing of it for the
+        node itself below, as it never scores too high with itself; and the rounding of features.
 
         What a node scores with itself is too low by what it lost, if at all. So a normalised score
         is between the least and the most of the other, divided by what it may be at most and is.
@@ -141,14 +126,15 @@ class FeatureReader(Reader):
         lost = cut[node] + cut[others]
         slack = np.column_stack((lost, 2 * lost))
         slack[others == node] = 0.0, cut[node]
-        if self._own is not None:
-            for i, other in enumerate(others.tolist()):
-                scale = self._scale(node, other)
-                most = np.sqrt((self._own[node] + cut[node]) * (self._own[other] + cut[other]))
-                found = self.pair(node, other, settings).grains / GRAINS
-                low = max(0.0, found * scale - slack[i, 0]) / most
-                high = 1.0 if other == node else min(1.0, found + slack[i, 1] / scale)
-                slack[i] = (0.0, 0.0) if other == node else (found - low, high - found)
+        scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
+        if self._own is None:
+            return np.asarray(slack + _ROUNDING * scores[:, None] + 1 / GRAINS)
+        for i, (other, found) in enumerate(zip(others.tolist(), scores.tolist(), strict=True)):
+            scale, rounding = self._scale(node, other), 2 * _ROUNDING * found + 1 / GRAINS
+            most = np.sqrt((self._own[node] + cut[node]) * (self._own[other] + cut[other]))
+            low = max(0.0, (found * scale - slack[i, 0]) / most - rounding)
+            high = min(1.0, found + slack[i, 1] / scale + rounding)
+            slack[i] = (0.0, 0.0) if other == node else (found - low, high - found)
         return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:

@@ -34,10 +34,12 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         blob = 4 * (self.most_words(links.nodes, part.settings) + links.nodes)
         return plan_rings(links, part, means, blob)
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
         """One, with threads of its own."""
         most = self.most_words(links.nodes, part.settings)
-        return [RingMaker(links, part, fit, folder, lambda: GroupLayer(most))]
+        return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most))]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone leave their groups, new ones are alone in every ring."""

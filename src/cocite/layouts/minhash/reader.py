@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.codes import ONE
-from cocite.layouts.reader import Estimate, SummingReader
+from cocite.layouts.reader import Estimate, Ids, SummingReader
 from cocite.layouts.reasons import NOTHING, Graphs, Reasons
 from cocite.layouts.rings.matches import Masks, MatchReader
 from cocite.layouts.scratch import QueryScratch
@@ -27,11 +26,10 @@ _DAMAGED = -1
 class MinhashReader(MatchReader, SummingReader):
     """The layout ``minhash``."""
 
-    def _read_masks(self, shard: Shard, first: int, second: int, out: Masks) -> bool:
+    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
         from cocite.kernels import minhash_groups
 
-        nodes = np.uint64(first), np.uint64(second)
-        return bool(minhash_groups.masks(shard.words, shard.blobs, *nodes, out))
+        return bool(minhash_groups.masks(shard.words, shard.blobs, np.uint64(node), others, out))
 
     def common(self, first: int, second: int) -> NDArray[np.uint32]:
         """Which node made two different nodes match.
@@ -70,14 +68,6 @@ class MinhashReader(MatchReader, SummingReader):
             np.bincount(seen[:, 0], minlength=nodes.size),
             unplaced=unplaced,
         )
-
-    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
-        """The weights of the rings that match, added up, in every sample."""
-        return np.asarray(self.table(settings)[self.masks(first, second), 0] / float(ONE))
-
-    def width(self, settings: PartSettings) -> float:
-        """All rings match at best."""
-        return sum(self.weights(settings))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""

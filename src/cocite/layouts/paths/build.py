@@ -36,7 +36,9 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         need = partial(maker_bytes, part.settings[LENGTH])
         return plan_fit(links, means, Demand(part.layout, need, step_bytes(part)))
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
         """A walker and its scratch a thread."""
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]

@@ -2,8 +2,7 @@
 
 A pass over the rings gives the winners of 16 samples (``engine/rings.py``) at the price of one;
 they are kept, and laid out one after another as they are asked for, a sample a thread. A sample is
-a function of its number, so a build that is resumed in the middle of 16 makes them all again and
-lays out those that it needs.
+a function of its number, so a build that is resumed makes 16 from there (``layouts/together.py``).
 
     in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
     on disk      2 blobs + a scan in what is left of the budget (``engine/scan_plan.py``); winners
@@ -16,10 +15,9 @@ Source: 001, section 2.3.1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +26,13 @@ from cocite.engine.rings import LANES, Rings, plan_ring_scan
 from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, Way
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.rows import Links
-from cocite.layouts.blobs import Blob
+from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.together import TogetherMaker
 from cocite.means import Means
-from cocite.measures import LENGTH, SAMPLES, SEED
+from cocite.measures import LENGTH, SEED
 from cocite.memory import OWN_MEMORY, format_size, short_of
-from cocite.runner import in_order
 from cocite.store import Scratch, forget
 
 __all__ = ["Layer", "RingMaker", "RingPlan", "plan_rings"]
@@ -116,8 +114,8 @@ class Layer(ABC):
         """The blob of a sample from the winners of its rings, uint32[nodes] each."""
 
 
-class RingMaker:
-    """Makes blobs on threads of its own, so one is enough."""
+class RingMaker(TogetherMaker):
+    """Makes blobs of min-hashes."""
 
     def __init__(
         self,
@@ -125,59 +123,38 @@ class RingMaker:
         part: PartPlan,
         fit: MemoryPlan,
         folder: Path,
+        numbers: range,
         layer: Callable[[], Layer],
     ) -> None:
+        super().__init__(numbers, LANES)
         assert isinstance(fit, RingPlan)
         assert fit.plan is not None
         settings = part.settings
         length = settings[LENGTH]
-        self._samples = settings[SAMPLES]
         seed = settings[SEED]
         self._rings = Rings(links, fit.plan, length, seed, turn=part.turn, folder=folder)
         scratch = Scratch.beside(folder) if fit.on_disk else Scratch(None)
         self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
-        self._layers = [layer() for _ in range(fit.layers)]
-        self._made = range(0)
-        self._next = -1
-        self._blobs: Iterator[Blob] = iter(())
+        self._first = 0
+        self._each = [self._lay_out(layer()) for _ in range(fit.layers)]
 
-    def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``; quickly, if they are asked for in order."""
-        if sample not in self._made:
-            self._stop()
-            self._make(sample - sample % LANES, sample)
-        if sample != self._next:
-            self._stop()
-            todo = range(sample, self._made.stop)
-            self._blobs = in_order([self._lay_out(layer) for layer in self._layers], todo)
-        blob = next(self._blobs)
-        self._next = sample + 1
-        return blob
-
-    def _make(self, first: int, sample: int) -> None:
-        """The winners of the samples from ``first`` on that are wanted, ``sample`` among them."""
-        end = self._samples if sample < self._samples else first + LANES  # those of a refresh
-        last = max(sample + 1, min(first + LANES, end))
-        self._made = range(0)
-        for ring in self._rings(range(first, last)):
-            found = self._winners[ring.step - 1, : last - first]
+    def _make(self, samples: range) -> None:
+        """Their winners."""
+        self._first = samples.start
+        for ring in self._rings(samples):
+            found = self._winners[ring.step - 1, : len(samples)]
             ring.winners(found)
             forget(found)
-        self._made = range(first, last)
 
-    def _lay_out(self, layer: Layer) -> Callable[[int], Blob]:
+    def _layers(self) -> list[Maker]:
+        return self._each
+
+    def _lay_out(self, layer: Layer) -> Maker:
         def work(sample: int) -> Blob:
-            rings = self._winners[:, sample - self._made.start]
+            rings = self._winners[:, sample - self._first]
             blob = layer(sample, list(rings))
             for ring in rings:
                 forget(ring)
             return blob
 
         return work
-
-    def _stop(self) -> None:
-        """Let threads that are ahead end, before what they read is written over."""
-        close: Any = getattr(self._blobs, "close", None)
-        if close is not None:
-            close()
-        self._blobs, self._next = iter(()), -1

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import ONE
-from cocite.layouts.reader import SampledReader
+from cocite.layouts.reader import Ids, SampledReader, Span
 from cocite.layouts.stored import Shard
 from cocite.measures import LENGTH, PartSettings
 from cocite.measures.xjaccard import ring_weights
@@ -35,19 +35,38 @@ class MatchReader(SampledReader):
         return self.part.settings[LENGTH]
 
     @abstractmethod
-    def _read_masks(self, shard: Shard, first: int, second: int, out: Masks) -> bool:
-        """Fill ``out`` with the masks of two different nodes in a shard; whether it is sound."""
+    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
+        """Fill ``out`` uint16[samples, h] with the masks of a node and others, none of them itself,
+        in a shard; whether it is sound.
+        """
 
     def masks(self, first: int, second: int) -> Masks:
         """uint16[samples]: bit k - 1 is set where two nodes match in ring k."""
-        found = np.full(self.part.samples, 2**self.length - 1, np.uint16)
         if first == second:
-            return found
+            return np.full(self.part.samples, 2**self.length - 1, np.uint16)
+        found: Masks = self._masks_with(first, np.array([second], np.uint32))[:, 0]
+        return found
+
+    def _masks_with(self, node: int, others: Ids) -> Masks:
+        """uint16[samples, h]: the masks of a node and others, none of them itself."""
+        found = np.empty((self.part.samples, others.size), np.uint16)
         for shard in self.part.shards:
             out = found[shard.first : shard.first + shard.samples]
-            if not self._read_masks(shard, first, second, out):
+            if not self._read_masks(shard, node, others, out):
                 raise self.part.damaged(shard.first)
         return found
+
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weights of the rings that match, added up, in every sample."""
+        worth = self.table(settings)[:, 0] / float(ONE)
+        found = np.take(worth, self._masks_with(node, others))
+        return found, found
+
+    def span(self, settings: PartSettings) -> Span:
+        """All rings match at best."""
+        return Span(0.0, 0.0, sum(self.weights(settings)))
 
     def weights(self, settings: PartSettings) -> tuple[float, ...]:
         """What each ring is worth."""

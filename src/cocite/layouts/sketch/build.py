@@ -28,9 +28,11 @@ class SketchBuilder(SketchFormat, SampledBuilder):
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""
         return plan_rings(links, part, means, 4 * self.most_words(links.nodes, part.settings))
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
         """One, with threads of its own."""
-        return [RingMaker(links, part, fit, folder, lambda: PlaneLayer(part))]
+        return [RingMaker(links, part, fit, folder, numbers, lambda: PlaneLayer(part))]
 
 
 class PlaneLayer(Layer):

@@ -17,9 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.codes import ONE
 from cocite.errors import UsageError
-from cocite.layouts.reader import Estimate
+from cocite.layouts.reader import Estimate, Ids, Span
 from cocite.layouts.reasons import Graphs, Reasons
 from cocite.layouts.rings.matches import Masks, MatchReader
 from cocite.layouts.scratch import QueryScratch
@@ -41,11 +40,10 @@ class SketchReader(MatchReader):
         """q, the probability that different winners match."""
         return float(2.0 ** -self.part.settings[BITS])
 
-    def _read_masks(self, shard: Shard, first: int, second: int, out: Masks) -> bool:
+    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
         from cocite.kernels import sketch
 
-        nodes = np.uint64(first), np.uint64(second)
-        sketch.masks(shard.words, shard.blobs, *nodes, out)
+        sketch.masks(shard.words, shard.blobs, np.uint64(node), others, out)
         return True  # any bits are sketches
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
@@ -55,15 +53,19 @@ class SketchReader(MatchReader):
             "the index without --bits to ask why"
         )
 
-    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """x in every sample."""
-        found = self.table(settings)[self.masks(first, second), 0] / float(ONE)
+        found, _ = super().values(node, others, settings)
         whole, chance = sum(self.weights(settings)), self.chance
-        return np.asarray((found - chance * whole) / (1 - chance))
+        found = (found - chance * whole) / (1 - chance)
+        return found, found
 
-    def width(self, settings: PartSettings) -> float:
+    def span(self, settings: PartSettings) -> Span:
         """From no ring that matches to all."""
-        return sum(self.weights(settings)) / (1 - self.chance)
+        least = -self.chance * sum(self.weights(settings)) / (1 - self.chance)
+        return Span(least, least, sum(self.weights(settings)))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.engine.external import ExternalWalker
+from cocite.engine.together import TOGETHER, GroupWalker, WalkerGroup
 from cocite.engine.walk import Walker, walker_bytes
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.together import TogetherMaker
 from cocite.layouts.trees.format import TreesFormat, blob_words
 from cocite.layouts.walks.steps import part_weights, step_bytes
 from cocite.means import Means
@@ -32,11 +34,13 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         """Threads as long as they fit beside the whole graph, else blocks, else everything in
         files but a block.
         """
-        demand = Demand(part.layout, maker_bytes, step_bytes(part), has_external=True)
+        demand = Demand(part.layout, maker_bytes, step_bytes(part), True, TOGETHER)
         return plan_fit(links, means, demand)
 
-    def makers(self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> list[Maker]:
-        """A walker and its scratch a thread."""
+    def makers(
+        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
+    ) -> list[Maker]:
+        """A walker and its scratch a thread, or a group of samples on all threads."""
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
         weights = part_weights(links, part, fit.scratch(folder))
@@ -55,6 +59,20 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 weights=weights,
             )
             return [ExternalTreeMaker(walker, links.nodes, folder)]
+        if fit.together > 1:
+            group = WalkerGroup(
+                links,
+                part.step,
+                length,
+                seed,
+                fit.cuts,
+                part.turn,
+                together=fit.together,
+                threads=fit.threads,
+                folder=folder,
+                weights=weights,
+            )
+            return [GroupMaker(group, numbers, links.nodes, fit)]
         walk = links, part.step, length, seed, fit.cuts, part.turn
         walkers = [Walker(*walk, weights=weights) for _ in range(fit.threads)]
         return [TreeMaker(walker, links.nodes, fit.keep) for walker in walkers]
@@ -80,7 +98,7 @@ class TreeMaker:
     With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
     """
 
-    def __init__(self, walker: Walker, nodes: int, keep: bool) -> None:
+    def __init__(self, walker: Walker | GroupWalker, nodes: int, keep: bool) -> None:
         self._walker = walker
         self._keep = keep
         self._joined = np.empty(nodes, np.uint8)
@@ -100,6 +118,21 @@ class TreeMaker:
         if self._keep:
             parts = tuple(part.copy() for part in parts)
         return Blob.of(parts, members, found.live)
+
+
+class GroupMaker(TogetherMaker):
+    """Makes blobs of samples that walk together."""
+
+    def __init__(self, group: WalkerGroup, numbers: range, nodes: int, fit: MemoryPlan) -> None:
+        super().__init__(numbers, fit.together)
+        self._group = group
+        self._makers = [TreeMaker(walker, nodes, fit.keep) for walker in group.walkers]
+
+    def _make(self, samples: range) -> None:
+        self._group(samples)
+
+    def _layers(self) -> list[TreeMaker]:
+        return self._makers
 
 
 def _packed(joined: NDArray[np.uint8], nodes: int, members: int) -> NDArray[np.uint32]:

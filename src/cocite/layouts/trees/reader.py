@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.layouts.reader import weights_of
+from cocite.layouts.reader import Ids, weights_of
 from cocite.layouts.scratch import borrowed
 from cocite.layouts.stored import Shard
 from cocite.layouts.trees.format import labels_at
@@ -31,11 +31,11 @@ __all__ = ["TreeReader"]
 class TreeReader(ReplayedReader, ShardReader):
     """The layout ``trees``."""
 
-    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
+    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
         from cocite.kernels import trees_lookup
 
-        nodes = np.uint32(first), np.uint32(second)
-        return bool(trees_lookup.meeting_times(shard.words, shard.blobs, *nodes, out))
+        row = np.uint32(node), others
+        return bool(trees_lookup.meeting_times(shard.words, shard.blobs, *row, out))
 
     def _gather(self) -> Any:
         from cocite.kernels import trees_lookup

@@ -10,13 +10,14 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-m
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import NEVER, NOWHERE, ONE
-from cocite.layouts.reader import Estimate, SummingReader, weights_of
+from cocite.layouts.reader import Estimate, Ids, Span, SummingReader, weights_of
 from cocite.layouts.reasons import NOTHING, Graphs, Paths, Reasons
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard
@@ -47,8 +48,13 @@ class MeetingReader(SummingReader):
     """A part that knows when any two walks meet."""
 
     @abstractmethod
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+
     def meeting_times(self, first: int, second: int) -> Times:
         """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
+        found: Times = self.times_with(first, np.array([second], np.uint32))[:, 0]
+        return found
 
     @abstractmethod
     def _ways(
@@ -71,14 +77,21 @@ class MeetingReader(SummingReader):
         """What meetings are worth."""
         return worth_of(settings, self.part.settings)
 
-    def values(self, first: int, second: int, settings: PartSettings) -> NDArray[np.float64]:
-        """f(tau) in every sample, 0 where the walks do not meet."""
-        times = self.meeting_times(first, second)
-        return np.where(times < 16, np.array(self.worth(settings).values)[times & 15], 0.0)
+    def values(
+        self, node: int, others: Ids, settings: PartSettings
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """f(tau) in every sample. Walks that do not meet within ``length`` steps are worth 0; what
+        they may be worth if they went on is f(length + 1) at most, for a decay; see ``Worth``.
+        """
+        times = self.times_with(node, others)
+        least, most = _by_time(self.worth(settings))
+        return np.take(least, times), np.take(most, times)
 
-    def width(self, settings: PartSettings) -> float:
+    def span(self, settings: PartSettings) -> Span:
         """Different nodes meet after one step or later."""
-        return self.worth(settings).most
+        worth = self.worth(settings)
+        values = *worth.values[1 : self.part.settings[LENGTH] + 1], worth.beyond
+        return Span(0.0, min(values), max(values))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node and itself score 1 with no error."""
@@ -128,19 +141,19 @@ class ShardReader(MeetingReader):
     """A layout that holds when walks meet, shard by shard."""
 
     @abstractmethod
-    def _read_times(self, shard: Shard, first: int, second: int, out: Times) -> bool:
-        """Fill ``out`` with the meeting times of a shard; whether it is sound."""
+    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
+        """Fill ``out`` uint8[samples, h] with the meeting times of a shard; whether it is sound."""
 
     @abstractmethod
     def _gather(self) -> Any:
         """The kernel that adds up a shard, with the arguments of ``lookup.gather``."""
 
-    def meeting_times(self, first: int, second: int) -> Times:
-        """tau in every sample, uint8[samples]; 255 where the walks do not meet."""
-        times = np.empty(self.part.samples, np.uint8)
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
+        times = np.empty((self.part.samples, others.size), np.uint8)
         for shard in self.part.shards:
             out = times[shard.first : shard.first + shard.samples]
-            if not self._read_times(shard, first, second, out):
+            if not self._read_times(shard, node, others, out):
                 raise self.part.damaged(shard.first)
         return times
 
@@ -220,3 +233,14 @@ class WalkReader(ShardReader):
         ended = walked & ((one == NOWHERE) | (other == NOWHERE))
         self._refuse(samples[ended.any(axis=1)])
         return Ways(one, other, np.ones(samples.size, bool))
+
+
+@lru_cache(maxsize=64)
+def _by_time(worth: Worth) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """float64[256] both, by meeting time: its value, and the most that it may stand for."""
+    least = np.zeros(256)
+    least[: len(worth.values)] = worth.values
+    most = least.copy()
+    most[NEVER] = worth.beyond
+    least.flags.writeable = most.flags.writeable = False
+    return least, most

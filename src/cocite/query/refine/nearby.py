@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.engine.diagonal import mixture
 from cocite.engine.run_space import make_space
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
@@ -46,8 +47,11 @@ __all__ = ["NearbyRefiner"]
 
 _MOST_NARROWED, _ROUNDS = 300, 2
 """More nodes, more links each and a smaller width narrow intervals; the order is right before."""
-_MOST_LINKS = 5_000
+_MOST_LINKS = 1_500_000
+"""Of all that are narrowed, in a round."""
 _WIDTH = 0.05
+_MOVES, _PAST, _AGREED = 10, 4, 0.005
+"""Rounds at most that better the guesses, how many are taken together, and when they are good."""
 _MOST_READ = 4_000_000
 """Links of a run from the node, after which no longer one is tried."""
 _ENTRIES, _ENTRY = 1 << 20, 12
@@ -193,7 +197,7 @@ class _Near:
         weights *= ends[:, 2] - ends[:, 0]
         heaviest = np.argsort(-weights, kind="stable")[:_MOST_NARROWED]
         chosen = heaviest[weights[heaviest] > 0].astype(np.uint32)
-        tune = np.array([decay, 1e-4, _WIDTH, float(_MOST_LINKS)])
+        tune = np.array([decay, 1e-4, _WIDTH, _MOST_LINKS / max(1, chosen.size)])
         for _ in range(_ROUNDS):
             found = np.empty((3, chosen.size, 3))
             for column in range(3):
@@ -205,6 +209,30 @@ class _Near:
             ends[chosen, 0] = np.maximum(ends[chosen, 0], least)
             ends[chosen, 2] = np.minimum(ends[chosen, 2], 1 - found[0, :, 0])
             ends[chosen, 1] = np.clip(guess, ends[chosen, 0], ends[chosen, 2])
+        self._settle(chosen, tune, space, ends)
+
+    def _settle(
+        self, chosen: NDArray[np.uint32], tune: NDArray[np.float64], space: RunSpace, ends: Column
+    ) -> None:
+        """Better the guesses until they agree with each other, or no longer get better: where the
+        decay is near 1, each depends much on the others (as ``engine/diagonal.py``).
+        """
+        from cocite.kernels.diagonal import residuals
+
+        moves: list[tuple[Column, Column]] = []
+        best, least = ends[chosen, 1], np.inf
+        for _ in range(_MOVES):
+            found = np.empty((chosen.size, 3))
+            residuals(self._rows, _table(ends[:, 1], tune[0]), chosen, tune, space, found)
+            off = 1 - found[:, 0] - found[:, 2]
+            worst = float(np.abs(off).max(initial=0))
+            if worst < least:
+                best, least = ends[chosen, 1], worst
+            if worst <= _AGREED:
+                break
+            moves = [*moves, (ends[chosen, 1], off)][-_PAST:]
+            ends[chosen, 1] = np.clip(mixture(moves), ends[chosen, 0], ends[chosen, 2])
+        ends[chosen, 1] = best
 
 
 def _table(diagonal: Column, decay: float) -> Column:

@@ -42,7 +42,7 @@ DEFAULT_TARGET = 0.001
 @dataclass(frozen=True)
 class Level:
     """How far an answer is refined: the error aimed at, and for samples the confidence; and with
-    which hits are to be above 0, if they are.
+    which hits are to be above a score, if they are.
     """
 
     target: float
@@ -75,10 +75,9 @@ class Refined:
     high: NDArray[np.float64]
     least: NDArray[np.float64] | None = None
 
-    @property
-    def above(self) -> list[bool]:
-        """Which hits score above 0, with the confidence asked for."""
-        found: list[bool] = ((self.low if self.least is None else self.least) > 0).tolist()
+    def above(self, score: float) -> list[bool]:
+        """Which hits score above ``score``, with the confidence asked for."""
+        found: list[bool] = ((self.low if self.least is None else self.least) > score).tolist()
         return found
 
     def rows(self) -> Iterator[tuple[float, float, float, float]]:

@@ -27,7 +27,7 @@ from cocite.layouts.rings.matches import MatchReader
 from cocite.means import Means
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
-from cocite.query.confidence import half_width
+from cocite.query.confidence import Draws, around
 from cocite.query.refine.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.refine.refiner import Level, Refined
 from cocite.query.scores import scores_of
@@ -67,7 +67,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
     ) -> Refined:
         """All candidates: exactly as far as the links allow."""
         grains = self._exact(node, ids, settings)
-        variances, half = np.zeros(ids.size), np.zeros((2, ids.size))
+        variances, spread = np.zeros(ids.size), np.zeros((2, 2, ids.size))
         tests = self._stored.nodes * len(self._matching)
         levels = (level.confidence,) if level.above is None else (level.confidence, level.above)
         confidences = [shared_confidence(each, tests) for each in levels]
@@ -76,19 +76,23 @@ class NeighbourhoodRefiner(CandidateRefiner):
             found = self._coefficients(reader, node, ids, most=MOST_LINKS // len(self._matching))
             scores = found @ np.array(ring_weights(own, reader.length))
             grains[:, 0] += weight * np.rint(np.nan_to_num(scores) * GRAINS)
-            for row in np.flatnonzero(np.isnan(scores)).tolist():
+            left = np.flatnonzero(np.isnan(scores))
+            for row in left.tolist():
                 estimate = reader.pair(node, int(ids[row]), own)
                 grains[row, 0] += weight * estimate.grains
                 variances[row] += weight**2 * estimate.variance
-                error = np.array([np.sqrt(estimate.variance)])
-                width = reader.width(own)
-                known = reader.known(node, int(ids[row]))
+            if left.size:
+                freshness = reader.part.freshness
+                values = reader.values(node, ids[left], own)
+                known = freshness.knowing(node, ids[left])
+                draws = Draws(*values, reader.span(own), known, len(freshness.newest))
                 for at, confidence in enumerate(confidences):
-                    half[at, row] += weight * half_width(error, known, width, confidence)[0]
+                    spread[at][:, left] += weight * np.array(around(draws, confidence)[1:])
         sums = np.column_stack((np.rint(grains[:, 0]), variances))
         scores, errors = map(np.array, scores_of(sums))
-        low = np.clip(scores - half - grains[:, 1] - _ROUNDING, 0.0, np.maximum(scores, 0.0))
-        high = scores + half[0] + grains[:, 2] + _ROUNDING
+        low = scores - spread[:, 0] - grains[:, 1] - _ROUNDING
+        low = np.clip(low, 0.0, np.maximum(scores, 0.0))
+        high = scores + spread[0, 1] + grains[:, 2] + _ROUNDING
         return Refined(ids, scores, errors, low[0], high, low[len(levels) - 1])
 
     def _coefficients(

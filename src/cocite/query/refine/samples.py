@@ -7,14 +7,15 @@ clearly out: its interval lies below those of k others. Rounds end when k are le
 all intervals are as narrow as asked for, or at ``MOST_SAMPLES``. Parts of an index that are not
 sampled add what they always do.
 
-Scores are those of an index with as many samples, to the bit. Intervals are the empirical Bernstein
-bound's, all of them together holding with the probability asked for, over all nodes that could have
-been candidates and all rounds.
+Scores are those of an index with as many samples, to the bit. Intervals come from bets that are all
+alike (``kernels/betting.py``), all of them together holding with the probability asked for, over
+all nodes that could have been candidates and all rounds; as in any answer from samples, ``high``
+has room for what walks without end may still meet.
 
 Convention: what is not among the index's best max(100, 4 k) is no candidate, and no hit. Of an
 index that was refreshed the newest samples are gone on with, so answers are of the newest graph.
 Cost: a step of each candidate still in, each step of each sample; some 0.1 ms a sample.
-Source: Maurer, Pontil 2009, theorem 4, as in ``query/confidence.py``.
+Source: Waudby-Smith, Ramdas 2024, as in ``query/confidence.py``.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from cocite.graph.links import links_of
 from cocite.graph.rows import Links
 from cocite.index import StoredIndex
 from cocite.layouts.drawn.part import UnbuiltPart
-from cocite.layouts.reader import Reader, weights_of
+from cocite.layouts.reader import Reader, Span, weights_of
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.meetings import MeetingReader
 from cocite.layouts.walks.replay import part_mover
 from cocite.means import Means
 from cocite.measures import LENGTH, WholeSettings
-from cocite.query.confidence import half_width
+from cocite.query.confidence import counted_ends
 from cocite.query.refine.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.refine.refiner import Level, Refined
 from cocite.query.scores import scores_of
@@ -143,18 +144,16 @@ class SampleRefiner(CandidateRefiner):
         """Scores from counted meeting times, as an index of so many samples would have them."""
         from cocite.kernels import totals
 
-        best, width = np.zeros((still.ids.size, 2)), 0.0
+        best = np.zeros((still.ids.size, 2))
         for reader, each in zip(self._walking, still.counts, strict=True):
             own, weight = reader.part.ask_settings(settings), reader.part.weight
             sums = each @ weights_of(reader.worth(own).values)
-            width += weight * reader.width(own)
             for row in range(still.ids.size):
                 grains, variance = totals.estimate(sums[row, 0], sums[row, 1], float(samples))
                 best[row, 0] += weight * grains
                 best[row, 1] += weight * weight * variance
         scores, errors = map(np.array, scores_of(best))
-        half = half_width(errors, samples, width, confidence)
-        low, high = np.maximum(0.0, scores - half), np.minimum(width, scores + half)
+        low, high = self._held(still, samples, settings, confidence)
         fixed = scores_of(np.column_stack((np.rint(still.exact[:, 0]), np.zeros(still.ids.size))))
         best[:, 0] = np.rint(best[:, 0] + still.exact[:, 0])
         low += np.array(fixed[0]) - still.exact[:, 1]
@@ -162,6 +161,32 @@ class SampleRefiner(CandidateRefiner):
         scores = np.array(scores_of(best)[0])
         low = np.minimum(scores, np.maximum(0.0, low))
         return Refined(still.ids, scores, errors, low, np.maximum(high, scores))
+
+    def _held(
+        self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The intervals of what the walks add up to: the mean over the samples of all parts, each
+        value times the part's weight and the number of parts.
+        """
+        parts = len(self._walking)
+        values, most, counts, spans = [], [], [], []
+        for reader, met in zip(self._walking, still.counts, strict=True):
+            own, weight = reader.part.ask_settings(settings), parts * reader.part.weight
+            span = reader.span(own)
+            found = reader.worth(own)
+            worth = weight * np.array(found.values)
+            values.append(np.append(worth, weight * span.least))
+            most.append(np.append(worth, weight * found.beyond))
+            counts.append(np.column_stack((met, samples - met.sum(axis=1, dtype=np.int64))))
+            spans.append([weight * each for each in span])
+        least, beyond, top = np.array(spans).T
+        return counted_ends(
+            np.concatenate(values),
+            np.concatenate(most),
+            np.column_stack(counts).astype(np.float64),
+            Span(least.min(), beyond.min(), top.max()),
+            confidence,
+        )
 
 
 def _counts(
@@ -171,8 +196,7 @@ def _counts(
     samples.
     """
     found = np.zeros((ids.size, 16), np.uint64)
-    for row, other in enumerate(ids.tolist()):
-        times = reader.meeting_times(node, other)[-newest:]
+    for row, times in enumerate(reader.times_with(node, ids)[-newest:].T):
         found[row] = np.bincount(times[times < 16], minlength=16)
     return found
 

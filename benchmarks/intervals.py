@@ -1,0 +1,236 @@
+"""How wide intervals are, how often they hold the truth, and what they cost, by each bound.
+
+    python -m benchmarks.intervals [--save] [--write]
+
+PSimRank on wikispeedia, with the decay and length of the defaults. The truth is that of all pairs,
+to 1e-5 (``cocite exact``). Samples are cut from one index of many into runs of 100 and of 1,000,
+each of which is an index of its own. 100,000 intervals a row, of two kinds of pairs that are chosen
+without looking at the samples:
+
+    hits     pages and their true twenty most similar ones
+    any      any two pages, which mostly hardly ever meet
+
+    width    the mean of high - low; ``inside`` is the share that holds the truth
+    z        (score - truth) / stderr over the samples in which the error is not 0, its standard
+             deviation: 1 would be that of a z-test; ``no error`` is the share where it is 0
+    certain  the share of lists (``related`` with k = 20, random pages) whose first rank is certain
+    question the median time of ``related`` on a warm index, and with ``certain`` beside it as
+             ``cocite related`` asks
+
+``--save`` keeps the results under results/, ``--write`` puts them into docs/measures.md. Takes some
+three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cocite
+from cocite import Graph, Index
+from cocite.layouts.reader import SampledReader
+from cocite.measures import find_measure
+from cocite.query.confidence import BOUNDS, Draws, around
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
+RESULTS = Path(__file__).parent / "results" / "intervals.json"
+DOCS = ROOT / "docs" / "measures.md"
+BEGIN, END = "<!-- table: python -m benchmarks.intervals --write -->", "<!-- end of intervals -->"
+LEVELS, SIZES = (0.5, 0.8, 0.95), (100, 1000)
+INTERVALS, ALL, LISTS, DECAY, EXACT = 100_000, 10_000, 300, 0.6, 1e-5
+Row = dict[str, Any]
+Pairs = list[tuple[int, NDArray[np.uint32]]]
+
+
+def pairs_of(truth: NDArray[np.float64], pages: int) -> dict[str, Pairs]:
+    """Some pages with in-links, each with twenty others; by kind."""
+    rng = np.random.default_rng(0)
+    apart = truth - 2 * np.eye(len(truth))
+    there = np.flatnonzero(apart.max(axis=1) > 0)
+    chosen = rng.choice(there, pages, replace=False).tolist()
+    best = [np.argsort(-apart[node], kind="stable")[:20].astype(np.uint32) for node in chosen]
+    some = [
+        rng.choice(np.delete(there, there.searchsorted(node)), 20, replace=False).astype(np.uint32)
+        for node in chosen
+    ]
+    return {
+        "hits": list(zip(chosen, best, strict=True)),
+        "any": list(zip(chosen, some, strict=True)),
+    }
+
+
+def widths(reader: SampledReader, truth: NDArray[np.float64], kind: str, size: int) -> list[Row]:
+    """Rows by bound: 100,000 intervals from runs of ``size`` samples."""
+    runs = ALL // size
+    own = reader.part.ask_settings(find_measure("psimrank").ask_settings({}))
+    pairs = pairs_of(truth, INTERVALS // (20 * runs))[kind]
+    span = reader.span(own)
+    sums = {bound: np.zeros((len(LEVELS), 2)) for bound in BOUNDS}
+    errors: list[NDArray[np.float64]] = []
+    for node, others in pairs:
+        values, most = reader.values(node, others, own)
+        true = truth[node, others]
+        for run in range(runs):
+            part = slice(run * size, (run + 1) * size)
+            draws = Draws(values[part], most[part], span)
+            stderr = draws.values.std(axis=0, ddof=1) / np.sqrt(size)
+            errors.append(np.stack([draws.values.mean(axis=0) - true, stderr], axis=1))
+            for bound in BOUNDS:
+                for at, level in enumerate(LEVELS):
+                    mean, below, above = around(draws, level, bound)
+                    low, high = np.maximum(0, mean - below), np.minimum(DECAY, mean + above)
+                    inside = (low - EXACT <= true) & (true <= high + EXACT)
+                    sums[bound][at] += (high - low).sum(), inside.sum()
+    off, stderr = np.concatenate(errors).T
+    z = off[stderr > 0] / stderr[stderr > 0]
+    count = off.size
+    return [
+        {
+            "pairs": kind,
+            "samples": size,
+            "bound": bound,
+            "intervals": count,
+            "width": {str(level): row[0] / count for level, row in zip(LEVELS, found, strict=True)},
+            "inside": {
+                str(level): row[1] / count for level, row in zip(LEVELS, found, strict=True)
+            },
+            "z": float(z.std()),
+            "no error": float((stderr == 0).mean()),
+        }
+        for bound, found in sums.items()
+    ]
+
+
+def certain(index: Index, bound: str, nodes: list[str]) -> float:
+    """The share of lists whose first rank is certain."""
+    lists = [(node, index.related(node)) for node in nodes]
+    found = [index.certain(node, hits, bound=bound) > 0 for node, hits in lists if len(hits) > 1]
+    return sum(found) / len(found)
+
+
+def question(index: Index, bound: str, nodes: list[str]) -> tuple[float, float]:
+    """Median milliseconds of ``related``, and of both."""
+    alone, both = [], []
+    for node in nodes * 3:
+        begin = time.perf_counter()
+        hits = index.related(node, bound=bound)
+        middle = time.perf_counter()
+        index.certain(node, hits, bound=bound)
+        alone.append(1e3 * (middle - begin))
+        both.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(alone), statistics.median(both)
+
+
+def measure(graph: Graph, folder: Path) -> list[Row]:
+    """All rows."""
+    scores = cocite.exact_simrank(graph, measure="psimrank", decay=DECAY, epsilon=EXACT)
+    truth = np.asarray(scores.array(), np.float64)
+    whole = cocite.build(graph, folder / "all", samples=ALL, seed=1)
+    (reader,) = whole.readers
+    assert isinstance(reader, SampledReader)
+    rng, rows = np.random.default_rng(1), []
+    names = whole.nodes.names(rng.choice(graph.nodes, LISTS, replace=False))
+    for size in SIZES:
+        index = whole.first(size)
+        for kind in ("hits", "any"):
+            found = widths(reader, truth, kind, size)
+            if kind == "hits":
+                for row in found:
+                    row["certain"] = certain(index, row["bound"], names)
+                for row in found:
+                    row["question_ms"], row["with_certain_ms"] = question(
+                        index, row["bound"], names
+                    )
+            rows += found
+            print(table(found), flush=True)
+    return rows
+
+
+TITLES = (
+    "pairs",
+    "samples",
+    "bound",
+    "width at 50, 80, 95 %",
+    "inside, %",
+    "first ranks certain",
+    "`related`",
+    "with `certain`",
+)
+
+
+def table(rows: list[Row]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(TITLES) + " |", "|" + " --- |" * len(TITLES)]
+    for row in rows:
+        cells = [
+            row["pairs"],
+            f"{row['samples']:,}",
+            f"`{row['bound']}`",
+            ", ".join(f"{width:.3f}" for width in row["width"].values()),
+            ", ".join(f"{100 * inside:.2f}" for inside in row["inside"].values()),
+            f"{100 * row['certain']:.0f} %" if "certain" in row else "",
+            f"{row['question_ms']:.2f} ms" if "question_ms" in row else "",
+            f"{row['with_certain_ms']:.2f} ms" if "with_certain_ms" in row else "",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def figures(results: dict[str, Any]) -> str:
+    """The block of docs/measures.md."""
+    rows = results["rows"]
+    z = {(r["pairs"], r["samples"]): f"{r['z']:.1f}" for r in rows}
+    none = {(r["pairs"], r["samples"]): f"{100 * r['no error']:.0f} %" for r in rows}
+    return (
+        f"PSimRank on wikispeedia, {rows[0]['intervals']:,} intervals a row; `related` with "
+        f"k = 20, median; {results['date']}, {results['machine']}.\n\n{table(rows)}\n\n"
+        "`(score - truth) / stderr` has a standard deviation of "
+        f"{z['hits', 100]} for hits and {z['any', 100]} for any two pages at 100 samples, "
+        f"{z['hits', 1000]} and {z['any', 1000]} at 1,000, where the error is not 0; it is 0 in "
+        f"{none['any', 100]} and {none['any', 1000]} of any two pages."
+    )
+
+
+def with_figures(text: str, results: dict[str, Any]) -> str:
+    """docs/measures.md with its block replaced."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+
+
+def main() -> None:
+    """Measure, print, and save if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.intervals",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/measures.md")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cocite-bench-") as name:
+        folder = Path(name)
+        cocite.ingest(DATA / "wikispeedia" / "links.tsv", folder / "graph")
+        rows = measure(Graph.open(folder / "graph"), folder)
+    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
+    results = {"date": date.today().isoformat(), "machine": machine, "rows": rows}
+    if chosen.save:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if chosen.write:
+        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Bets against plain twins, and what they promise: by adding up all that can happen."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cocite.kernels import betting
+from tests.oracles import betting as plain
+
+Values = list[float]
+
+values = st.lists(st.sampled_from([0.0, 0.01, 0.216, 0.36, 0.6, 1.0]), min_size=1, max_size=60)
+levels = st.floats(1.5, 1e7)
+
+
+def ordered(columns: Any, level: float) -> Any:
+    """Ends by bets one after another; a column for each sequence."""
+    table = np.ascontiguousarray(np.array(columns, float).T)
+    ends, means = np.empty(table.shape[1]), np.empty(table.shape[1])
+    betting.ordered_ends(table, 0.0, 1.0, level, ends, means)
+    assert means == pytest.approx(table.mean(axis=0))
+    return ends
+
+
+def mixed(columns: Any, level: float) -> Any:
+    """Ends by bets that are all alike."""
+    support = np.unique(np.concatenate(columns).astype(float))
+    counts = np.array([[list(c).count(v) for v in support.tolist()] for c in columns], float)
+    ends, means = np.empty(len(columns)), np.empty(len(columns))
+    betting.mixed_ends(support, counts, 0.0, 1.0, level, ends, means)
+    assert means == pytest.approx(np.mean(columns, axis=1))
+    return ends
+
+
+WAYS = {"ordered": (ordered, plain.most_wealth), "mixed": (mixed, plain.mixed_wealth)}
+both = pytest.mark.parametrize("way", WAYS)
+
+
+@both
+@settings(max_examples=200)
+@given(values, levels)
+def test_ends_are_those_of_the_twin_or_a_little_further_out(
+    way: str, values: Values, level: float
+) -> None:
+    kernel, wealth = WAYS[way]
+    (found,) = kernel([values], level)
+    exact = plain.lower_end(values, level, wealth)
+    step = np.mean(values) / 2**betting.HALVINGS
+    assert exact - step * (1 + 1e-6) <= found <= exact * (1 + 1e-6)
+
+
+@both
+@given(st.lists(st.lists(st.floats(0, 1), min_size=7, max_size=7), min_size=1, max_size=9), levels)
+def test_an_end_does_not_depend_on_what_stands_beside_it(
+    way: str, columns: list[Values], level: float
+) -> None:
+    kernel, _ = WAYS[way]
+    alone = [kernel([column], level)[0] for column in columns]
+    assert kernel(columns, level).tolist() == alone
+
+
+@both
+@given(values, levels, levels)
+def test_a_higher_level_is_an_end_further_out(
+    way: str, values: Values, one: float, other: float
+) -> None:
+    kernel, _ = WAYS[way]
+    low, high = sorted((one, other))
+    assert 0 <= kernel([values], high)[0] <= kernel([values], low)[0] <= np.mean(values) + 1e-12
+
+
+@given(values, st.randoms(use_true_random=False), levels)
+def test_order_does_not_matter_to_bets_that_are_all_alike(
+    values: Values, shuffle: Any, level: float
+) -> None:
+    before = mixed([values], level)
+    shuffle.shuffle(values)
+    assert mixed([values], level).tolist() == before.tolist()
+
+
+def chances(size: int) -> st.SearchStrategy[NDArray[np.float64]]:
+    """Probabilities of so many values."""
+    return (
+        st.lists(st.integers(0, 50), min_size=size, max_size=size)
+        .filter(any)
+        .map(lambda shares: np.array(shares) / sum(shares))
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([(0.0, 1.0), (0.0, 0.2, 1.0), (0.0, 0.05, 0.6, 1.0)]),
+    st.data(),
+    st.floats(1.2, 40),
+)
+def test_the_truth_is_given_up_with_the_probability_allowed(
+    support: tuple[float, ...], data: st.DataObject, level: float
+) -> None:
+    """Added up over all sequences: the end is above the mean once in ``level`` times at most."""
+    share = data.draw(chances(len(support)))
+    length = {2: 10, 3: 7, 4: 5}[len(support)]
+    places = np.array(list(itertools.product(range(len(support)), repeat=length)))
+    probability, mean = share[places].prod(axis=1), float(share @ np.array(support))
+    for kernel, _ in WAYS.values():
+        above = kernel(np.array(support)[places], level) > mean
+        assert probability[above].sum() <= 1 / level + 1e-12
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.floats(1.2, 40))
+def test_bets_that_are_all_alike_hold_for_means_that_differ(
+    data: st.DataObject, level: float
+) -> None:
+    """Of six values each has its own distribution; what is held is the mean of their means."""
+    support = np.array([0.0, 0.3, 1.0])
+    share = np.array([data.draw(chances(3)) for _ in range(6)])
+    places = np.array(list(itertools.product(range(3), repeat=6)))
+    probability = share[np.arange(6), places].prod(axis=1)
+    above = mixed(support[places], level) > float((share @ support).mean())
+    assert probability[above].sum() <= 1 / level + 1e-12
+
+
+def test_bets_one_after_another_are_wrong_for_means_that_differ() -> None:
+    """What the first ten say decides: all means up to that of the values themselves are given up,
+    though it may have been 0.2 in truth.
+    """
+    values = [1.0] * 10 + [0.0] * 30
+    assert ordered([values], 20)[0] > 0.2499
+    assert mixed([values], 20)[0] < 0.2
+
+
+def test_moments_are_those_of_the_values() -> None:
+    rng = np.random.default_rng(1)
+    table = rng.random((50, 3))
+    means, spreads = np.empty(3), np.empty(3)
+    betting.moments(table, means, spreads)
+    assert means == pytest.approx(table.mean(axis=0))
+    assert spreads == pytest.approx(50 * table.var(axis=0))
+
+
+def test_long_runs_neither_overflow_nor_lose_the_truth() -> None:
+    """65,535 ones, the most samples that there can be; and as many zeros."""
+    for kernel, _ in WAYS.values():
+        one, none = kernel([np.ones(65_535), np.zeros(65_535)], 40.0)
+        assert 0.999 < one <= 1
+        assert none == 0
+        assert math.isfinite(one)
