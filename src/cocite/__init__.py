@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cocite.query import Index as Index
     from cocite.query import Score as Score
     from cocite.query import build as build
+    from cocite.query import merge as merge
     from cocite.query import open_graph as open_graph
     from cocite.query import open_index as open
     from cocite.query import refresh as refresh
@@ -51,6 +52,7 @@ _HOMES = {
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
     "ingest": ("cocite.graph.ingest", "ingest"),
+    "merge": ("cocite.query", "merge"),
     "open": ("cocite.query", "open_index"),
     "open_graph": ("cocite.query", "open_graph"),
     "pagerank": ("cocite.ranking", "pagerank"),
@@ -74,6 +76,7 @@ __all__ = [
     "exact_simrank",
     "generate_web",
     "ingest",
+    "merge",
     "open",
     "open_graph",
     "pagerank",

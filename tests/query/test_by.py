@@ -18,6 +18,7 @@ import cocite
 from cocite import Index
 from cocite.cli.main import main
 from cocite.errors import UsageError
+from cocite.query.confidence import BOUNDS
 from cocite.query.documents import RelatedDocument
 from cocite.store import Store
 from tests.conftest import MakeGraph
@@ -267,6 +268,32 @@ def test_a_batch_is_right_where_steps_are_worth_nothing_or_more_and_more(
     ]
 
 
+def test_intervals_leave_room_for_what_walks_may_still_meet(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    """Two chains of 12 pages from one root: all walks meet at step 12, behind the index's 10."""
+    chains = [("root", "a1"), ("root", "b1")]
+    chains += [(f"{c}{i}", f"{c}{i + 1}") for c in "ab" for i in range(1, 12)]
+    graph = make_graph(chains)
+    index = cocite.build(graph, tmp_path / "i", length=10, samples=400)
+    asked = ("0.9**t", 0.9**12), ("t<=15", 1.0), ("t==12", 1.0), ("1/t", 1 / 12)
+    for by, truth in asked:
+        if by == "t==12":
+            with pytest.raises(UsageError, match="all meetings of walks of 10 steps worth 0"):
+                index.similarity("a12", "b12", by=by)
+            continue
+        for bound in BOUNDS:
+            found = index.similarity("a12", "b12", by=by, bound=bound)
+            assert found.score == 0
+            assert found.low <= truth <= found.high
+        refined = index.similarity("a12", "b12", by=by, target_error=0.01)
+        assert refined.low <= truth <= refined.high
+    for ends in ("t<=10", "hitting", [0.5] * 10):  # worth nothing behind, so all is known
+        found = index.similarity("a12", "b12", by=ends)
+        assert found.score == 0
+        assert found.high < 0.1
+
+
 # -- refined answers ------------------------------------------------------------------------
 
 
@@ -321,6 +348,15 @@ def test_an_index_keeps_a_default(make_graph: MakeGraph, tmp_path: Path) -> None
     again.related_all(tmp_path / "all.parquet", 3)
     rows = duckdb.execute(f"SELECT node, related FROM '{tmp_path / 'all.parquet'}'").fetchall()
     assert rows == [(n, h.node) for n in plain.nodes for h in plain.related(n, 3, by="t<=2")]
+    halves = [
+        cocite.build(graph, tmp_path / str(n), length=LENGTH, numbers=range(n, n + 10), by="t<=2")
+        for n in (0, 10)
+    ]
+    joined = cocite.merge([half.stored.store.path for half in halves], tmp_path / "joined")
+    assert joined.stored.by == "t <= 2"
+    assert joined.related(LINKED) == again.related(LINKED)
+    with pytest.raises(UsageError, match="by 't <= 2'"):
+        cocite.merge([halves[0].stored.store.path, tmp_path / "plain"], tmp_path / "no")
     fresh = cocite.refresh(tmp_path / "i", graph, share=0.5)
     assert fresh.stored.by == kept
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -69,6 +70,14 @@ __all__ = ["index", "measures"]
     "them itself.",
 )
 @click.option(
+    "--numbers",
+    metavar="FIRST..LAST",
+    callback=lambda context, parameter, value: numbers_in(value),
+    help="Draw the samples with these numbers only, such as 100..199. cocite merge joins indexes "
+    "of different numbers, wherever they were built. Each of them can be asked, too.  [default: "
+    "0..99, or as --samples says]",
+)
+@click.option(
     "--restart",
     is_flag=True,
     help="Throw away an unfinished build that had other settings, and begin again.",
@@ -91,6 +100,7 @@ def index(
     unweighted: bool,
     refine: bool,
     by: By | None,
+    numbers: range | None,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH.
@@ -107,7 +117,14 @@ def index(
     from cocite.query.plan.precision import expected_error, standard_errors
 
     options = BuildOptions.checked(
-        measure, direction, layout, given(settings), unweighted=unweighted, refine=refine, by=by
+        measure,
+        direction,
+        layout,
+        given(settings),
+        unweighted=unweighted,
+        refine=refine,
+        numbers=numbers,
+        by=by,
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
@@ -126,11 +143,26 @@ def index(
     show(Reply(found, lambda: _text(found, ready)))
 
 
+_NUMBERS = re.compile(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?")
+
+
+def numbers_in(text: str | None) -> range | None:
+    """``100..199``, or one number, as a range."""
+    if text is None:
+        return None
+    match = _NUMBERS.fullmatch(text)
+    if match is None:
+        raise click.BadParameter(f"{text!r} is no run of numbers; write it like 100..199")
+    return range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
 def _text(found: BuildDocument, ready: str) -> str:
     chosen = "".join(f", {name} {value}" for name, value in found.settings.items())
+    first = found.numbers.start
     shown = {
         "index": found.index,
         "measure": f"{found.measure}, {found.links}{chosen}",
+        **({"numbers": f"{first} to {found.numbers.stop - 1}"} if first else {}),
         "made": f"{found.made:,} of {found.units:,} {found.unit} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:

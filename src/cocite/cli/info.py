@@ -88,6 +88,7 @@ def _index_text(found: IndexDocument) -> str:
             **{name: f"{value}" for name, value in found.settings.items()},
             "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
             **_shown_ages(found),
+            **_shown_numbers(found),
             **({"weights": used} if found.graph["weighted"] else {}),
             **_shown_refined(found),
             **({"by": f"{found.by}, unless a question says otherwise"} if found.by else {}),
@@ -113,6 +114,19 @@ def _shown_ages(found: IndexDocument) -> dict[str, str]:
         f"from {g.graph}"
         for g in reversed(generations)
     }
+
+
+def _shown_numbers(found: IndexDocument) -> dict[str, str]:
+    """Which samples they are, if not the first ones; a line for each file that is lost."""
+    shown, generations = {}, found.generations
+    if len(generations) == 1 and generations[0].first and not generations[0].refresh:
+        shown["numbers"] = f"{generations[0].first} to {generations[0].numbers.stop - 1}"
+    if found.lost:
+        shown["answering"] = f"{found.answering:,} samples (see: cocite verify {found.path})"
+    for each in found.lost:
+        numbers = f"samples {each.first} to {each.first + each.samples - 1}"
+        shown["lost"] = "; ".join(filter(None, (shown.get("lost"), f"{each.file}, {numbers}")))
+    return shown
 
 
 def _shown_parts(found: IndexDocument) -> dict[str, str]:

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use or unknown node, 130 interrupted.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ _VERBS = {
     "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
     "index": ("cocite.cli.index", "Build the index that answers queries."),
     "plan": ("cocite.cli.plan", "Tell how large, how fast and how exact an index will be."),
+    "merge": ("cocite.cli.merge", "Join indexes of different samples of one graph."),
     "refresh": ("cocite.cli.refresh", "Update an index to a graph that has changed."),
     "measures": ("cocite.cli.index", "List the measures and their settings."),
     "related": ("cocite.cli.query", "List the nodes most related to a node."),
@@ -81,8 +83,25 @@ def cli() -> None:
     """  # noqa: D301 - click wants the backspace itself
 
 
+class _Warnings(logging.Handler):
+    """What the package warns of, a line each on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(f"Warning: {record.getMessage()}", err=True)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    log = logging.getLogger("cocite")
+    warnings = _Warnings(logging.WARNING)
+    log.addHandler(warnings)
+    try:
+        return _run(arguments)
+    finally:
+        log.removeHandler(warnings)
+
+
+def _run(arguments: list[str] | None) -> int:
     try:
         # Not cli.main: that would take a closed pipe for an error of its own.
         given = sys.argv[1:] if arguments is None else list(arguments)

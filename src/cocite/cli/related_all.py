@@ -115,7 +115,7 @@ def related_all(
                     f"refining {sweep + 1}", done, total
                 )
             report = work.run(stages)
-    found = BatchDocument.of(output, report, time.perf_counter() - begin)
+    found = BatchDocument.of(opened_index, output, report, time.perf_counter() - begin)
     shown = {
         "output": f"{output}, {format_size(found.bytes)}",
         "nodes": f"{found.nodes:,} of {work.nodes:,} in {found.seconds:.1f} s",

@@ -32,7 +32,8 @@ def verify(path: str, show: Show) -> None:
     found = VerifyDocument.of(path)
     show(Reply(found, lambda: "" if found.faults else _whole(found)))
     if found.faults:
-        raise Damaged("\n  ".join([f"{found.verdict}:", *found.faults]))
+        left = [found.left] if found.left else []
+        raise Damaged("\n  ".join([f"{found.verdict}:", *found.faults, *left]))
 
 
 def _whole(found: VerifyDocument) -> str:

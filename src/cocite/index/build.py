@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +39,7 @@ from cocite.measures import BY, SAMPLES
 from cocite.memory import OWN_MEMORY, format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
-__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array"]
+__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "index_facts"]
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class IndexBuild:
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
         """Which samples a part draws, and which older ones it keeps."""
-        return range(plan.settings[SAMPLES]), None
+        return self._options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
         """The links that a part follows; out-links for both directions at once, as in-links are
@@ -216,6 +217,7 @@ class IndexBuild:
             "refine": self._options.refine,
             "graph": self._graph.digest,
             **self._default,
+            "first": self._options.first,
         }
 
     @property
@@ -324,22 +326,35 @@ class IndexBuild:
 
     def _facts(self) -> dict[str, Any]:
         options, graph = self._options, self._graph
-        return {
-            "nodes": graph.nodes,
-            "names": graph.store.facts["names"],
-            "measure": options.measure.name,
-            "direction": options.direction,
-            "settings": options.settings.to_json(),
-            "parts": [plan.to_json() for plan in options.parts],
-            "graph": {
+        return index_facts(
+            graph.nodes,
+            str(graph.store.facts["names"]),
+            options,
+            {
                 "name": graph.path.resolve().name,
                 "digest": graph.digest,
                 "edges": graph.edges,
                 "weighted": graph.in_weights is not None,
                 "path": os.path.relpath(graph.path.resolve(), self._draft.output.resolve()),
             },
-            **self._default,
-        }
+        )
+
+
+def index_facts(
+    nodes: int, names: str, options: BuildOptions, graph: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the manifest of an index says; ``names`` is the kind of names."""
+    facts: dict[str, Any] = {
+        "nodes": nodes,
+        "names": names,
+        "measure": options.measure.name,
+        "direction": options.direction,
+        "settings": options.settings.to_json(),
+        "parts": [plan.to_json() for plan in options.parts],
+        "graph": dict(graph),
+    }
+    facts |= {"first": options.first} if options.first else {}
+    return facts | ({} if options.by is None else {BY.name: options.by})
 
 
 def _in_words(fit: MemoryPlan | None) -> str:
@@ -353,4 +368,4 @@ def copy_array(source: Path, target: Path, entry: Entry) -> None:
             disk.write(writer, piece)
         disk.sync_file(writer)
     if checksum(target, entry) != entry.xxh3_128:
-        raise Damaged(f"{source} does not match its checksum. Build the graph again")
+        raise Damaged(f"{source} does not match its checksum. Build it again")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
+from cocite.index.lost import Lost
 from cocite.index.plan import links_in_words
 from cocite.index.stored import StoredIndex
 from cocite.layouts.freshness import Generation
@@ -14,15 +15,18 @@ from cocite.measures import Value
 
 if TYPE_CHECKING:
     from cocite.index.build import BuildReport, IndexBuild
+    from cocite.index.merge import Merge
     from cocite.index.refresh import RefreshBuild
 
-__all__ = ["BuildDocument", "IndexDocument", "RefreshDocument"]
+__all__ = ["BuildDocument", "IndexDocument", "MergeDocument", "RefreshDocument"]
 
 
 @dataclass(frozen=True)
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
-    ``generations`` has those without samples, too. Questions go ``by`` that unless they say.
+    ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
+    some are ``lost``.
+    Questions go ``by`` that unless they say.
     """
 
     path: str
@@ -40,6 +44,8 @@ class IndexDocument(Document):
     refined: dict[str, Any]
     by: str | None
     digest: str
+    answering: int | None
+    lost: Sequence[Lost]
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
@@ -60,6 +66,8 @@ class IndexDocument(Document):
             index.refined,
             index.by,
             index.digest,
+            index.samples,
+            index.lost,
         )
 
     @property
@@ -78,6 +86,8 @@ class IndexDocument(Document):
         del facts["links"]
         if self.by is None:
             del facts["by"]
+        if not self.lost:
+            del facts["answering"], facts["lost"]
         return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
 
 
@@ -85,7 +95,8 @@ class IndexDocument(Document):
 class BuildDocument(Document):
     """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
     earlier run had made the others; ``live_steps`` of walks a node and sample are None without
-    walks; ``links`` says which links the measure looks at.
+    walks; ``links`` says which links the measure looks at; ``numbers`` are those of its
+    samples.
     """
 
     index: str
@@ -104,6 +115,7 @@ class BuildDocument(Document):
     live_steps: float | None
     refined: bool
     by: str | None
+    numbers: range
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
@@ -126,6 +138,7 @@ class BuildDocument(Document):
             report.live_steps / (nodes * made) if report.live_steps else None,
             options.refine,
             options.by,
+            options.numbers,
         )
 
     @property
@@ -146,7 +159,8 @@ class BuildDocument(Document):
         facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
-        return facts | {"refined": self.refined} | ({"by": self.by} if self.by else {})
+        facts |= {"refined": self.refined} | ({"by": self.by} if self.by else {})
+        return facts | ({"first": self.numbers.start} if self.numbers.start else {})
 
 
 @dataclass(frozen=True)
@@ -166,6 +180,24 @@ class RefreshDocument(Document):
         """What ``work`` says when it has run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
         return cls(index, str(work.graph.path), work.kept, drawn, work.date, *took)
+
+
+@dataclass(frozen=True)
+class MergeDocument(Document):
+    """A merge that is done: the ``samples`` of the indexes ``merged``, from number ``first`` on."""
+
+    index: str
+    merged: Sequence[str]
+    samples: int
+    first: int
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, work: Merge, seconds: float, index: str) -> Self:
+        """What ``work`` says when it has run."""
+        merged, size = list(map(str, work.paths)), StoredIndex.open(index).store.nbytes
+        return cls(index, merged, len(work.numbers), work.numbers.start, seconds, size)
 
 
 def _each_once(names: Iterable[str]) -> str:

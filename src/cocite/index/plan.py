@@ -17,6 +17,7 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, checked_direction
 from cocite.index.asked import asked_settings
+from cocite.layouts.freshness import MOST_NUMBERS
 from cocite.layouts.plan import PartPlan
 from cocite.measures import (
     BY,
@@ -41,7 +42,8 @@ def links_in_words(measure: Measure, direction: str) -> str:
 class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
-    (``index/refined.py``). ``by`` is what meetings are worth where a question does not say.
+    (``index/refined.py``). ``by`` is what meetings are worth where a question does not say;
+    ``first`` is the number of the first sample.
     """
 
     measure: Measure
@@ -50,6 +52,7 @@ class BuildOptions:
     parts: tuple[PartPlan, ...]
     unweighted: bool = False
     refine: bool = False
+    first: int = 0
     by: str | None = None
 
     @classmethod
@@ -63,11 +66,14 @@ class BuildOptions:
         unweighted: bool = False,
         refine: bool = False,
         by: By | None = None,
+        numbers: range | None = None,
     ) -> BuildOptions:
-        """What is not given is the measure's to choose. Raises :class:`UsageError` for a value that
-        is not allowed.
+        """What is not given is the measure's to choose; ``numbers`` are those of the samples, by
+        default from 0 on. Raises :class:`UsageError` for a value that is not allowed.
         """
         found = find_measure(measure)
+        if numbers is not None:
+            settings = _numbered(numbers, found, settings or {})
         if direction is not None:
             checked_direction(direction)
         _, filled = found.choose(layout, settings or {})
@@ -76,16 +82,22 @@ class BuildOptions:
             way = component.direction or direction or component.measure.direction
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
-        _check_samples(parts)
+        _check_samples(parts, numbers)
         way = ways.pop() if len(ways) == 1 else "mixed"
+        first = 0 if numbers is None else numbers.start
         asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
         kept = None if by is None else asked.get(BY, BY.default)
-        return cls(found, way, filled, tuple(parts), unweighted, refine, kept)
+        return cls(found, way, filled, tuple(parts), unweighted, refine, first, kept)
 
     @property
     def samples(self) -> int | None:
         """How many samples its parts have, those that have any; None if none has."""
         return next((p.settings[SAMPLES] for p in self.parts if SAMPLES in p.settings), None)
+
+    @property
+    def numbers(self) -> range:
+        """Those of its samples."""
+        return range(self.first, self.first + (self.samples or 0))
 
     def for_graph(self, graph: Graph) -> BuildOptions:
         """The same for a graph, whose links may have weights, that count unless left aside.
@@ -136,9 +148,32 @@ def component_parts(
     ]
 
 
-def _check_samples(parts: list[PartPlan]) -> None:
+def _numbered(
+    numbers: range, measure: Measure, settings: Mapping[str, object]
+) -> dict[str, object]:
+    """The settings with as many samples as there are numbers."""
+    fine = isinstance(numbers, range) and numbers.step == 1 and 0 <= numbers.start < numbers.stop
+    if not fine or numbers.stop > MOST_NUMBERS:
+        raise UsageError(
+            f"numbers is {numbers!r}; it is a run of numbers of samples, from 0 on, such as "
+            "100..199 (range(100, 200))"
+        )
+    if all(SAMPLES not in component.measure.build for component in measure.components):
+        raise UsageError(f"{measure.name} has no samples, so it takes no numbers of them")
+    given = settings.get(SAMPLES.name, len(numbers))
+    if given != len(numbers):
+        raise UsageError(
+            f"numbers are those of {len(numbers):,} samples, and samples is {given!r}: leave that "
+            "out"
+        )
+    return {**settings, SAMPLES.name: len(numbers)}
+
+
+def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:
     """Sample i of a blend is the sum of theirs, so they have equally many."""
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
+    if numbers is not None and counts != {len(numbers)}:
+        counts.add(len(numbers))
     if len(counts) > 1:
         raise UsageError(
             "the components of a blend have "

@@ -15,9 +15,11 @@ from cocite.graph.names import Names, open_names
 from cocite.index.asked import asked_settings
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
+from cocite.index.lost import Lost, in_runs, lost_of, numbers_in_words, numbers_there
 from cocite.index.refined import DIAGONAL, read_diagonal
 from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import SINCE, Freshness
+from cocite.layouts.plan import PartPlan
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.table import format_of
 from cocite.measures import SAMPLES, WholeSettings
@@ -27,7 +29,13 @@ __all__ = ["StoredIndex"]
 
 
 class StoredIndex:
-    """The directory of an index. Opening it reads the manifest and maps the files."""
+    """The directory of an index. Opening it reads the manifest and maps the files.
+
+    Shards that are ``lost`` do without: the other samples answer (``index/lost.py``).
+    """
+
+    lost: tuple[Lost, ...] = ()
+    _only: int | None = None
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -39,7 +47,10 @@ class StoredIndex:
         self.refined: dict[str, Any] = facts.refined
         self.by = facts.by
         since = store.array(SINCE) if store.has(SINCE) else None
-        self.freshness = Freshness(facts.generations, since, str(store.path))
+        whole = Freshness(facts.generations, since, str(store.path))
+        fresh = self._left(facts.parts, whole) if store.lost else {}
+        held = tuple(each.there[0] for each in fresh.values())
+        self.freshness = replace(whole, there=held)
         self.parts = tuple(
             StoredPart(
                 store,
@@ -49,7 +60,7 @@ class StoredIndex:
                 plan.layout,
                 plan.settings,
                 plan.weight,
-                self.freshness,
+                fresh.get(plan.prefix, whole),
                 format_of(plan.layout),
                 plan.weighted,
                 plan.label,
@@ -63,17 +74,56 @@ class StoredIndex:
         """All settings of a question; raises :class:`UsageError`."""
         return asked_settings(self.measure, self.parts, given, self.by)
 
+    def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
+        """Which samples of each part are there, by its prefix; raises :class:`Damaged` if none."""
+        oldest = whole.numbers.start
+        sampled = [plan for plan in plans if SAMPLES in plan.settings]
+        self.lost = lost_of(self.store, [(plan, oldest) for plan in sampled])
+        found = {}
+        for plan in sampled:
+            there = numbers_there(self.store, plan, oldest)
+            if not there.size:
+                raise Damaged(
+                    f"{self.store.path}: all its samples are missing or damaged: "
+                    f"{self.lost[0].fault}"
+                )
+            found[plan.prefix] = replace(whole, there=(there,))
+        return found
+
     @property
     def samples(self) -> int | None:
-        """How many samples its parts have, those that have any; None if none has."""
-        return next((part.samples for part in self.parts if SAMPLES in part.settings), None)
+        """How many samples answer, of the part that has the fewest; None if none has any."""
+        counts = [part.samples for part in self.parts if SAMPLES in part.settings]
+        return min(counts, default=None)
+
+    def without(self, file: str, fault: str) -> StoredIndex:
+        """The same without a shard that is found to be damaged; raises :class:`Damaged` if no other
+        is left.
+        """
+        lost = self.store.lost | {file: fault}
+        found = type(self)(replace(self.store, lost=lost))
+        return found if self._only is None else found.first(min(self._only, found.samples or 1))
+
+    @property
+    def loss(self) -> str:
+        """What is lost, and how it is made again, in a sentence; empty if nothing is."""
+        if not self.lost:
+            return ""
+        numbers = {n for each in self.lost for n in range(each.first, each.first + each.samples)}
+        runs, path = in_runs(numbers), self.store.path
+        return (
+            f"{path} has lost samples {numbers_in_words(runs)} with "
+            f"{' and '.join(each.file for each in self.lost)}; the other {self.samples:,} answer. "
+            f"Build the lost ones with cocite index --numbers, and join them with: cocite merge "
+            f"{path}"
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
         """Open the directory ``path``, to be read for single questions, here and there; raises a
         :class:`~cocite.errors.StoreError`.
         """
-        return cls(Store.open(os.fspath(path), "index", Access.SCATTERED))
+        return cls(Store.open(os.fspath(path), "index", Access.SCATTERED, is_shard))
 
     def first(self, samples: int) -> StoredIndex:
         """A view of it with its first samples only; raises :class:`UsageError`."""
@@ -83,10 +133,11 @@ class StoredIndex:
         if type(samples) is not int or not 1 <= samples <= have:
             raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
         view = copy(self)
+        view._only = samples
         if SAMPLES in self.settings:
             view.settings = self.settings.changed(SAMPLES, samples)
         view.freshness = fresh = self.freshness.only(samples)
-        view.parts = tuple(replace(part, only=samples, freshness=fresh) for part in self.parts)
+        view.parts = tuple(_first(part, samples, fresh) for part in self.parts)
         return view
 
     def diagonal(self, part: StoredPart) -> Diagonal | None:
@@ -129,3 +180,9 @@ class StoredIndex:
         """A checksum of what it holds: the same wherever the shards are cut."""
         files = self.store.manifest.files
         return self.store.manifest.digest(*(name for name in files if not is_shard(name)))
+
+
+def _first(part: StoredPart, samples: int, fresh: Freshness) -> StoredPart:
+    """A part with its first samples only, of those that are there."""
+    own = part.freshness.only(samples) if part.freshness.there else fresh
+    return replace(part, only=samples, freshness=own)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from cocite.documents import Document
-from cocite.errors import Damaged
+from cocite.errors import Damaged, StoreError
 from cocite.graph.graph import check_graph
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
+from cocite.index.stored import StoredIndex
+from cocite.layouts.format import is_shard
 from cocite.store import Manifest, Store, kind_of
 
 __all__ = ["VerifyDocument"]
@@ -25,7 +27,8 @@ __all__ = ["VerifyDocument"]
 @dataclass(frozen=True)
 class VerifyDocument(Document):
     """What was found: the ``faults`` of ``files`` files, none if all are whole, behind that of the
-    manifest, which has one unless it is ``sound``.
+    manifest, which has one unless it is ``sound``; and of an index that lacks nothing but samples,
+    what is ``left`` of it, in words.
     """
 
     path: str
@@ -34,6 +37,7 @@ class VerifyDocument(Document):
     bytes: int
     sound: bool
     faults: Sequence[str]
+    left: str = ""
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
@@ -41,10 +45,17 @@ class VerifyDocument(Document):
         name = os.fspath(path)
         kind = "index" if kind_of(name) == "index" else "graph"
         store = Store(Path(name), Manifest.read(Path(name), kind))
-        faults = [fault for file in store.manifest.files if (fault := store.verify(file))]
+        found = {file: store.verify(file) for file in store.manifest.files}
+        faults = {file: fault for file, fault in found.items() if fault}
         told = _told(store)
         size = len(store.manifest.files), store.nbytes
-        return cls(name, kind, *size, not told, told + faults)
+        left = "" if told else _left(store, faults)
+        return cls(name, kind, *size, not told, [*told, *faults.values()], left)
+
+    def facts(self) -> dict[str, Any]:
+        """Without what there is nothing to say of."""
+        facts = super().facts()
+        return facts if self.left else {name: facts[name] for name in facts if name != "left"}
 
     @property
     def verdict(self) -> str:
@@ -54,6 +65,17 @@ class VerifyDocument(Document):
         if self.sound:
             return files[0] if files else "all whole"
         return " and ".join(["the manifest", *files]) + ("" if files else " is damaged")
+
+
+def _left(store: Store, faults: dict[str, str]) -> str:
+    """What is to be said of an index of which samples are damaged and nothing else."""
+    if store.manifest.kind != "index" or not faults or not all(map(is_shard, faults)):
+        return ""
+    try:
+        whole = Store.open(store.path, "index", spare=faults.__contains__)
+        return StoredIndex(replace(whole, lost=faults)).loss
+    except StoreError as error:
+        return str(error)
 
 
 def _told(store: Store) -> list[str]:

@@ -11,6 +11,9 @@ in it:
 So the samples that know two nodes are the newest ones, and a score is the mean over those. The
 generation drawn last knows all.
 
+Samples that are lost with their files (``index/lost.py``) say nothing: how many know two nodes is
+counted among those that are there.
+
 Samples stay independent, but their means are those of different graphs. The expectation of a score
 is then the mean of the scores that it had in the graphs of these samples; the spread of samples
 about a common mean is larger than that about their own, so standard errors are rather too large.
@@ -68,11 +71,16 @@ class Generation:
 
 @dataclass(frozen=True)
 class Freshness:
-    """The generations of an index, oldest first; ``since`` is None if all samples know all."""
+    """The generations of an index, oldest first; ``since`` is None if all samples know all.
+
+    ``there`` is int64[samples], ascending, the numbers of the samples that are there of each part,
+    if some are lost: of one part, or of all parts that an answer is made of.
+    """
 
     generations: tuple[Generation, ...]
     since: NDArray[np.uint32] | None = None
     path: str = ""
+    there: tuple[NDArray[np.int64], ...] = ()
 
     @property
     def numbers(self) -> range:
@@ -90,13 +98,31 @@ class Freshness:
         return range(first.first, last.numbers.stop)
 
     def only(self, samples: int) -> Freshness:
-        """With the first samples only; raises :class:`UsageError` if they are of several graphs."""
+        """With the first samples only, of those that are there; raises :class:`UsageError` if they
+        are of several graphs.
+        """
         if len(self.generations) > 1:
             raise UsageError(
                 f"{self.path} was refreshed: its samples are of {len(self.generations)} graphs, "
                 "and the first of them are the oldest. Ask all of them"
             )
+        if self.there:
+            return replace(self, there=tuple(numbers[:samples] for numbers in self.there))
         return Freshness((replace(self.generations[0], samples=samples),))
+
+    @property
+    def alike(self) -> int | None:
+        """How many samples, the last ones, are of the newest graph; None if all are."""
+        if len(self.generations) == 1:
+            return None
+        newest = self.newest
+        counts = [int((numbers >= newest.start).sum()) for numbers in self.there]
+        return min(counts, default=len(newest))
+
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """int64[samples]: the numbers of the samples of a part, ascending, those that are there."""
+        return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
 
     def knowing(self, node: int, others: NDArray[Any]) -> NDArray[np.int64]:
         """How many samples, the newest ones, know ``node`` and each of ``others``: int64[h].
@@ -105,18 +131,23 @@ class Freshness:
         """
         numbers = self.numbers
         if self.since is None:
-            return np.full(np.shape(others), len(numbers), np.int64)
+            samples = min(map(len, self.there or (numbers,)))
+            return np.full(np.shape(others), samples, np.int64)
         first = np.maximum(np.maximum(self.since[node], self.since[others]), numbers.start)
         found: NDArray[np.int64] = numbers.stop - first.astype(np.int64)
+        for held in self.there:
+            found = np.minimum(found, held.size - np.searchsorted(held, first))
         self._check(found)
         return found
 
     def unknowing(self) -> NDArray[np.uint32]:
         """uint32[nodes]: how many samples, the oldest ones, do not know each node; empty if all
-        samples know all. Raises :class:`Damaged` if none knows some node.
+        samples know all. Raises :class:`Damaged` if none knows some node. Of an index that has lost
+        none.
         """
         if self.since is None:
             return np.empty(0, np.uint32)
+        assert not self.there
         first, samples = self.numbers.start, len(self.numbers)
         found: NDArray[np.uint32] = np.maximum(self.since, first) - np.uint32(first)
         self._check(samples - found.max(initial=0).astype(np.int64))
@@ -124,8 +155,9 @@ class Freshness:
 
     def _check(self, known: NDArray[np.int64]) -> None:
         if known.size and int(known.min()) < 1:
+            lost = " that is left" if self.there else ""
             raise Damaged(
-                f"{self.path}: there are nodes that no sample knows; see: cocite verify "
+                f"{self.path}: there are nodes that no sample{lost} knows; see: cocite verify "
                 f"{self.path}. Build the index again"
             )
 
@@ -135,7 +167,8 @@ def generations_of(facts: Facts, samples: int) -> tuple[Generation, ...]:
     graph = facts.group("graph")
     newest = graph.text("name"), graph.digest("digest")
     if "generations" not in facts:
-        return (Generation(0, 0, samples, *newest, None, graph.relative("path")),)
+        first = facts.whole("first", 1, MOST_NUMBERS) if "first" in facts else 0
+        return (Generation(0, first, samples, *newest, None, graph.relative("path")),)
     found = tuple(map(_generation, facts.groups("generations")))
     ends = [g.numbers.stop for g in found]
     runs = [g.first for g in found[1:]] == ends[:-1]

@@ -23,19 +23,32 @@ from cocite.measures import (
 )
 from cocite.store import Store
 
-__all__ = ["DRAWN", "Shard", "StoredPart"]
+__all__ = ["DRAWN", "DamagedShard", "Shard", "StoredPart", "runs_of"]
 
 DRAWN = "drawn"
 """The layout of a part that nobody built: a graph in its place. No file names it."""
 
 
+class DamagedShard(Damaged):
+    """A question met a shard that points outside of itself: ``file`` is its name."""
+
+    def __init__(self, message: str, file: str) -> None:
+        super().__init__(message)
+        self.file = file
+
+
 @dataclass(frozen=True)
 class Shard:
-    """A run of samples: its words, and where each sample's arrays begin in them."""
+    """A run of samples: its words, and where each sample's arrays begin in them.
+
+    ``first`` is the place of its first sample among those of the part that are there, ``number``
+    that sample's number.
+    """
 
     first: int
     words: NDArray[np.uint32]
     blobs: NDArray[np.uint64]
+    number: int
 
     @property
     def samples(self) -> int:
@@ -102,12 +115,10 @@ class StoredPart:
 
     @property
     def samples(self) -> int:
-        """How many samples it has, for a measure that has them."""
-        return self._stored_samples if self.only is None else self.only
-
-    @property
-    def _stored_samples(self) -> int:
-        return self.settings[SAMPLES]
+        """How many samples answer, for a measure that has them."""
+        there = self.freshness.there
+        samples = there[0].size if there else self.settings[SAMPLES]
+        return samples if self.only is None else self.only
 
     def array(self, name: str) -> NDArray[Any]:
         """The array ``name`` of this part."""
@@ -126,8 +137,12 @@ class StoredPart:
         return links
 
     def damaged(self, first: int) -> Damaged:
-        """What to raise when a query meets a shard that points outside of itself."""
-        return self.damaged_file(shard_file(self.freshness.numbers.start + first))
+        """What to raise when a query meets a shard that points outside of itself: the one whose
+        first sample has the place ``first``.
+        """
+        number = next(each.number for each in self.shards if each.first == first)
+        name = self.prefix + shard_file(number)
+        return DamagedShard(str(self.damaged_file(shard_file(number))), name)
 
     def damaged_file(self, name: str) -> Damaged:
         """What to raise when a query meets a file that points outside of itself."""
@@ -139,21 +154,41 @@ class StoredPart:
 
     @cached_property
     def shards(self) -> tuple[Shard, ...]:
-        """All shards that have samples which count, in their order."""
-        members, samples = self.array(MEMBERS), self._stored_samples
-        start, oldest = self.prefix + SHARD, self.freshness.numbers.start
-        names = [name for name in self.store.manifest.files if name.startswith(start)]
-        found = sorted((int(name.removeprefix(start)) - oldest, name) for name in names)
-        firsts, files = [first for first, _ in found], [name for _, name in found]
-        if firsts[:1] != [0] or members.size != samples:
-            raise Damaged(f"{self.store.path}: its shards do not hold {samples} samples")
-        format_, shards = self.format, []
+        """All shards that are there and have samples which count, in their order."""
+        members, numbers = self.array(MEMBERS), self.freshness.numbers
+        if members.size != self.settings[SAMPLES]:
+            raise Damaged(f"{self.store.path}: its shards do not hold {members.size} samples")
+        format_, shards, place = self.format, list[Shard](), 0
         assert isinstance(format_, SampledFormat)
-        for name, first, end in zip(files, firsts, [*firsts[1:], samples], strict=True):
+        for name, run in self.runs.items():
+            if name in self.store.lost:
+                continue
             words = self.store.array(name)
-            counts = members[first:end].tolist()
+            at = run.start - numbers.start
+            counts = members[at : at + len(run)].tolist()
             blobs, size = format_.place(self.nodes, counts, self.settings)
             if size != words.size:
-                raise Damaged(f"{self.store.path / name} does not hold samples {first} to {end}")
-            shards.append(Shard(first, words, blobs[: max(0, self.samples - first)]))
+                raise Damaged(
+                    f"{self.store.path / name} does not hold samples {run.start} to {run.stop - 1}"
+                )
+            shards.append(Shard(place, words, blobs[: max(0, self.samples - place)], run.start))
+            place += len(run)
         return tuple(shard for shard in shards if shard.samples)
+
+    @property
+    def runs(self) -> dict[str, range]:
+        """The files of its shards, with the numbers of their samples, in that order."""
+        return runs_of(self.store, self.prefix, self.freshness.numbers.start, self.settings)
+
+
+def runs_of(store: Store, prefix: str, oldest: int, settings: PartSettings) -> dict[str, range]:
+    """The shards that the manifest names of a part, whose first sample has the number ``oldest``,
+    with the numbers of their samples.
+    """
+    start = prefix + SHARD
+    names = [name for name in store.manifest.files if name.startswith(start)]
+    firsts = sorted((int(name.removeprefix(start)), name) for name in names)
+    if not firsts or firsts[0][0] != oldest:
+        raise Damaged(f"{store.path}: its shards do not begin with sample {oldest}")
+    ends = [*(first for first, _ in firsts[1:]), oldest + settings[SAMPLES]]
+    return {name: range(first, end) for (first, name), end in zip(firsts, ends, strict=True)}

@@ -1,6 +1,6 @@
 """Asking an index: how similar, what is related."""
 
-from cocite.query.building import build, open_graph, open_index, refresh
+from cocite.query.building import build, merge, open_graph, open_index, refresh
 from cocite.query.index import Index
 from cocite.query.scores import Hit, Score
 
@@ -9,6 +9,7 @@ __all__ = [
     "Index",
     "Score",
     "build",
+    "merge",
     "open_graph",
     "open_index",
     "refresh",

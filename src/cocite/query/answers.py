@@ -89,13 +89,30 @@ class Answers:
             values, most = reader.values(node, others, own)
             span = span.plus(reader.span(own), weight)
             found.append((values, most) if weight == 1 else (weight * values, weight * most))
-        values, most = found[0]
+        shared = min(len(values) for values, _ in found)
+        values, most = found[0][0][-shared:], found[0][1][-shared:]
         for more, greatest in found[1:]:
-            values, most = values + more, most + greatest
+            values, most = values + more[-shared:], most + greatest[-shared:]
         freshness = self._stored.freshness
         known = None if freshness.since is None else freshness.knowing(node, others)
-        alike = None if len(freshness.generations) == 1 else len(freshness.newest)
-        return Draws(values, most, span, known, alike)
+        return Draws(values, most, span, known, freshness.alike)
+
+    def _apart(
+        self, node: int, others: NDArray[np.uint32], asked: WholeSettings
+    ) -> NDArray[np.float64] | float:
+        """float64[h]: how far scores are above the means of the samples that all parts have, where
+        parts have lost different ones: each is estimated from all of its own.
+        """
+        if len({reader.part.freshness.held.size for reader in self._sampled}) < 2:
+            return 0.0
+        shared, found = self._stored.freshness.knowing(node, others), np.zeros(others.size)
+        for reader in self._sampled:
+            values, _ = reader.values(node, others, reader.part.ask_settings(asked))
+            own = reader.part.freshness.knowing(node, others)
+            for row, (mine, all_) in enumerate(zip(own.tolist(), shared.tolist(), strict=True)):
+                apart = values[-mine:, row].mean() - values[-all_:, row].mean()
+                found[row] += reader.part.weight * apart
+        return found
 
     def _exact(
         self, reader: Reader, node: int, others: NDArray[np.uint32], asked: WholeSettings
@@ -136,8 +153,11 @@ class Answers:
         for begin in range(0, different.size, _AT_ONCE):
             part = different[begin : begin + _AT_ONCE]
             draws = self._draws(node, others[part], asked)
+            apart = self._apart(node, others[part], asked)
             for level, confidence in enumerate(confidences):
-                found[level][:, part] = around(draws, confidence, bound)[1:]
+                _, below, above = around(draws, confidence, bound)
+                found[level][0, part] = np.maximum(0.0, below + apart)
+                found[level][1, part] = np.maximum(0.0, above - apart)
         return found
 
     def _intervals(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
@@ -12,7 +12,7 @@ from cocite.measures import By, Value
 from cocite.query.index import Index
 from cocite.query.source import Given
 
-__all__ = ["build", "open_graph", "open_index", "refresh"]
+__all__ = ["build", "merge", "open_graph", "open_index", "refresh"]
 
 
 def open_index(
@@ -85,6 +85,7 @@ def build(
     unweighted: bool = False,
     refine: bool = False,
     by: By | None = None,
+    numbers: range | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Value,
 ) -> Index:
@@ -133,6 +134,9 @@ def build(
     by
         What a meeting after t steps is worth where a question does not say, for measures of walks:
         a function of t, numbers, an expression or a name (:meth:`Index.related`).
+    numbers
+        Draw the samples with these numbers, such as ``range(100, 200)``, instead of the first ones:
+        :func:`merge` joins indexes that were built so, anywhere. Each answers alone, too.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -146,10 +150,60 @@ def build(
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     options = BuildOptions.checked(
-        measure, direction, layout, settings, unweighted=unweighted, refine=refine, by=by
+        measure,
+        direction,
+        layout,
+        settings,
+        unweighted=unweighted,
+        refine=refine,
+        numbers=numbers,
+        by=by,
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:
+        work.run(progress)
+    return Index(StoredIndex.open(output), means)
+
+
+def merge(
+    indexes: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    shard: int | None = None,
+    overwrite: bool = False,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Index:
+    """Join indexes of different samples of one graph into the index ``output``, and open it.
+
+    It is the index that one build of all these samples makes, to the byte. The numbers of the
+    samples must follow each other, none twice and none missing: ``build(..., numbers=range(100,
+    200))`` draws such, on any machine. An index that has lost files of samples becomes whole with
+    one of just those numbers.
+
+    Parameters
+    ----------
+    indexes
+        The directories of two or more, of the same graph, measure and settings; none that was
+        refreshed.
+    output
+        The directory to make. A merge that is interrupted leaves nothing.
+    shard, overwrite, threads, memory
+        As for :func:`build`; ``output`` may be one of the indexes if ``overwrite`` is true.
+    progress
+        Called with (done, total), in samples.
+
+    Raises
+    ------
+    UsageError
+        If they do not fit together.
+    OutputExists, Busy, ResourceError, StoreError
+    """
+    from cocite.index.merge import Merge
+
+    means = Means.checked(threads, memory, shard)
+    with Merge(indexes, output, shard=shard, overwrite=overwrite) as work:
         work.run(progress)
     return Index(StoredIndex.open(output), means)
 

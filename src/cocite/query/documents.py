@@ -3,6 +3,9 @@
 Each is made by ``of``, which asks the index. Measure, direction and settings are those that the
 answer went by, those of the index and those of the question in one.
 
+Of an index that has lost samples (``index/lost.py``) an answer has two facts more: ``samples``, how
+many answered, and ``lost``.
+
 Cost: that of the questions; of ``related`` also that of its order (:meth:`Index.certain`).
 """
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchDocument", "RelatedDocument", "SimilarityDocument", "WhyDocument"]
 
-_INSIDE = ("offset", "surely")
+_INSIDE = ("offset", "surely", "loss")
 """Fields that help to read an answer and are no part of it."""
 
 
@@ -51,6 +54,7 @@ class RelatedDocument(Document):
     hits: Sequence[Hit]
     offset: int
     surely: bool
+    loss: dict[str, Any]
 
     @classmethod
     def of(
@@ -86,11 +90,12 @@ class RelatedDocument(Document):
             hits,
             offset,
             _surely(index, refined),
+            _loss(index),
         )
 
     def facts(self) -> dict[str, Any]:
         """Everything but what helps to read it."""
-        return _without(super().facts(), _INSIDE)
+        return _without(super().facts(), _INSIDE) | self.loss
 
     def rows(self) -> Rows:
         """A row a hit, with its rank."""
@@ -113,6 +118,7 @@ class SimilarityDocument(Document):
     refined: bool
     found: Score
     surely: bool
+    loss: dict[str, Any]
 
     @classmethod
     def of(
@@ -140,11 +146,13 @@ class SimilarityDocument(Document):
         )
         asked = _asked(index, settings)
         surely = _surely(index, refined)
-        return cls(str(a), str(b), *asked, confidence, bound, refined, found, surely)
+        loss = _loss(index)
+        return cls(str(a), str(b), *asked, confidence, bound, refined, found, surely, loss)
 
     def facts(self) -> dict[str, Any]:
         """The score's own facts stand beside the others."""
-        return _without(super().facts(), ("found", *_INSIDE)) | self.found._asdict()
+        facts = _without(super().facts(), ("found", *_INSIDE))
+        return facts | self.found._asdict() | self.loss
 
     def rows(self) -> Rows:
         """One row, of the pair and its score."""
@@ -165,12 +173,17 @@ class WhyDocument(Document):
     others: int
     rest: float
     unplaced: float
+    loss: dict[str, Any]
 
     @classmethod
     def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
         """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
         why = index.why(a, b, k, **settings)
-        return cls(str(a), str(b), *_asked(index, settings), **why._asdict())
+        return cls(str(a), str(b), *_asked(index, settings), **why._asdict(), loss=_loss(index))
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but what helps to read it."""
+        return _without(super().facts(), _INSIDE) | self.loss
 
     def rows(self) -> Rows:
         """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
@@ -198,15 +211,17 @@ class BatchDocument(Document):
     rows_written: int
     seconds: float
     bytes: int
+    loss: dict[str, Any]
 
     @classmethod
-    def of(cls, output: str, report: BatchReport, seconds: float) -> Self:
+    def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
         """What ``report`` says, and how large the file is."""
-        return cls(output, report.nodes, report.rows, seconds, Path(output).stat().st_size)
+        size = Path(output).stat().st_size
+        return cls(output, report.nodes, report.rows, seconds, size, _loss(index))
 
     def facts(self) -> dict[str, Any]:
         """With ``rows`` called so."""
-        facts = super().facts()
+        facts = _without(super().facts(), _INSIDE) | self.loss
         return {("rows" if name == "rows_written" else name): facts[name] for name in facts}
 
 
@@ -214,6 +229,11 @@ def _asked(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[
     """Measure, direction and settings that an answer goes by."""
     asked = index.stored.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
+
+
+def _loss(index: Index) -> dict[str, Any]:
+    """What an index without some of its samples says beside its answer."""
+    return {"samples": index.samples, "lost": index.lost} if index.lost else {}
 
 
 def _surely(index: Index, refined: bool) -> bool:

@@ -13,7 +13,13 @@ from cocite.errors import UsageError
 from cocite.measures import AskValue
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.filters import Filter
-from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS, Opened
+from cocite.query.opened import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_K,
+    DEFAULT_REASONS,
+    Opened,
+    from_the_others,
+)
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.source import Given, find_graphs
 
@@ -45,8 +51,9 @@ class Index(Opened):
 
         Raises :class:`~cocite.errors.UsageError` if it has fewer, or none.
         """
-        return Index(self._stored.first(samples), self.means, self._graph)
+        return Index(self.stored.first(samples), self.means, self._graph)
 
+    @from_the_others
     def similarity(
         self,
         a: object,
@@ -102,6 +109,7 @@ class Index(Opened):
         ((low, high),) = self._intervals(first, others, scores, asked, [confidence], bound)
         return Score(scores[0], errors[0], low[0], high[0])
 
+    @from_the_others
     def related(
         self,
         node: object,
@@ -203,6 +211,7 @@ class Index(Opened):
             hits = [hit for hit, low in zip(hits, least, strict=True) if low > min_score]
         return hits
 
+    @from_the_others
     def certain(
         self,
         node: object,
@@ -243,8 +252,9 @@ class Index(Opened):
         """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
         from cocite.query.batch.run import related_all
 
-        return related_all(self, output, k, **options)
+        return related_all(self.now, output, k, **options)
 
+    @from_the_others
     def why(
         self,
         a: object,

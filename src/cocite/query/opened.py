@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
+from cocite.index.lost import Lost
+from cocite.layouts.stored import DamagedShard
 from cocite.means import Means
 from cocite.measures import Value
 from cocite.query.answers import Answers
@@ -16,12 +20,15 @@ from cocite.query.source import Given
 if TYPE_CHECKING:
     from cocite.query.refine.refiner import Refiner
 
-__all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "DEFAULT_REASONS", "Opened"]
+__all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "DEFAULT_REASONS", "Opened", "from_the_others"]
 
 DEFAULT_K = 20
 DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
 _MAKING = threading.Lock()
+_log = logging.getLogger("cocite")
+
+_Question = TypeVar("_Question", bound=Callable[..., Any])
 
 
 class Opened(Answers):
@@ -31,11 +38,14 @@ class Opened(Answers):
         """``means`` are for what reads the graph again; ``graph`` says where that is."""
         super().__init__(stored)
         self.means, self._graph = means, graph
+        self._instead: Opened | None = None
+        if stored.lost:
+            _log.warning(stored.loss)
 
     @property
     def stored(self) -> StoredIndex:
         """The directory behind it."""
-        return self._stored
+        return self.now._stored
 
     @property
     def measure(self) -> str:
@@ -54,8 +64,33 @@ class Opened(Answers):
 
     @property
     def samples(self) -> int | None:
-        """How many independent samples every estimate is the mean of; None if scores are exact."""
-        return self._stored.samples
+        """How many independent samples every estimate is the mean of, those that answer; None if
+        scores are exact.
+        """
+        return self.stored.samples
+
+    @property
+    def lost(self) -> tuple[Lost, ...]:
+        """The files of samples that are missing or damaged (``index/lost.py``): the others answer.
+
+        The logger ``cocite`` warns when an index is opened that has some, and when a question finds
+        one.
+        """
+        return self.stored.lost
+
+    @property
+    def now(self) -> Self:
+        """The index that answers now: without what questions have found to be damaged."""
+        return self if self._instead is None else cast(Self, self._instead.now)
+
+    def leave_out(self, found: DamagedShard) -> None:
+        """Answer without a shard from now on; raises :class:`~cocite.errors.Damaged` if there is no
+        other.
+        """
+        with _MAKING:
+            if self._instead is None:
+                less = self._stored.without(found.file, str(found))
+                self._instead = type(self)(less, self.means, self._graph)
 
     @property
     def sampled(self) -> bool:
@@ -81,3 +116,18 @@ class Opened(Answers):
                     self._stored, self._graph, self.means, self.readers, self.top
                 )
         return self._refiner
+
+
+def from_the_others(question: _Question) -> _Question:
+    """A method that is asked again without each shard that it finds to be damaged."""
+
+    @wraps(question)
+    def asked(self: Opened, *args: Any, **options: Any) -> Any:
+        while True:
+            index = self.now
+            try:
+                return question(index, *args, **options)
+            except DamagedShard as found:
+                index.leave_out(found)
+
+    return cast(_Question, asked)

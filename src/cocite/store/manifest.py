@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,16 +93,25 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Store:
-    """An opened directory: its manifest, and all its arrays, mapped."""
+    """An opened directory: its manifest, and all its arrays, mapped; ``lost`` are the files that it
+    can do without and that are not there as they should be, with what is wrong with each.
+    """
 
     path: Path
     manifest: Manifest
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    lost: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, path: str | Path, kind: str, access: Access = Access.AROUND) -> Store:
+    def open(
+        cls,
+        path: str | Path,
+        kind: str,
+        access: Access = Access.AROUND,
+        spare: Callable[[str], bool] = lambda name: False,
+    ) -> Store:
         """Open the directory ``path``, to be read as ``access`` says; raises a
-        :class:`~cocite.errors.StoreError`.
+        :class:`~cocite.errors.StoreError`. Files that are ``spare`` may be missing, or cut.
 
         Everything is mapped at once, and again if another directory took the name meanwhile: what
         is open is one generation, and stays so when it is replaced.
@@ -111,17 +121,14 @@ class Store:
             before = _identity(directory)
             try:
                 manifest = Manifest.read(directory, kind)
-                arrays = {
-                    name: map_array(directory / name, entry)
-                    for name, entry in manifest.files.items()
-                }
+                arrays, lost = _mapped(directory, manifest, spare)
             except StoreError:
                 if _identity(directory) == before or attempt + 1 == _TRIES:
                     raise
                 continue
             if _identity(directory) == before:
                 advise(access, *arrays.values())
-                return cls(directory, manifest, arrays)
+                return cls(directory, manifest, arrays, lost)
         raise Busy(f"{directory} is replaced again and again; try later")
 
     @property
@@ -158,6 +165,21 @@ class Store:
         if found != entry.xxh3_128:
             return f"{self.path / name} has checksum {found}; the manifest says {entry.xxh3_128}"
         return None
+
+
+def _mapped(
+    directory: Path, manifest: Manifest, spare: Callable[[str], bool]
+) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """All arrays, and the files that are lost."""
+    arrays, lost = {}, {}
+    for name, entry in manifest.files.items():
+        try:
+            arrays[name] = map_array(directory / name, entry)
+        except Damaged as error:
+            if not spare(name):
+                raise
+            lost[name] = str(error)
+    return arrays, lost
 
 
 def _identity(directory: Path) -> tuple[int, int] | None:

@@ -39,7 +39,7 @@ class ReplayedReader(MeetingReader):
         one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
         found = Ways(one, one.copy(), np.zeros(samples.size, bool))
         gone: list[str] = []
-        numbers = samples + self.part.freshness.numbers.start
+        numbers = self.part.freshness.held[samples]
         for generation in self.part.freshness.generations:
             drawn = generation.numbers
             rows = np.flatnonzero((numbers >= drawn.start) & (numbers < drawn.stop))

@@ -12,7 +12,8 @@ singly.
 The work is cut into pieces of some thousand nodes, the same whatever the threads. Finished ones are
 appended to a journal in ``<output>.building``, beside a plan of everything that they depend on; a
 run that finds the same plan goes on behind them. When all are there they are written in the order
-of the nodes, by one thread, so that equal rows are equal bytes.
+of the nodes, by one thread, so that equal rows are equal bytes. A batch that finds a shard to be
+damaged begins again without it.
 
 Memory: for each thread 40 bytes a node at most, of which only what is touched exists, and a piece;
 some 20 bytes a node asked. Disk: 20 bytes a row, and the output twice while it is made.
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES, check_output, write_table
+from cocite.layouts.stored import DamagedShard
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import AskValue
 from cocite.memory import checked_threads
@@ -170,6 +172,8 @@ class Batch:
         self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
         made = [index.measure, index.direction, index.settings, index.stored.weighted]
         self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix, "made": made}
+        if index.stored.lost:
+            self._facts["lost"] = [each.file for each in index.stored.lost]
         self._level = None
         if refine or target_error is not None:
             self._level = Level.checked(target_error, DEFAULT_CONFIDENCE)
@@ -198,7 +202,10 @@ class Batch:
     def _fast(self) -> TreeReader | None:
         """The reader that answers for many nodes at once, if that is the whole index."""
         readers = self._index.readers
-        alone = readers[0] if len(readers) == 1 and self._level is None else None
+        fresh = self._index.stored.freshness
+        if self._level is not None or (fresh.there and fresh.since is not None):
+            return None
+        alone = readers[0] if len(readers) == 1 else None
         return alone if isinstance(alone, TreeReader) and alone.part.weight == 1 else None
 
     def _working_order(self) -> Ids:
@@ -237,6 +244,7 @@ class Batch:
     def __enter__(self) -> Self:
         self._building.__enter__()
         try:
+            self._leave_out_as_before()
             self._building.goes_on(self._plan, "batch", restart=self._restart)
             self._journal = Journal(self._building.path / _PIECES).__enter__()
         except BaseException as error:
@@ -263,6 +271,20 @@ class Batch:
     def run(self, progress: Progress = lambda stage, done, total: None) -> BatchReport:
         """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
         before = self.done
+        while True:
+            try:
+                self._relate(progress)
+            except DamagedShard as found:
+                before = 0
+                self._begin_again(found)
+            else:
+                break
+        rows = self._write(progress)
+        return BatchReport(self.nodes - before, rows)
+
+    def _relate(self, progress: Progress) -> None:
+        """Ask for what is missing."""
+        before = self.done
         self._index.stored.store.advise(self._access)
         progress("relating", before, self.nodes)
         todo = range(before, self.nodes, self._piece)
@@ -275,8 +297,30 @@ class Batch:
             self._stopped.set()
             pieces.close()  # type: ignore[attr-defined]
             self._stopped.clear()
-        rows = self._write(progress)
-        return BatchReport(self.nodes - before, rows)
+
+    def _begin_again(self, found: DamagedShard) -> None:
+        """Without a shard that was found to be damaged: all rows are of the same samples."""
+        self._leave_out(found)
+        self._journal.__exit__(None, None, None)
+        self._building.goes_on(self._plan, "batch", restart=True)
+        self._journal = Journal(self._building.path / _PIECES).__enter__()
+
+    def _leave_out(self, found: DamagedShard) -> None:
+        self._index.leave_out(found)
+        self._index = self._index.now
+        self._facts["lost"] = [each.file for each in self._index.stored.lost]
+        self._order = self._working_order()
+
+    def _leave_out_as_before(self) -> None:
+        """What an earlier run of the same batch found to be damaged."""
+        found = self._building.plan or {}
+        lost, files = found.get("lost"), self._index.stored.store.manifest.files
+        if self._restart or not lost or found != self._plan | {"lost": lost}:
+            return
+        known = {each.file for each in self._index.stored.lost}
+        for file in lost:
+            if file in files and file not in known:
+                self._leave_out(DamagedShard("an earlier run found it to be damaged", file))
 
     @property
     def _access(self) -> Access:

@@ -85,7 +85,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
                 freshness = reader.part.freshness
                 values = reader.values(node, ids[left], own)
                 known = freshness.knowing(node, ids[left])
-                draws = Draws(*values, reader.span(own), known, len(freshness.newest))
+                draws = Draws(*values, reader.span(own), known, freshness.alike)
                 for at, confidence in enumerate(confidences):
                     spread[at][:, left] += weight * np.array(around(draws, confidence)[1:])
         sums = np.column_stack((np.rint(grains[:, 0]), variances))

@@ -21,7 +21,7 @@ Source: Waudby-Smith, Ramdas 2024, as in ``query/confidence.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -109,7 +109,12 @@ class SampleRefiner(CandidateRefiner):
         """Round after round of samples, until nothing more is to be settled."""
         held = self._stored.freshness.newest
         samples, first = len(held), held.start
-        counts = tuple(_counts(reader, node, ids, samples) for reader in self._walking)
+        counts = tuple(_counts(reader, node, ids, held) for reader in self._walking)
+        for reader, each in zip(self._walking, counts, strict=True):
+            lost = np.setdiff1d(held, reader.part.freshness.held).tolist()
+            if lost:  # drawn again, so that answers are those of the index when it was whole
+                mover = self.movers[self._walking.index(reader)]
+                _follow(mover, reader.part.settings[LENGTH], node, ids, lost, each)
         still = _Candidates(ids, counts, self._exact(node, ids, settings))
         rounds = max(1, math.ceil(math.log2(max(2, MOST_SAMPLES / samples))) + 1)
         tests = rounds * (1 if k is None else self._stored.nodes)
@@ -190,13 +195,14 @@ class SampleRefiner(CandidateRefiner):
 
 
 def _counts(
-    reader: MeetingReader, node: int, ids: NDArray[np.uint32], newest: int
+    reader: MeetingReader, node: int, ids: NDArray[np.uint32], newest: range
 ) -> NDArray[np.uint64]:
     """uint64[ids, 16]: how often each candidate met the node after so many steps, in the newest
-    samples.
+    samples that are there.
     """
     found = np.zeros((ids.size, 16), np.uint64)
-    for row, times in enumerate(reader.times_with(node, ids)[-newest:].T):
+    there = reader.part.freshness.held >= newest.start
+    for row, times in enumerate(reader.times_with(node, ids)[there].T):
         found[row] = np.bincount(times[times < 16], minlength=16)
     return found
 
@@ -206,7 +212,7 @@ def _follow(
     length: int,
     node: int,
     ids: NDArray[np.uint32],
-    samples: range,
+    samples: Iterable[int],
     counts: NDArray[np.uint64],
 ) -> None:
     """Add to ``counts`` what more samples say."""

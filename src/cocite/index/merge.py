@@ -1,0 +1,346 @@
+"""Joining indexes that hold different samples of one graph into one, as if it had been built so.
+
+A sample is a function of (graph, measure, length, seed, its number), so indexes of the same graph
+and settings that were built of different numbers, wherever, are pieces of one index. What is
+joined is cut into shards as a build cuts them; graph and order of the indexes do not matter, and
+the result is that of one build, to the byte.
+
+The numbers must follow each other: none twice, none missing. An index that has lost shards
+(``index/lost.py``) holds the others, so that one with just the lost numbers makes it whole; where
+parts have lost different shards, what one index still has of a number fits with what the other has.
+Parts without samples, names, and what is made ready for refined answers follow from the graph, and
+must be equal. Samples of an index that was refreshed are of several graphs, in ids of the newest:
+no build makes such, and they are refused.
+
+Every sample is compared with its digest on the way, every other file with its checksum. The result
+grows beside its place and takes its name when it is whole; a merge that stops leaves nothing.
+
+Cost: a pass over all files. Memory: a piece of a file; samples are mapped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import Damaged, ResourceError, UsageError
+from cocite.index.build import copy_array, index_facts
+from cocite.index.lost import in_runs, numbers_in_words
+from cocite.index.plan import BuildOptions
+from cocite.index.sharded import shard_samples
+from cocite.index.stored import StoredIndex
+from cocite.index.work import write_shard
+from cocite.layouts.blobs import Blob
+from cocite.layouts.format import DIGESTS, MEMBERS, is_shard, shard_file
+from cocite.layouts.part import Progress
+from cocite.layouts.stored import Shard, StoredPart
+from cocite.layouts.table import is_sampled
+from cocite.measures import BY, SAMPLES, PartSettings, WholeSettings
+from cocite.measures.settings import MAX_SAMPLES
+from cocite.memory import format_size
+from cocite.store import Access, ArrayWriter, Draft, Entry, Manifest
+
+__all__ = ["Merge"]
+
+
+class _Source(NamedTuple):
+    """Where a sample of a part is: its shard, and its row there; how many members it has, and its
+    digest.
+    """
+
+    part: StoredPart
+    shard: Shard
+    row: int
+    members: int
+    digest: int
+
+    def blob(self) -> Blob:
+        """The sample, compared with its digest; raises :class:`Damaged`."""
+        begins, words = self.shard.blobs[:, 0], self.shard.words
+        end = int(begins[self.row + 1]) if self.row + 1 < len(begins) else words.size
+        blob = Blob.of((words[int(begins[self.row]) : end],), self.members)
+        if blob.digest != self.digest:
+            raise self.part.damaged(self.shard.first)
+        return blob
+
+
+class Merge:
+    """One merge: ``with Merge(indexes, output) as merge: merge.run(progress)``."""
+
+    def __init__(
+        self,
+        indexes: Sequence[str | os.PathLike[str]],
+        output: str | os.PathLike[str],
+        *,
+        shard: int | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """``shard`` and ``overwrite`` as for a build. Raises :class:`UsageError` if the indexes do
+        not fit together.
+        """
+        if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
+            raise UsageError("a merge joins two indexes or more: give all of them")
+        self._indexes = [StoredIndex.open(path) for path in indexes]
+        for index in self._indexes:
+            _check_alone(index)
+            _check_fits(self._indexes[0], index)
+        self._indexes = _sound(self._indexes)
+        self.numbers = _numbers(self._indexes)
+        first, samples = self._indexes[0], len(self.numbers)
+        plans = [replace(p.plan, settings=_with(p.plan.settings, samples)) for p in first.parts]
+        self._options = BuildOptions(
+            first.measure,
+            first.direction,
+            _with(first.settings, samples),
+            tuple(plans),
+            first=self.numbers.start,
+            by=first.by,
+        )
+        self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
+        self._cut = {i: shard_samples(plans[i], first.nodes, shard) for i in self._sampled}
+        self._draft = Draft(os.fspath(output), "index", overwrite=overwrite)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The indexes that are joined."""
+        return [index.store.path for index in self._indexes]
+
+    @property
+    def units(self) -> int:
+        """Samples of all parts."""
+        return len(self._sampled) * len(self.numbers)
+
+    def __enter__(self) -> Self:
+        self._draft.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._draft.__exit__(kind, error, trace)
+
+    def run(self, progress: Progress = lambda done, total: None) -> Path:
+        """Write the index and publish it; ``progress`` gets samples (done, total)."""
+        for index in self._indexes:
+            index.store.advise(Access.THROUGH)
+        self._check_room()
+        progress(0, self.units)
+        files = self._others()
+        done = 0
+        for number in self._sampled:
+            for blob_or_files in self._part(number):
+                if isinstance(blob_or_files, Blob):
+                    done += 1
+                    progress(done, self.units)
+                else:
+                    files |= blob_or_files
+        return self._draft.publish(Manifest("index", self._facts(), files))
+
+    def _check_room(self) -> None:
+        size = sum(index.store.nbytes for index in self._indexes)
+        free = shutil.disk_usage(self._draft.path).free
+        if size > free:
+            raise ResourceError(
+                f"the index takes up to {format_size(size)}; {format_size(free)} are free at "
+                f"{self._draft.output.parent}. Choose another output"
+            )
+
+    # -- samples -----------------------------------------------------------------------
+
+    def _part(self, number: int) -> Iterator[Blob | dict[str, Entry]]:
+        """Write a part's shards: yields each sample, and at the end the entries of its files."""
+        plan, folder = self._options.parts[number], self._draft.path
+        sources = self._sources(number)
+        files: dict[str, Entry] = {}
+        for low in range(0, len(sources), self._cut[number]):
+            some = sources[low : low + self._cut[number]]
+            name = plan.prefix + shard_file(self.numbers.start + low)
+            note = yield from write_shard(folder / name, (source.blob() for source in some))
+            files[name] = Entry.from_json(name, note["entry"])
+        members = np.array([source.members for source in sources], np.uint32)
+        digests = np.array([source.digest for source in sources], np.uint64)
+        for kind, values in ((MEMBERS, members), (DIGESTS, digests)):
+            with ArrayWriter(folder / (plan.prefix + kind), values.dtype) as writer:
+                writer.write(values)
+            files[plan.prefix + kind] = writer.finished
+        yield files
+
+    def _sources(self, number: int) -> list[_Source]:
+        """Where each sample of a part is, in the order of their numbers."""
+        found: dict[int, _Source] = {}
+        for index in self._indexes:
+            part = index.parts[number]
+            members, digests = part.array(MEMBERS), part.array(DIGESTS)
+            oldest = part.freshness.numbers.start
+            for shard in part.shards:
+                for row in range(shard.samples):
+                    at = shard.number + row
+                    told = int(members[at - oldest]), int(digests[at - oldest])
+                    found.setdefault(at, _Source(part, shard, row, *told))
+        return [found[at] for at in self.numbers]
+
+    # -- everything else ---------------------------------------------------------------
+
+    def _others(self) -> dict[str, Entry]:
+        """Copy the files that are the same in all: names, parts without samples, and what is made
+        ready for refined answers.
+        """
+        made = {self._options.parts[i].prefix for i in self._sampled}
+        files: dict[str, Entry] = {}
+        for index in self._indexes:
+            for name, entry in _common_files(index, made).items():
+                if name not in files:
+                    copy_array(index.store.path / name, self._draft.path / name, entry)
+                    files[name] = entry
+        return files
+
+    def _facts(self) -> dict[str, Any]:
+        """Those of a build: the graph's path is seen from where the result will be."""
+        first = self._indexes[0]
+        place = os.path.normpath(first.store.path.resolve() / first.graph["path"])
+        path = os.path.relpath(place, self._draft.output.resolve())
+        names = str(first.store.facts["names"])
+        facts = index_facts(first.nodes, names, self._options, first.graph | {"path": path})
+        refined = next((index.refined for index in self._indexes if index.refined), None)
+        return facts | ({"refined": refined} if refined else {})
+
+
+# -- what fits together ------------------------------------------------------------------
+
+
+def _check_alone(index: StoredIndex) -> None:
+    """Raises :class:`UsageError` for an index that no merge can take."""
+    path = index.store.path
+    if index.samples is None:
+        raise UsageError(f"{path} has no samples ({index.measure.name}): there is nothing to join")
+    if len(index.freshness.generations) > 1 or index.freshness.since is not None:
+        raise UsageError(
+            f"{path} was refreshed: its samples are of several graphs, which no build draws. Build "
+            "an index of the graph that it was refreshed to, and join that"
+        )
+    if any(SAMPLES in component.fixed for component in index.measure.components):
+        raise UsageError(
+            f"{index.measure.name} fixes its number of samples. Build the indexes with --samples "
+            "or --numbers instead"
+        )
+
+
+def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
+    """Raises :class:`UsageError` unless both are of the same graph, measure and settings."""
+    one, two = first.store.path, other.store.path
+    if first.graph["digest"] != other.graph["digest"]:
+        raise UsageError(
+            f"{two} was built from another graph ({other.graph['name']}) than {one} "
+            f"({first.graph['name']}): their checksums differ"
+        )
+    here, there = _told(first), _told(other)
+    if here != there:
+        name = next(n for n in [*here, *there] if here.get(n) != there.get(n))
+        raise UsageError(
+            f"{one} has {name} {_shown(here, name)}, {two} has {_shown(there, name)}: only indexes "
+            "with the same settings are pieces of one"
+        )
+    made = {p.prefix for p in first.parts if is_sampled(p.layout)}
+    ours, theirs = _common_files(first, made), _common_files(other, made)
+    for name in ours.keys() & theirs.keys():
+        refined = first.refined.get(name) == other.refined.get(name)
+        if ours[name] != theirs[name] or not refined:
+            raise Damaged(
+                f"{one} and {two} hold different {name}, which follow from the graph and the "
+                "settings: one of them is damaged. See: cocite verify"
+            )
+
+
+def _told(index: StoredIndex) -> dict[str, Any]:
+    """What must be the same, by name."""
+    told: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
+    for part in index.parts:
+        plan = part.plan.to_json()
+        which = f" ({part.prefix.removesuffix('.')})" if len(index.parts) > 1 else ""
+        settings = dict(part.plan.settings.to_json())
+        settings.pop(SAMPLES.name, None)
+        told |= {f"{name}{which}": value for name, value in settings.items()}
+        told |= {f"{name}{which}": plan[name] for name in ("layout", "weight", "weighted")}
+    return told | ({} if index.by is None else {BY.name: index.by})
+
+
+def _shown(told: dict[str, Any], name: str) -> str:
+    return repr(told[name]) if name in told else "none"
+
+
+def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
+    """All files but samples; ``made`` are the prefixes of the parts of samples."""
+    own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS)}
+    files = index.store.manifest.files
+    return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}
+
+
+def _sound(indexes: list[StoredIndex]) -> list[StoredIndex]:
+    """The indexes without the shards that are damaged, of those whose numbers others have, too."""
+    span, _, whole = _held(indexes)
+    twice = {*(np.flatnonzero(whole > 1) + span.start).tolist()}
+    found = []
+    for index in indexes:
+        sound = index
+        for part in filter(_has_samples, index.parts):
+            for file, run in part.runs.items():
+                if file not in index.store.lost and not twice.isdisjoint(run):
+                    fault = index.store.verify(file)
+                    sound = sound if fault is None else sound.without(file, fault)
+        found.append(sound)
+    return found
+
+
+def _held(indexes: Sequence[StoredIndex]) -> tuple[range, NDArray[np.bool_], NDArray[np.int64]]:
+    """The span of all numbers; bool[parts, numbers], which of them some index holds of each sampled
+    part; and int64[numbers], how many indexes hold all of a sample.
+    """
+    told = [index.freshness.numbers for index in indexes]
+    span = range(min(each.start for each in told), max(each.stop for each in told))
+    if len(span) > MAX_SAMPLES:
+        raise UsageError(f"{len(span):,} samples are more than {MAX_SAMPLES:,}, the most there are")
+    count = sum(map(_has_samples, indexes[0].parts))
+    there, whole = np.zeros((count, len(span)), bool), np.zeros(len(span), np.int64)
+    for index in indexes:
+        own = np.zeros_like(there)
+        for row, part in enumerate(filter(_has_samples, index.parts)):
+            own[row, part.freshness.held - span.start] = True
+        there |= own
+        whole += own.all(axis=0)
+    return span, there, whole
+
+
+def _numbers(indexes: Sequence[StoredIndex]) -> range:
+    """The numbers of all samples; raises :class:`UsageError` unless each is there once."""
+    span, there, whole = _held(indexes)
+    named = " and ".join(str(index.store.path) for index in indexes)
+    twice = np.flatnonzero(whole > 1) + span.start
+    if twice.size:
+        raise UsageError(
+            f"samples {numbers_in_words(in_runs(twice.tolist()))} are in more than one of {named}: "
+            "each must be in one"
+        )
+    missing = np.flatnonzero(~there.all(axis=0)) + span.start
+    if missing.size:
+        raise UsageError(
+            f"samples {numbers_in_words(in_runs(missing.tolist()))} are in none of {named}: build "
+            "them with cocite index --numbers, and join that, too"
+        )
+    return span
+
+
+def _has_samples(part: StoredPart) -> bool:
+    return SAMPLES in part.settings
+
+
+_Settings = TypeVar("_Settings", WholeSettings, PartSettings)
+
+
+def _with(settings: _Settings, samples: int) -> _Settings:
+    """The same with so many samples, if they have any."""
+    return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings

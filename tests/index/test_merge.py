@@ -1,0 +1,308 @@
+"""Indexes of different samples joined into one: the bytes of one build, or what is wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import Damaged, OutputExists, UsageError
+from cocite.index.merge import Merge
+from cocite.layouts.table import LAYOUTS, is_sampled
+from tests.conftest import MakeGraph
+
+KINDS: dict[str, dict[str, Any]] = {
+    "trees": {},
+    "both": {"measure": "simrank", "direction": "both"},
+    "paths": {"layout": "paths"},
+    "compact": {"measure": "compact-simrank"},
+    "minhash": {"measure": "xjaccard", "length": 3},
+    "sketch": {"measure": "xjaccard", "bits": 3},
+    "refined": {"measure": "simrank", "refine": True},
+    "blend": {"measure": "blend:0.5*psimrank(direction=both)+0.3*simrank(length=4)+0.2*cocitation"},
+}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    folder = tmp_path_factory.mktemp("merge")
+    rng = np.random.default_rng(4)
+    near = rng.integers(0, 60, (400, 1)) // 10 * 10 + rng.integers(0, 14, (400, 2))
+    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in near.tolist()))
+    return cocite.ingest(folder / "links.tsv", folder / "g", delimiter="tab", header="no")
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def test_there_is_a_kind_of_every_layout_of_samples(graph: Graph, tmp_path: Path) -> None:
+    made = [cocite.build(graph, tmp_path / kind, samples=1, **KINDS[kind]) for kind in KINDS]
+    layouts = {part.layout for index in made for part in index.stored.parts}
+    assert layouts >= {layout for layout in LAYOUTS if is_sampled(layout)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_merge_is_one_build_to_the_byte(graph: Graph, tmp_path: Path, kind: str) -> None:
+    """In whatever order, from wherever, however they were cut."""
+    cocite.build(graph, tmp_path / "whole", samples=37, **KINDS[kind])
+    (tmp_path / "elsewhere").mkdir()
+    pieces = []
+    for numbers, shard in ((range(20, 37), 5), (range(3), None), (range(3, 20), 8)):
+        pieces.append(tmp_path / "elsewhere" / f"{numbers.start}")
+        cocite.build(graph, pieces[-1], numbers=numbers, shard=shard, **KINDS[kind])
+    joined = cocite.merge(pieces, tmp_path / "joined")
+    assert files(tmp_path / "joined") == files(tmp_path / "whole")
+    assert joined.samples == 37
+
+
+@settings(max_examples=15)
+@given(
+    cuts=st.sets(st.integers(1, 29), min_size=1, max_size=5),
+    first=st.integers(0, 40),
+    shard=st.one_of(st.none(), st.integers(1, 9)),
+    order=st.randoms(use_true_random=False),
+)
+def test_however_numbers_are_cut_the_bytes_are_those_of_one_build(
+    graph: Graph,
+    tmp_path_factory: pytest.TempPathFactory,
+    cuts: set[int],
+    first: int,
+    shard: int | None,
+    order: Any,
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    bounds = [0, *sorted(cuts), 30]
+    pieces = []
+    for low, high in pairwise(bounds):
+        pieces.append(folder / f"{low}")
+        numbers = range(first + low, first + high)
+        cocite.build(graph, pieces[-1], numbers=numbers, measure="simrank", length=3)
+    order.shuffle(pieces)
+    chosen: dict[str, Any] = {"measure": "simrank", "length": 3, "shard": shard}
+    cocite.build(graph, folder / "whole", numbers=range(first, first + 30), **chosen)
+    cocite.merge(pieces, folder / "joined", shard=shard)
+    assert files(folder / "joined") == files(folder / "whole")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_of_other_numbers_answer_alone(graph: Graph, tmp_path: Path, kind: str) -> None:
+    """Their samples are those of a larger index, which has them behind others."""
+    late = cocite.build(graph, tmp_path / "late", numbers=range(18, 30), **KINDS[kind])
+    assert late.samples == 12
+    whole = cocite.build(graph, tmp_path / "whole", samples=30, **KINDS[kind])
+    for mine, all_ in zip(late.stored.parts, whole.stored.parts, strict=True):
+        if is_sampled(mine.layout):
+            assert mine.array("digests").tolist() == all_.array("digests").tolist()[18:]
+    node = late.nodes.name(7)
+    hits = late.related(node, 60)
+    assert hits
+    for hit in hits[:3]:
+        assert late.similarity(node, hit.node) == hit[1:]
+        if kind != "sketch":
+            why = late.why(node, hit.node)
+            assert sum(r.share for r in why.reasons) + why.rest == pytest.approx(why.score)
+    assert cocite.build(graph, tmp_path / "w", numbers=range(12), **KINDS[kind]).related(
+        node, 60
+    ) == whole.first(12).related(node, 60)
+
+
+def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -> None:
+    cocite.build(graph, tmp_path / "a", samples=20)
+    cocite.build(graph, tmp_path / "b", numbers=range(20))
+    assert files(tmp_path / "a") == files(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"numbers": range(0)}, "it is a run of numbers of samples"),
+        ({"numbers": range(0, 10, 2)}, "it is a run of numbers of samples"),
+        ({"numbers": [1, 2]}, "it is a run of numbers of samples"),
+        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: leave that out"),
+        ({"numbers": range(4), "measure": "cocitation"}, "cocitation has no samples"),
+        (
+            {"numbers": range(4), "measure": "blend:psimrank(samples=7)+simrank"},
+            "they all have the same number",
+        ),
+        ({"numbers": range(2**32 - 9, 2**32 - 1)}, "it is a run of numbers of samples"),
+        ({"numbers": range(70_000)}, "samples is 70000"),
+    ],
+)
+def test_what_are_no_numbers_is_refused(
+    graph: Graph, tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cocite.build(graph, tmp_path / "x", **given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_build_of_numbers_is_resumed_by_the_same_numbers_only(
+    graph: Graph, tmp_path: Path
+) -> None:
+    def stop(done: int, total: int) -> None:
+        if done >= 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cocite.build(graph, tmp_path / "x", numbers=range(5, 25), shard=4, progress=stop)
+    with pytest.raises(UsageError, match="another first"):
+        cocite.build(graph, tmp_path / "x", numbers=range(6, 26), shard=4)
+    steps: list[int] = []
+    cocite.build(
+        graph,
+        tmp_path / "x",
+        numbers=range(5, 25),
+        shard=4,
+        progress=lambda done, total: steps.append(done),
+    )
+    assert steps[0] >= 4
+    cocite.build(graph, tmp_path / "y", numbers=range(5, 25), shard=4)
+    assert files(tmp_path / "x") == files(tmp_path / "y")
+
+
+# -- what is refused ---------------------------------------------------------------------
+
+
+def refused(tmp_path: Path, match: str, *names: str) -> None:
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(UsageError, match=match):
+        cocite.merge([tmp_path / name for name in names], tmp_path / "out")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_is_no_piece_of_one_index_is_refused(
+    graph: Graph, make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    def made(name: str, numbers: range, of: Graph = graph, **chosen: Any) -> None:
+        cocite.build(of, tmp_path / name, numbers=numbers, **chosen)
+
+    made("a", range(10))
+    made("b", range(10, 20))
+    made("over", range(8, 12))
+    made("far", range(25, 30))
+    made("seed", range(10, 20), seed=7)
+    made("length", range(10, 20), length=4)
+    made("measure", range(10, 20), measure="simrank")
+    made("layout", range(10, 20), layout="paths")
+    made("out", range(10, 20), direction="out")
+    (tmp_path / "out").rename(tmp_path / "outward")
+    made("other", range(10, 20), of=make_graph([(0, 1), (0, 2)]))
+    cocite.build(graph, tmp_path / "exact", measure="cocitation")
+    refused(tmp_path, "two indexes or more", "a")
+    refused(tmp_path, r"samples 8\.\.9 are in more than one of", "a", "over")
+    refused(tmp_path, r"samples 0\.\.9 are in more than one of", "a", "b", "a")
+    refused(tmp_path, r"samples 10\.\.24 are in none of .*cocite index --numbers", "a", "far")
+    refused(tmp_path, r"samples 20\.\.24 are in none of", "far", "b", "a")
+    refused(tmp_path, "has seed 0, .* has 7: only", "a", "seed")
+    refused(tmp_path, "has length 10, .* has 4: only", "a", "length")
+    refused(tmp_path, "has measure .psimrank., .* has .simrank.: only", "a", "measure")
+    refused(tmp_path, "has layout .trees., .* has .paths.: only", "a", "layout")
+    refused(tmp_path, "has direction .in., .* has .out.: only", "a", "outward")
+    refused(tmp_path, "was built from another graph", "a", "other")
+    refused(tmp_path, "has no samples", "a", "exact")
+    fixed = "blend:psimrank(samples=4)+simrank(samples=4)"
+    cocite.build(graph, tmp_path / "four", measure=fixed)
+    refused(tmp_path, "fixes its number of samples", "four", "four")
+
+
+def test_a_refreshed_index_is_a_piece_only_if_all_its_samples_are_of_one_graph(
+    graph: Graph, tmp_path: Path
+) -> None:
+    cocite.build(graph, tmp_path / "a", samples=10)
+    cocite.build(graph, tmp_path / "b", numbers=range(12, 15))
+    cocite.build(graph, tmp_path / "c", numbers=range(10, 12))
+    cocite.refresh(tmp_path / "a", graph, share=0.2)
+    refused(tmp_path, "was refreshed: its samples are of several graphs", "a", "b")
+    cocite.refresh(tmp_path / "c", graph, share=1)  # draws 12 and 13
+    cocite.build(graph, tmp_path / "d", numbers=range(14, 15))
+    cocite.merge([tmp_path / "c", tmp_path / "d"], tmp_path / "out")
+    assert files(tmp_path / "out") == files(
+        cocite.build(graph, tmp_path / "e", numbers=range(12, 15)).stored.store.path
+    )
+
+
+def test_an_interrupted_merge_leaves_nothing(graph: Graph, tmp_path: Path) -> None:
+    cocite.build(graph, tmp_path / "a", samples=10)
+    cocite.build(graph, tmp_path / "b", numbers=range(10, 20))
+    before = sorted(tmp_path.iterdir())
+
+    def stop(done: int, total: int) -> None:
+        seen.append(done)
+        if done == 15:
+            raise KeyboardInterrupt
+
+    seen: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c", progress=stop)
+    assert seen == list(range(16))
+    assert sorted(tmp_path.iterdir()) == before
+    with pytest.raises(OutputExists):
+        cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "a")
+
+
+def test_a_sample_that_is_not_its_digest_is_not_joined(graph: Graph, tmp_path: Path) -> None:
+    cocite.build(graph, tmp_path / "a", samples=20)
+    cocite.build(graph, tmp_path / "b", numbers=range(20, 30))
+    shard = tmp_path / "a" / "in.samples-000016"
+    content = bytearray(shard.read_bytes())
+    content[-5] ^= 1  # padding, which no question reads
+    shard.write_bytes(content)
+    with pytest.raises(Damaged, match=r"in\.samples-000016 is damaged"):
+        cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+    assert not (tmp_path / "c.building").exists()
+
+
+# -- what is lost, made again ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["removed", "cut", "changed"])
+@pytest.mark.parametrize("kind", ["trees", "blend"])
+def test_a_lost_shard_is_made_again_by_its_numbers(
+    graph: Graph, tmp_path: Path, how: str, kind: str
+) -> None:
+    cocite.build(graph, tmp_path / "whole", samples=40, shard=16, **KINDS[kind])
+    shutil.copytree(tmp_path / "whole", tmp_path / "x")
+    (first, *_) = sorted((tmp_path / "x").glob("*samples-000016"))
+    if how == "removed":
+        first.unlink()
+    else:
+        content = bytearray(first.read_bytes())
+        content[17] ^= 4
+        first.write_bytes(content[: None if how == "changed" else -64])
+    cocite.build(graph, tmp_path / "patch", numbers=range(16, 32), **KINDS[kind])
+    with Merge([tmp_path / "x", tmp_path / "patch"], tmp_path / "x", overwrite=True) as work:
+        work.run()
+    cocite.build(graph, tmp_path / "again", samples=40, **KINDS[kind])
+    assert files(tmp_path / "x") == files(tmp_path / "again")
+    assert cocite.open(tmp_path / "x").lost == ()
+
+
+def test_the_command_line_merges_and_says_which_numbers_there_are(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(tmp_path / name) for name in "abc"]
+    assert main(["index", str(graph.path), "-o", paths[0], "--numbers", "0..9"]) == 0
+    assert main(["index", str(graph.path), "-o", paths[1], "--numbers", "10..14"]) == 0
+    assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
+    assert main(["info", paths[1]]) == 0
+    assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
+    assert main(["merge", *paths[:2], "-o", paths[2]]) == 0
+    printed = capsys.readouterr()
+    assert "samples 0 to 14, from 2 indexes" in printed.err
+    assert "15, numbers 0 to 14" in printed.out
+    for wrong in ("9..3", "a", "-3", "1..2..3", "1.5"):
+        assert main(["index", str(graph.path), "-o", paths[2] + "x", f"--numbers={wrong}"]) == 2
+    assert main(["merge", paths[0], "-o", paths[2] + "x"]) == 2
+    assert "two indexes or more" in capsys.readouterr().err
