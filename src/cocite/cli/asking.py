@@ -23,7 +23,7 @@ from cocite.store import kind_of
 if TYPE_CHECKING:
     from cocite.query import Index
 
-__all__ = ["asking_options", "opened", "preparing", "refine_options"]
+__all__ = ["asking_options", "opened", "preparing", "refine_options", "together_option"]
 
 Command = Callable[..., Any]
 _GRAPH_ONLY = "For a GRAPH only (an INDEX was built with its own)"
@@ -75,6 +75,16 @@ _REFINE = (
         help="How far off a refined score may be. If that is not reached, the interval of the "
         "score says how far off it may be. Turns on --refine.  [default: 0.001]",
     ),
+)
+
+
+together_option = click.option(
+    "--together",
+    type=click.Choice(["mean", "least"]),
+    default="mean",
+    show_default=True,
+    help="How several nodes are asked together: by the mean of what they score with another node, "
+    "or by the least of it.",
 )
 
 

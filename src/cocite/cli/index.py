@@ -20,6 +20,7 @@ from cocite.cli.text import facts_text, prose_text, say, table_text
 from cocite.means import Means
 from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
+from cocite.measures.floors import FLOOR_WORDS, FLOORS
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
@@ -186,6 +187,8 @@ def _list(found: MeasuresDocument) -> str:
     """What each is, then what each takes, in the width of the terminal."""
     what = [(measure.name, measure.summary) for measure in found.measures]
     takes = [(measure.name, _takes(measure)) for measure in found.measures]
+    layouts = sorted({layout for measure in found.measures for layout in measure.layouts})
+    floors = [(layout, FLOORS[layout]) for layout in layouts]
     return "\n\n".join(
         (
             table_text(["measure", "what it is"], what, prose=True),
@@ -194,6 +197,8 @@ def _list(found: MeasuresDocument) -> str:
                 takes,
                 prose=True,
             ),
+            table_text(["layout", "memory to build it, at least"], floors, prose=True),
+            prose_text(FLOOR_WORDS),
             prose_text(
                 "A weighted mean of several: blend:psimrank+cocitation, or with weights and "
                 "settings of their own: "

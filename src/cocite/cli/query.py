@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.asking import asking_options, opened, preparing, refine_options
+from cocite.cli.asking import asking_options, opened, preparing, refine_options, together_option
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, facts_text, table_text
@@ -42,7 +42,7 @@ bound_option = click.option(
 
 
 _NEED_INDEX = [measure.name for measure in MEASURES.values() if measure.needs_index]
-_RELATED = f"""List the nodes most related to NODE, best first.
+_RELATED = f"""List the nodes most related to NODE, best first; or to several nodes together.
 
 You can ask an index, or a graph itself. A graph gives the answers that an index with the same
 settings would give, but takes longer. Some measures need an index: {and_of(_NEED_INDEX)}.
@@ -56,10 +56,11 @@ with --refine. Write -- before a NODE that begins with -.
 
 @click.command(cls=SectionedVerb, help=_RELATED)
 @click.argument("index", metavar="INDEX|GRAPH")
-@click.argument("node", metavar="NODE")
+@click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many hits to list."
 )
+@together_option
 @click.option(
     "--offset",
     type=click.IntRange(0),
@@ -99,8 +100,9 @@ with --refine. Write -- before a NODE that begins with -.
 @format_option
 def related(
     index: str,
-    node: str,
+    nodes: tuple[str, ...],
     k: int,
+    together: str,
     offset: int,
     show: Show,
     among: Path | None,
@@ -113,15 +115,16 @@ def related(
     """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.query.documents import RelatedDocument
 
-    opened_index, settings = opened(index, options, node)
+    opened_index, settings = opened(index, options, nodes[-1])
     filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         filters["among"] = names_in(among)
     with preparing(opened_index, refine or target_error is not None):
         found = RelatedDocument.of(
             opened_index,
-            node,
+            nodes,
             k,
+            together=together,
             offset=offset,
             refine=refine,
             target_error=target_error,
@@ -136,7 +139,7 @@ def related(
 def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
     hits, offset = found.hits, found.offset
     if not hits:
-        return _nobody(found.node, found.measure, offset, filters)
+        return _nobody(and_of(found.nodes), found.measure, offset, filters)
     rows = [
         (str(i), *(f"{number:.4f}" for number in hit[1:]), hit.node)
         for i, hit in enumerate(hits, offset + 1)

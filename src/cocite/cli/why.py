@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.asking import asking_options, opened
+from cocite.cli.asking import asking_options, opened, together_option
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import table_text
+from cocite.cli.text import and_of, table_text
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
     from cocite.query import Index
-    from cocite.query.documents import WhyDocument
+    from cocite.query.documents import WhyDocument, WhyTogetherDocument
     from cocite.query.why import Reason
 
 __all__ = ["why"]
@@ -32,27 +32,54 @@ _LEGIBLE = 36
 
 @click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
-@click.argument("a", metavar="A")
+@click.argument("nodes", metavar="A...", nargs=-1, required=True)
 @click.argument("b", metavar="B")
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True, help="How many pages to show."
 )
+@together_option
 @asking_options
 @memory_option
 @format_option
-def why(index: str, a: str, b: str, k: int, show: Show, **options: Any) -> None:
+def why(
+    index: str,
+    nodes: tuple[str, ...],
+    b: str,
+    k: int,
+    together: str,
+    show: Show,
+    **options: Any,
+) -> None:
     """Show which pages make the nodes A and B similar, and by which links.
+
+    With several nodes before B, as several were asked together, show what each of them adds.
 
     Each page has its share of the score, and the shares add up to the score. The arrows are links:
     the ways from A and from B to the page. Long names are cut to fit the terminal, but not in JSON
     and CSV. In CSV, a row without a rank sums up the pages that are not shown, and another one what
     comes from samples whose graph was not found. Write -- before names that begin with -.
     """
-    from cocite.query.documents import WhyDocument
+    from cocite.query.documents import WhyDocument, WhyTogetherDocument
 
     opened_index, settings = opened(index, options, b)
-    found = WhyDocument.of(opened_index, a, b, k, **settings)
+    if len(set(nodes)) > 1:
+        parts = WhyTogetherDocument.of(opened_index, nodes, b, k, together=together, **settings)
+        show(Reply(parts, lambda: _text_together(opened_index, parts)))
+        return
+    found = WhyDocument.of(opened_index, nodes[0], b, k, **settings)
     show(Reply(found, lambda: _text(opened_index, found)))
+
+
+def _text_together(opened_index: Index, found: WhyTogetherDocument) -> str:
+    texts = [_text(opened_index, found.of_page(page)) for page in found.pages]
+    names = and_of([page.node for page in found.pages])
+    whole = f"the score of {found.b} with {names} together is"
+    how = {"mean": "the mean of these", "least": "the least of these"}[found.together]
+    score = _number(found.score, found.score) if found.score > 0 else "0"
+    if found.together == "least":
+        deciding = max(found.pages, key=lambda page: page.share).node
+        how += f", which is that with {deciding}" * (found.score > 0)
+    return "\n\n".join([*texts, f"{whole} {score}, {how}"])
 
 
 def _text(opened_index: Index, found: WhyDocument) -> str:

@@ -31,10 +31,11 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.rows import Links
 from cocite.means import Means
+from cocite.measures.floors import told_floor
 from cocite.memory import OWN_MEMORY, format_size, short_of
 from cocite.store import Scratch
 
-__all__ = ["Demand", "MemoryPlan", "StepBytes", "least_block", "plan_fit"]
+__all__ = ["Demand", "MemoryPlan", "StepBytes", "least_block", "plan_fit", "too_little"]
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
@@ -145,7 +146,7 @@ def plan_fit(links: Links, means: Means, demand: Demand) -> MemoryPlan:
         if memory >= least + block or not (blocks is None or demand.has_external):
             return _plan_blocks(links, means, demand, block)
         if not demand.has_external:
-            raise _too_little(nodes, least + block, memory, "with one thread")
+            raise too_little(demand.layout, nodes, least + block, memory, "with one thread")
     return _plan_external(links, means, step, 0 if means.external else least)
 
 
@@ -194,15 +195,17 @@ def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> 
         return MemoryPlan(need, 1, cut_evenly(links, blocks), 0, rows, tokens)
     needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
     if memory < needed:
-        raise _too_little(nodes, needed + beside, means.memory, "with all tokens on disk")
+        how = "with all tokens on disk"
+        raise too_little("trees", nodes, needed + beside, means.memory, how)
     block = (memory - rows * ROW_ROOM) // 2
     cuts = cut_blocks(links, block, BLOCK_NODE, step.read)
     need = beside + min(memory, rows * ROW_ROOM + whole)
     return MemoryPlan(need, 1, cuts, means.threads, rows, tokens)
 
 
-def _too_little(nodes: int, needed: int, memory: int, how: str) -> ResourceError:
+def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:
+    """What to raise where ``memory`` is less than the least that is ``needed``."""
     return ResourceError(
         f"a graph of {nodes:,} nodes needs {format_size(needed)} of memory to index, in blocks and "
-        f"{how}; {short_of(memory)}"
+        f"{how}; {short_of(memory)}{told_floor(layout)}"
     )

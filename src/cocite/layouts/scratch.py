@@ -30,7 +30,8 @@ class QueryScratch:
     ``touched[:have]``; ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's
     own samples, zero again when the part is done. ``touched`` and ``used`` uint32[2 nodes + 1] have
     room for as many again as there are nodes: a kernel that finds too many, as files are damaged,
-    need look only now and then.
+    need look only now and then. ``below`` is whether scores below 0 are wanted, as others are to be
+    added to them.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -38,6 +39,7 @@ class QueryScratch:
         self._lent = -1
         self.have = 0
         self.wear = 0
+        self.below = False
         self._whole = (
             _mapped(16 * nodes).view(np.float64).reshape(-1, 2),
             _mapped(16 * nodes).view(np.uint64).reshape(-1, 2),
@@ -89,6 +91,7 @@ def borrowed(nodes: int) -> Iterator[QueryScratch]:
     if found is None or found.nodes < nodes or found.worn:
         found = QueryScratch(nodes)
     found.lend(nodes)
+    found.below = False
     _local.scratch = None
     yield found
     found.wear += found.have

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from cocite.documents import Document, Rows
 from cocite.measures import MEASURES, Measure, Setting, Value
+from cocite.measures.floors import FLOORS
 
 __all__ = ["MeasuresDocument"]
 
@@ -38,6 +39,7 @@ def _described(measure: Measure) -> dict[str, Any]:
         "measure": measure.name,
         "summary": measure.summary,
         "layouts": list(measure.layouts),
+        "least_memory": {layout: FLOORS[layout] for layout in measure.layouts},
         "direction": measure.direction,
         "symmetric": measure.symmetric,
         "weighted": measure.weighted,

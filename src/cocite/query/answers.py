@@ -3,7 +3,10 @@
     score = sum over parts of weight * score of the part         in grains, rounded once
     variance likewise, with weights squared; what is certain of parts adds up, too
 
-Cost: that of the readers.
+Several nodes may be asked together (``together.py``): then values are means over these, sample by
+sample.
+
+Cost: that of the readers, times the nodes asked.
 """
 
 from __future__ import annotations
@@ -18,15 +21,17 @@ from numpy.typing import NDArray
 from cocite.codes import GRAINS
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader, SampledReader, Span
-from cocite.layouts.scratch import borrowed
+from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.table import reader_of
 from cocite.measures import AskValue, WholeSettings
 from cocite.query.confidence import Draws, around, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.scores import scores_of
 
-__all__ = ["Answers"]
+__all__ = ["Answers", "Asked"]
 
+Asked = tuple[int, ...]
+"""Nodes asked together: the mean over them is what is told."""
 _AT_ONCE = 256
 """Hits whose samples are looked at together."""
 
@@ -47,15 +52,19 @@ class Answers:
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
         """The ids of the best k, and float64[h, 2]: their scores in grains, and variances."""
         with borrowed(self._stored.nodes) as scratch:
-            for reader in self.readers:
-                reader.gather(node, reader.part.ask_settings(settings), scratch)
-                if self._scatters:
-                    scratch.list_once()
+            self._gather(node, settings, scratch)
             ids, best = chosen.best(scratch, k, min_score)
         for reader in self.readers:
             own = reader.part.ask_settings(settings)
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
+
+    def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
+        """Add up the scores of all nodes with ``node``."""
+        for reader in self.readers:
+            reader.gather(node, reader.part.ask_settings(settings), scratch)
+            if self._scatters:
+                scratch.list_once()
 
     @cached_property
     def _scatters(self) -> bool:
@@ -81,79 +90,95 @@ class Answers:
         self.check([grains])
         return scores_of(np.array([[np.rint(grains), variance]]))
 
-    def _draws(self, node: int, others: NDArray[np.uint32], asked: WholeSettings) -> Draws:
-        """What the samples of all parts together say of ``node`` and others that are not it."""
+    def _draws(self, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings) -> Draws:
+        """What the samples of all parts together say of ``nodes``, in the mean, and others that are
+        none of them.
+        """
         span, found = Span(0.0, 0.0, 0.0), []
         for reader in self._sampled:
             own, weight = reader.part.ask_settings(asked), reader.part.weight
-            values, most = reader.values(node, others, own)
-            span = span.plus(reader.span(own), weight)
-            found.append((values, most) if weight == 1 else (weight * values, weight * most))
+            span, share = span.plus(reader.span(own), weight), weight / len(nodes)
+            for node in nodes:
+                values, most = reader.values(node, others, own)
+                found.append((values, most) if share == 1 else (share * values, share * most))
         shared = min(len(values) for values, _ in found)
         values, most = found[0][0][-shared:], found[0][1][-shared:]
         for more, greatest in found[1:]:
             values, most = values + more[-shared:], most + greatest[-shared:]
         freshness = self._stored.freshness
-        known = None if freshness.since is None else freshness.knowing(node, others)
+        known = None if freshness.since is None else self._knowing(nodes, others)
         return Draws(values, most, span, known, freshness.alike)
 
+    def _knowing(self, nodes: Asked, others: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """int64[h]: how many samples know all ``nodes`` and each of some others."""
+        each = [self._stored.freshness.knowing(node, others) for node in nodes]
+        least: NDArray[np.int64] = np.min(each, axis=0)
+        return least
+
     def _apart(
-        self, node: int, others: NDArray[np.uint32], asked: WholeSettings
+        self, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64] | float:
-        """float64[h]: how far scores are above the means of the samples that all parts have, where
-        parts have lost different ones: each is estimated from all of its own.
+        """float64[h]: how far scores are above the means of the samples that all parts have, and
+        that know all ``nodes``. Each is estimated from all that a part has and that know the pair,
+        which is more where parts have lost different ones, or nodes came at different times.
         """
-        if len({reader.part.freshness.held.size for reader in self._sampled}) < 2:
+        lost = len({reader.part.freshness.held.size for reader in self._sampled}) > 1
+        if not lost and (len(nodes) == 1 or self._stored.freshness.since is None):
             return 0.0
-        shared, found = self._stored.freshness.knowing(node, others), np.zeros(others.size)
+        shared, found = self._knowing(nodes, others).tolist(), np.zeros(others.size)
         for reader in self._sampled:
-            values, _ = reader.values(node, others, reader.part.ask_settings(asked))
-            own = reader.part.freshness.knowing(node, others)
-            for row, (mine, all_) in enumerate(zip(own.tolist(), shared.tolist(), strict=True)):
-                apart = values[-mine:, row].mean() - values[-all_:, row].mean()
-                found[row] += reader.part.weight * apart
+            share = reader.part.weight / len(nodes)
+            for node in nodes:
+                values, _ = reader.values(node, others, reader.part.ask_settings(asked))
+                own = reader.part.freshness.knowing(node, others).tolist()
+                for row, (mine, all_) in enumerate(zip(own, shared, strict=True)):
+                    apart = values[-mine:, row].mean() - values[-all_:, row].mean()
+                    found[row] += share * apart
         return found
 
     def _exact(
-        self, reader: Reader, node: int, others: NDArray[np.uint32], asked: WholeSettings
+        self, reader: Reader, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64]:
         """float64[h]: what a part without samples adds to some scores."""
-        with borrowed(self._stored.nodes) as scratch:
-            reader.gather(node, reader.part.ask_settings(asked), scratch)
-            found: NDArray[np.float64] = scratch.totals[others, 0] / GRAINS
-            scratch.totals[scratch.touched[: scratch.have]] = 0.0
+        found = np.zeros(others.size)
+        for node in nodes:
+            with borrowed(self._stored.nodes) as scratch:
+                reader.gather(node, reader.part.ask_settings(asked), scratch)
+                found += scratch.totals[others, 0] / (GRAINS * len(nodes))
+                scratch.totals[scratch.touched[: scratch.have]] = 0.0
         return found
 
     def _certified(
-        self, node: int, others: NDArray[np.uint32], asked: WholeSettings
+        self, nodes: Asked, others: NDArray[np.uint32], asked: WholeSettings
     ) -> NDArray[np.float64]:
         """float64[h, 2]: how far scores may be below and above what is computed, for certain."""
         slack = np.zeros((others.size, 2))
         for reader in self.readers:
             if not isinstance(reader, SampledReader):
-                own = reader.part.ask_settings(asked)
-                slack += reader.part.weight * reader.certified(node, others, own)
+                own, share = reader.part.ask_settings(asked), reader.part.weight / len(nodes)
+                for node in nodes:
+                    slack += share * reader.certified(node, others, own)
         return slack
 
     def _spread(
         self,
-        node: int,
+        nodes: Asked,
         others: NDArray[np.uint32],
         asked: WholeSettings,
         confidences: Sequence[float],
         bound: str,
     ) -> NDArray[np.float64]:
-        """float64[confidences, 2, h]: how far the truth may be below the samples' mean, and above
-        it; nothing of a node and itself.
+        """float64[confidences, 2, h]: how far the truth may be below what the samples say, and
+        above it; nothing of a node and itself.
         """
         found = np.zeros((len(confidences), 2, others.size))
         if not self._sampled:
             return found
-        different = np.flatnonzero(others != node)
+        different = np.flatnonzero(~np.isin(others, nodes))
         for begin in range(0, different.size, _AT_ONCE):
             part = different[begin : begin + _AT_ONCE]
-            draws = self._draws(node, others[part], asked)
-            apart = self._apart(node, others[part], asked)
+            draws = self._draws(nodes, others[part], asked)
+            apart = self._apart(nodes, others[part], asked)
             for level, confidence in enumerate(confidences):
                 _, below, above = around(draws, confidence, bound)
                 found[level][0, part] = np.maximum(0.0, below + apart)
@@ -162,7 +187,7 @@ class Answers:
 
     def _intervals(
         self,
-        node: int,
+        nodes: Asked,
         others: NDArray[np.uint32],
         scores: list[float],
         asked: WholeSettings,
@@ -170,14 +195,14 @@ class Answers:
         bound: str,
     ) -> list[tuple[list[float], list[float]]]:
         """The ends of the intervals of some scores, for each confidence; whole grains, outwards."""
-        room = self._spread(node, others, asked, confidences, bound)
-        room = np.ceil((room + self._certified(node, others, asked).T) * GRAINS)
+        room = self._spread(nodes, others, asked, confidences, bound)
+        room = np.ceil((room + self._certified(nodes, others, asked).T) * GRAINS)
         middle = np.rint(np.array(scores) * GRAINS)
         most = np.full(others.size, np.inf)
         if self._stored.measure.unit:
             most = np.maximum(middle, GRAINS)
         if len(self._sampled) == len(self.readers):
-            most[others != node] = math.ceil(self._most(asked) * GRAINS)
+            most[~np.isin(others, nodes)] = math.ceil(self._most(asked) * GRAINS)
         low = np.maximum(0.0, middle - room[:, 0])
         # An estimate may be below 0, what it estimates is not.
         high = np.maximum(low, np.minimum(middle + room[:, 1], most))
@@ -198,7 +223,7 @@ class Answers:
 
     def _leading(
         self,
-        node: int,
+        nodes: Asked,
         ids: NDArray[np.uint32],
         asked: WholeSettings,
         confidence: float,
@@ -207,12 +232,12 @@ class Answers:
         """How many of the first of some nodes stand in their order for certain."""
         for begin in range(0, max(1, ids.size - 1), _AT_ONCE):
             part = ids[begin : begin + _AT_ONCE + 1]
-            room = self._certified(node, part, asked)
+            room = self._certified(nodes, part, asked)
             doubt = room[:-1, 0] + room[1:, 1]
             for reader in self.readers:  # what is not sampled is the same in every sample
                 if not isinstance(reader, SampledReader):
-                    doubt += np.diff(self._exact(reader, node, part, asked))
-            draws = self._draws(node, part, asked)
+                    doubt += np.diff(self._exact(reader, nodes, part, asked))
+            draws = self._draws(nodes, part, asked)
             sure = leading_certain(draws, confidence, bound, doubt)
             if sure < part.size - 1:
                 return begin + sure

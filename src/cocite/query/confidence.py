@@ -55,6 +55,7 @@ __all__ = [
     "around",
     "checked_confidence",
     "counted_ends",
+    "errors_of",
     "half_width",
     "leading_certain",
 ]
@@ -158,6 +159,17 @@ def around(
             high = middle + half
         means[which], below[which], above[which] = mean, mean - low, high - mean
     return means, below + _ROUNDING, above + _ROUNDING
+
+
+def errors_of(draws: Draws) -> Floats:
+    """float64[hits]: the standard errors of the means; nan of a single sample."""
+    errors = np.full(draws.hits, np.nan)
+    for which, values, _ in draws.pieces():
+        count = len(values)
+        if count > 1:
+            _, spreads = _moments(values)
+            errors[which] = np.sqrt(spreads / (count * (count - 1)))
+    return errors.round(12)
 
 
 def counted_ends(

@@ -23,12 +23,19 @@ from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
 from cocite.query.scores import Hit, Score
-from cocite.query.why import Reason
+from cocite.query.together import DEFAULT_TOGETHER
+from cocite.query.why import PageWhy, Reason, Why
 
 if TYPE_CHECKING:
     from cocite.query.batch.run import BatchReport
 
-__all__ = ["BatchDocument", "RelatedDocument", "SimilarityDocument", "WhyDocument"]
+__all__ = [
+    "BatchDocument",
+    "RelatedDocument",
+    "SimilarityDocument",
+    "WhyDocument",
+    "WhyTogetherDocument",
+]
 
 _INSIDE = ("offset", "surely", "loss")
 """Fields that help to read an answer and are no part of it."""
@@ -36,14 +43,15 @@ _INSIDE = ("offset", "surely", "loss")
 
 @dataclass(frozen=True)
 class RelatedDocument(Document):
-    """The nodes related to ``node``. The first ``certain`` of the ``hits`` stand in their order
-    for certain.
+    """The nodes related to ``nodes``, to one or to several asked ``together`` (None of one). The
+    first ``certain`` of the ``hits`` stand in their order for certain.
 
     ``offset`` is how many hits were skipped; ``surely`` whether intervals hold for certain, and not
     with the probability ``confidence``.
     """
 
-    node: str
+    nodes: tuple[str, ...]
+    together: str | None
     measure: str
     direction: str
     settings: dict[str, Value]
@@ -60,9 +68,10 @@ class RelatedDocument(Document):
     def of(
         cls,
         index: Index,
-        node: str,
+        node: str | Sequence[str],
         k: int = DEFAULT_K,
         *,
+        together: str = DEFAULT_TOGETHER,
         offset: int = 0,
         refine: bool = False,
         target_error: float | None = None,
@@ -78,10 +87,14 @@ class RelatedDocument(Document):
         refined = refine or target_error is not None
         level: dict[str, Any] = {"confidence": confidence, "bound": bound}
         chosen: dict[str, Any] = {"target_error": target_error, **(filters or {})}
-        hits = index.related(node, k, offset=offset, refine=refined, **chosen, **level, **settings)
-        certain = index.certain(node, hits, refine=refined, **level, **settings)
+        names = tuple(dict.fromkeys(node)) if isinstance(node, list | tuple) else (node,)
+        level["together"] = together
+        asked = names[0] if len(names) == 1 else names
+        hits = index.related(asked, k, offset=offset, refine=refined, **chosen, **level, **settings)
+        certain = index.certain(asked, hits, refine=refined, **level, **settings)
         return cls(
-            str(node),
+            tuple(map(str, names)),
+            together if len(names) > 1 else None,
             *_asked(index, settings),
             confidence,
             bound,
@@ -94,8 +107,12 @@ class RelatedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Everything but what helps to read it."""
-        return _without(super().facts(), _INSIDE) | self.loss
+        """Everything but what helps to read it; ``node``, or ``nodes`` and how they were asked."""
+        facts = _without(super().facts(), (*_INSIDE, "nodes", "together"))
+        asked: dict[str, Any] = {"node": self.nodes[0]}
+        if self.together is not None:
+            asked = {"nodes": list(self.nodes), "together": self.together}
+        return asked | facts | self.loss
 
     def rows(self) -> Rows:
         """A row a hit, with its rank."""
@@ -189,15 +206,61 @@ class WhyDocument(Document):
         """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
         and what is not known of it, if there is any.
         """
-        titles = ("rank", *Reason._fields)
-        rows: list[tuple[Any, ...]] = [
-            (rank, *reason[:5], *(json.dumps(path, ensure_ascii=False) for path in reason[5:]))
-            for rank, reason in enumerate(self.reasons, 1)
+        return Rows(_WHY_TITLES, _why_rows(self))
+
+
+@dataclass(frozen=True)
+class WhyTogetherDocument(Document):
+    """Why ``b`` is related to several nodes asked ``together``: for each, in ``pages``, what it
+    adds, and why.
+    """
+
+    b: str
+    together: str
+    measure: str
+    direction: str
+    settings: dict[str, Value]
+    score: float
+    pages: Sequence[PageWhy]
+    loss: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        index: Index,
+        nodes: Sequence[str],
+        b: str,
+        k: int = DEFAULT_REASONS,
+        *,
+        together: str = DEFAULT_TOGETHER,
+        **settings: Any,
+    ) -> Self:
+        """Ask :meth:`Index.why_together`, which says what each argument means and raises."""
+        found = index.why_together(nodes, b, k, together=together, **settings)
+        return cls(str(b), together, *_asked(index, settings), *found, loss=_loss(index))
+
+    def facts(self) -> dict[str, Any]:
+        """The reasons of a page stand beside what it adds."""
+        pages = [
+            {"node": page.node, "score": page.score, "share": page.share}
+            | {
+                name: [reason._asdict() for reason in value] if name == "reasons" else value
+                for name, value in page.why._asdict().items()
+                if name != "score"
+            }
+            for page in self.pages
         ]
-        for share, there in ((self.rest, self.others > 0), (self.unplaced, self.unplaced > 0)):
-            if there:
-                rows.append((None, None, share, *(None for _ in titles[3:])))
-        return Rows(titles, rows)
+        return _without(super().facts(), _INSIDE) | {"pages": pages} | self.loss
+
+    def rows(self) -> Rows:
+        """Those of each node, behind its name."""
+        rows = [(page.node, *row) for page in self.pages for row in _why_rows(page.why)]
+        return Rows(("asked", *_WHY_TITLES), rows)
+
+    def of_page(self, page: PageWhy) -> WhyDocument:
+        """What one of the nodes has to do with ``b``."""
+        how = self.measure, self.direction, self.settings
+        return WhyDocument(page.node, self.b, *how, **page.why._asdict(), loss=self.loss)
 
 
 @dataclass(frozen=True)
@@ -223,6 +286,20 @@ class BatchDocument(Document):
         """With ``rows`` called so."""
         facts = _without(super().facts(), _INSIDE) | self.loss
         return {("rows" if name == "rows_written" else name): facts[name] for name in facts}
+
+
+_WHY_TITLES = ("rank", *Reason._fields)
+
+
+def _why_rows(why: Why | WhyDocument) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = [
+        (rank, *reason[:5], *(json.dumps(path, ensure_ascii=False) for path in reason[5:]))
+        for rank, reason in enumerate(why.reasons, 1)
+    ]
+    for share, there in ((why.rest, why.others > 0), (why.unplaced, why.unplaced > 0)):
+        if there:
+            rows.append((None, None, share, *(None for _ in _WHY_TITLES[3:])))
+    return rows
 
 
 def _asked(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[str, Value]]:

@@ -10,7 +10,7 @@ Cost: a binary search for a prefix, and a sorted membership test of the nodes to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,14 +38,16 @@ class Filter:
     def checked(
         cls,
         names: Names,
-        node: int,
+        nodes: Sequence[int],
         *,
         prefix: str | None = None,
         exclude_prefix: str | None = None,
         among: Iterable[object] | None = None,
         other_sites: bool = False,
     ) -> Filter:
-        """The filter of a question about ``node``; raises :class:`UnknownNode`."""
+        """The filter of a question about ``nodes``; raises :class:`UnknownNode`. Of several, none
+        may be a hit.
+        """
         only: list[Ids] = []
         never: list[Ids] = []
         if prefix is not None:
@@ -57,7 +59,9 @@ class Filter:
         if exclude_prefix is not None:
             never.append(names.with_prefix(exclude_prefix))
         if other_sites:
-            never += _site(names, node)
+            never += [ids for node in nodes for ids in _site(names, node)]
+        if len(nodes) > 1:
+            never.append(np.unique(np.array(nodes, np.uint32)))
         return cls(tuple(only), tuple(never))
 
     def best(

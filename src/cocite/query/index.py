@@ -8,35 +8,26 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.measures import AskValue
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.filters import Filter
-from cocite.query.opened import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_K,
-    DEFAULT_REASONS,
-    Opened,
-    from_the_others,
-)
+from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
+from cocite.query.reasoned import Reasoned
 from cocite.query.scores import Hit, Score, scores_of
-from cocite.query.source import Given, find_graphs
+from cocite.query.together import DEFAULT_TOGETHER, checked_together
 
 if TYPE_CHECKING:
     from cocite.query.batch.run import BatchReport
     from cocite.query.refine.refiner import Level
-    from cocite.query.why import Why
 
 __all__ = ["Index"]
 
 
-def _check_number(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
-
-
-class Index(Opened):
+class Index(Reasoned):
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
     def __repr__(self) -> str:
@@ -106,7 +97,7 @@ class Index(Opened):
             return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
         scores, errors = self._estimate(first, second, asked)
         others = np.array([second], np.uint32)
-        ((low, high),) = self._intervals(first, others, scores, asked, [confidence], bound)
+        ((low, high),) = self._intervals((first,), others, scores, asked, [confidence], bound)
         return Score(scores[0], errors[0], low[0], high[0])
 
     @from_the_others
@@ -115,6 +106,7 @@ class Index(Opened):
         node: object,
         k: int = DEFAULT_K,
         *,
+        together: str = DEFAULT_TOGETHER,
         offset: int = 0,
         min_score: float = 0.0,
         min_confidence: float | None = None,
@@ -128,14 +120,17 @@ class Index(Opened):
         bound: str = DEFAULT_BOUND,
         **settings: AskValue,
     ) -> list[Hit]:
-        """The nodes most related to ``node``, itself left out.
+        """The nodes most related to ``node``, itself left out; or to several together.
 
         Parameters
         ----------
         node
-            The name of a node.
+            The name of a node, or a list of names: these are asked together, and none is a hit.
         k
             How many hits at most, 1 or more.
+        together
+            How several nodes are asked together: ``mean`` gives a hit the mean of what it scores
+            with each of them, ``least`` the least of it.
         offset
             How many hits to skip first. Pages of one list fit together; but not with ``refine`` by
             samples, which refines the first ``k + offset`` for each page anew.
@@ -179,23 +174,37 @@ class Index(Opened):
         UsageError
             For a value that is not allowed.
         """
-        _check_number("k", k, 1)
-        _check_number("offset", offset, 0)
+        check_number("k", k, 1)
+        check_number("offset", offset, 0)
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
         checked_confidence(confidence, bound)
         if min_confidence is not None:
             checked_confidence(min_confidence, bound, "min_confidence")
-        asked, me = self._asked(settings), self.nodes.id(node)
+        checked_together(together)
+        asked, nodes = self._asked(settings), self._ids_of(node)
         chosen = Filter.checked(
             self.nodes,
-            me,
+            nodes,
             prefix=prefix,
             exclude_prefix=exclude_prefix,
             among=among,
             other_sites=other_sites,
         )
         level = self._level(refine, target_error, confidence, bound, min_confidence)
+        if len(nodes) > 1:
+            if level:
+                raise UsageError(
+                    "refined answers are of one node; ask for each of several, or leave refine out"
+                )
+            best_ids, grains = self.best_together(
+                nodes, together, int(k) + int(offset), min_score, chosen, asked
+            )
+            ids, scores = best_ids[offset:], (grains[offset:] / GRAINS).tolist()
+            levels = [confidence] if min_confidence is None else [confidence, min_confidence]
+            errors, ends = self.held_together(nodes, together, ids, scores, asked, levels, bound)
+            return self._hits(ids, scores, errors, ends, min_score)
+        (me,) = nodes
         if level and self.refiner:
             better = self.refiner.top(me, int(k) + int(offset), min_score, chosen, asked, level)
             clear = better.above(min_score)
@@ -205,7 +214,19 @@ class Index(Opened):
         ids, best = self.top(me, int(k) + int(offset), min_score, chosen, asked)
         ids, (scores, errors) = ids[offset:], scores_of(best[offset:])
         levels = [confidence] if min_confidence is None else [confidence, min_confidence]
-        (low, high), *others = self._intervals(me, ids, scores, asked, levels, bound)
+        ends = self._intervals(nodes, ids, scores, asked, levels, bound)
+        return self._hits(ids, scores, errors, ends, min_score)
+
+    def _hits(
+        self,
+        ids: NDArray[np.uint32],
+        scores: list[float],
+        errors: list[float],
+        ends: list[tuple[list[float], list[float]]],
+        min_score: float,
+    ) -> list[Hit]:
+        """Hits, with the first ends; without those that by the others may not be better."""
+        (low, high), *others = ends
         hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
         for least, _ in others:
             hits = [hit for hit, low in zip(hits, least, strict=True) if low > min_score]
@@ -217,6 +238,7 @@ class Index(Opened):
         node: object,
         hits: Sequence[Hit],
         *,
+        together: str = DEFAULT_TOGETHER,
         refine: bool = False,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = DEFAULT_BOUND,
@@ -226,19 +248,22 @@ class Index(Opened):
 
         Each hit is compared with the next over the samples that they share, up to the first of
         those comparisons that is open (``query/confidence.py``). Exact scores are certain, and
-        those of a refined answer (``refine``) where their intervals do not overlap.
+        those of a refined answer (``refine``), or the least of several, where their intervals do
+        not overlap.
 
         Raises
         ------
         UnknownNode, UsageError
         """
-        asked, me = self._asked(settings), self.nodes.id(node)
+        asked, nodes = self._asked(settings), self._ids_of(node)
         checked_confidence(confidence, bound)
+        checked_together(together)
         ids = self.nodes.ids([hit.node for hit in hits])
-        if refine or not self._sampled:
+        apart = len(nodes) > 1 and together == "least"
+        if refine or apart or not self._sampled:
             steps = [(a.low, b.high) for a, b in pairwise(hits)]
             return next((i for i, (a, b) in enumerate(steps) if a <= b), max(0, len(hits) - 1))
-        return self._leading(me, ids, asked, confidence, bound)
+        return self._leading(nodes, ids, asked, confidence, bound)
 
     def related_many(
         self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Any
@@ -253,65 +278,6 @@ class Index(Opened):
         from cocite.query.batch.run import related_all
 
         return related_all(self.now, output, k, **options)
-
-    @from_the_others
-    def why(
-        self,
-        a: object,
-        b: object,
-        k: int = DEFAULT_REASONS,
-        *,
-        graph: Given = None,
-        **settings: AskValue,
-    ) -> Why:
-        """Why two nodes are similar: the pages that their score comes from.
-
-        Parameters
-        ----------
-        a, b
-            Names of nodes.
-        k
-            How many reasons at most, 1 or more; the others are summed up.
-        graph
-            The graph that the index was built from, opened or as a path, if it is not where it was
-            then: the layout ``trees`` holds when walks meet and not where. Of an index that was
-            refreshed, one or more of those that its samples were drawn from.
-        settings
-            What the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``, as for
-            :meth:`similarity`.
-
-        Returns
-        -------
-        Why
-            The ``score``, as :meth:`similarity` has it; its ``reasons``, by share descending, then
-            by node id ascending; how many ``others`` there are, and the ``rest``, which is theirs;
-            and what is ``unplaced``, as its samples' graph is not given.
-
-        Raises
-        ------
-        UnknownNode
-            If no node has the name.
-        UsageError
-            For a value that is not allowed, or a graph that is not the index's.
-        NotAStore
-            If the graph is needed and not found.
-        Damaged
-            If graph and index do not fit together after all.
-        """
-        _check_number("k", k, 1)
-        asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
-        (score,), _ = self._estimate(*pair, asked)
-        from cocite.query.why import explained
-
-        return explained(
-            self._stored,
-            self.readers,
-            pair,
-            score,
-            int(k),
-            asked,
-            find_graphs(self._stored, self.means, self._graph if graph is None else graph),
-        )
 
     def _level(
         self,

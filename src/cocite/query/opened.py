@@ -8,19 +8,29 @@ from collections.abc import Callable
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
+import numpy as np
+
+from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.lost import Lost
 from cocite.layouts.stored import DamagedShard
 from cocite.means import Means
 from cocite.measures import Value
-from cocite.query.answers import Answers
 from cocite.query.source import Given
+from cocite.query.together import Several
 
 if TYPE_CHECKING:
     from cocite.query.refine.refiner import Refiner
 
-__all__ = ["DEFAULT_CONFIDENCE", "DEFAULT_K", "DEFAULT_REASONS", "Opened", "from_the_others"]
+__all__ = [
+    "DEFAULT_CONFIDENCE",
+    "DEFAULT_K",
+    "DEFAULT_REASONS",
+    "Opened",
+    "check_number",
+    "from_the_others",
+]
 
 DEFAULT_K = 20
 DEFAULT_REASONS = 10
@@ -31,7 +41,13 @@ _log = logging.getLogger("cocite")
 _Question = TypeVar("_Question", bound=Callable[..., Any])
 
 
-class Opened(Answers):
+def check_number(name: str, value: object, least: int) -> None:
+    """Raise :class:`UsageError` for what is no whole number of ``least`` or more."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
+
+
+class Opened(Several):
     """An index that is open: measure, settings, names of nodes. Safe to share between threads."""
 
     def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
@@ -101,6 +117,14 @@ class Opened(Answers):
     def nodes(self) -> Names:
         """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``nearest``."""
         return self._stored.names
+
+    def _ids_of(self, node: object) -> tuple[int, ...]:
+        """The ids of a name, or of a list of names, each once."""
+        if not isinstance(node, list | tuple):
+            return (self.nodes.id(node),)
+        if not node:
+            raise UsageError("no node is named; give one, or several to ask them together")
+        return tuple(dict.fromkeys(self.nodes.ids(list(node)).tolist()))
 
     @property
     def refiner(self) -> Refiner | None:

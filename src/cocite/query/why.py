@@ -22,7 +22,7 @@ from cocite.layouts.reader import Reader
 from cocite.layouts.reasons import Graphs
 from cocite.measures import WholeSettings
 
-__all__ = ["Reason", "Why", "explained"]
+__all__ = ["PageWhy", "Reason", "Why", "WhyTogether", "explained"]
 
 
 class Reason(NamedTuple):
@@ -61,6 +61,24 @@ class Why(NamedTuple):
     others: int
     rest: float
     unplaced: float = 0.0
+
+
+class PageWhy(NamedTuple):
+    """What one of several nodes that were asked together adds: its own ``score``, its ``share`` of
+    theirs, and ``why`` it has this score.
+    """
+
+    node: str
+    score: float
+    share: float
+    why: Why
+
+
+class WhyTogether(NamedTuple):
+    """A score with several nodes taken apart; the shares of ``pages`` add up to ``score``."""
+
+    score: float
+    pages: list[PageWhy]
 
 
 def explained(

@@ -10,9 +10,11 @@ up to megabytes. ``advise`` says how an array is going to be read, so that they 
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import re
+import resource
 import stat
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +26,7 @@ import numpy as np
 import xxhash
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from cocite.errors import Damaged
+from cocite.errors import Damaged, ResourceError
 from cocite.store import disk
 
 __all__ = [
@@ -151,11 +153,14 @@ class ArrayWriter:
 
 
 def open_regular(path: Path, nbytes: int | None = None) -> int:
-    """Open a plain file, of exactly ``nbytes`` if given: no link, no pipe, no surprise."""
+    """Open a plain file, of exactly ``nbytes`` if given: no link, no pipe, no surprise.
+
+    Raises :class:`Damaged`, and :class:`ResourceError` if too many files are open.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        raise Damaged(f"{path} cannot be opened: {error.strerror}. {_REBUILD}") from error
+        raise _unopened(path, error) from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -167,11 +172,28 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
     return descriptor
 
 
+def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return ResourceError(
+            f"{path} is one file too many: this process may have {most:,} open. Allow more, such "
+            "as ulimit -n 4096, or build the index with more samples to a file (--shard)"
+        )
+    if error.errno == errno.ENOMEM:
+        return ResourceError(
+            f"{path} cannot be mapped: {error.strerror}. Allow more address space, such as "
+            "ulimit -v unlimited"
+        )
+    return Damaged(f"{path} cannot be opened: {error.strerror}. {_REBUILD}")
+
+
 _REBUILD = "Copy the directory again from where it was whole, or build it again"
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
-    """The array of ``entry`` as a read-only view of the file; costs no memory until read."""
+    """The array of ``entry`` as a read-only view of the file; costs no memory until read, and keeps
+    the file open. Raises as :func:`open_regular`.
+    """
     descriptor = open_regular(path, entry.nbytes)
     try:
         if entry.nbytes == 0:
@@ -179,6 +201,8 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
             array.flags.writeable = False
             return array
         view = mmap.mmap(descriptor, entry.nbytes, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise _unopened(path, error) from error
     finally:
         os.close(descriptor)
     return np.frombuffer(view, entry.dtype).reshape(entry.shape)

@@ -49,6 +49,7 @@ from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.whole import WholeBuilder
 from cocite.means import Means
+from cocite.measures.floors import told_floor
 from cocite.measures.pagesim import (
     DAMPING,
     DECAY,
@@ -199,7 +200,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         if self.means.memory < least:
             raise ResourceError(
                 f"the features of {nodes:,} nodes need {format_size(least)} of memory, with one "
-                f"thread; {short_of(self.means.memory)}"
+                f"thread; {short_of(self.means.memory)}{told_floor('features')}"
             )
         return MemoryPlan(self.means.memory, 1, (), self.means.threads)
 

@@ -37,6 +37,7 @@ from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.nearest.format import NearestFormat
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
+from cocite.measures.floors import told_floor
 from cocite.measures.shared_nearest import NEAREST, WIDEST
 from cocite.memory import format_size, short_of
 from cocite.runner import in_order
@@ -142,7 +143,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         if self.means.memory < least:
             raise ResourceError(
                 f"lists of {self.links.nodes:,} nodes need {format_size(least)} of memory, with "
-                f"one thread; {short_of(self.means.memory)}"
+                f"one thread; {short_of(self.means.memory)}{told_floor('nearest')}"
             )
         return MemoryPlan(self.means.memory, 1, (), self.means.threads)
 

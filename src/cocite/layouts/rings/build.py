@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 
 from cocite.engine.rings import LANES, Rings, plan_ring_scan
 from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, Way
-from cocite.errors import ResourceError, UsageError
+from cocite.errors import UsageError
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker
-from cocite.layouts.memory_plan import MemoryPlan
+from cocite.layouts.memory_plan import MemoryPlan, too_little
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.together import TogetherMaker
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED
-from cocite.memory import OWN_MEMORY, format_size, short_of
+from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Scratch, forget
 
 __all__ = ["Layer", "RingMaker", "RingPlan", "plan_rings"]
@@ -96,10 +96,7 @@ def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingPla
             return RingPlan(need + plan.memory, threads, (), threads, layers=layers, plan=plan)
     least = 2 * blob
     if blocks is None and memory < least + _LEAST_SCAN:
-        raise ResourceError(
-            f"a graph of {nodes:,} nodes needs {format_size(least + _LEAST_SCAN)} of memory to "
-            f"index, in blocks and with one thread; {short_of(memory)}"
-        )
+        raise too_little(part.layout, nodes, least + _LEAST_SCAN, memory, "with one thread")
     plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads

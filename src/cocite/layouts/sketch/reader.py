@@ -108,7 +108,8 @@ class SketchReader(MatchReader):
             sketch.tally(shard.words, shard.blobs, np.uint64(node), done, counts)
         weights = self.weights(settings)
         terms = np.array([part.samples, self.chance, sum(weights), part.weight])
-        least = 1.0 if part.weight == 1 else -np.inf  # another part may lift what is below 0
+        # Another part, or another node that is asked, may lift what is below 0.
+        least = 1.0 if part.weight == 1 and not scratch.below else -np.inf
         scratch.have = int(
             sketch.settle(
                 counts,

@@ -167,7 +167,7 @@ class Batch:
         self._k = max(1, min(int(k), len(index.nodes) - 1))
         self._asked = index.stored.ask_settings(settings)
         self._min_score = float(min_score)
-        self._filter = Filter.checked(index.nodes, 0, prefix=prefix, exclude_prefix=exclude_prefix)
+        self._filter = Filter.checked(index.nodes, (), prefix=prefix, exclude_prefix=exclude_prefix)
         self._nodes = self._chosen(nodes)
         self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
         made = [index.measure, index.direction, index.settings, index.stored.weighted]

@@ -1,0 +1,98 @@
+"""The least memory that `cocite measures` tells: it suffices, and less is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import ResourceError
+from cocite.graph.links import out_links
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.layouts.memory_plan import least_block
+from cocite.layouts.table import LAYOUTS
+from cocite.means import Means
+from cocite.measures.floors import FLOOR_WORDS, FLOORS
+
+MIB = 1 << 20
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "compact": ("compact-simrank", {}),
+    "features": ("pagesim", {"radius": 2}),
+    "links": ("cocitation", {}),
+    "minhash": ("xjaccard", {"length": 3}),
+    "nearest": ("shared-nearest", {}),
+    "paths": ("psimrank", {"length": 4}),
+    "sketch": ("xjaccard", {"bits": 3, "length": 3}),
+    "trees": ("psimrank", {}),
+}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    path = tmp_path_factory.mktemp("floors")
+    rng = np.random.default_rng(3)
+    links = rng.integers(0, 40_000, (300_000, 2))
+    np.savetxt(path / "links.txt", links, "%d")
+    return cocite.ingest(path / "links.txt", path / "g")
+
+
+def told(text: str, graph: Graph, settings: dict[str, Any]) -> float:
+    """The value of a formula: names beside each other are multiplied."""
+    links = 8 * graph.nodes + 4 * graph.edges
+    known = {"n": graph.nodes, "m": graph.edges, "L": links, "MiB": MIB, "max": max, "min": min}
+    formula = re.search(r"block is (.*?); rows", FLOOR_WORDS)
+    assert formula is not None
+    block = eval(product(formula[1]), known)
+    known |= settings | {"block": block, "rows": min(settings.get("radius", 0), 8)}
+    return float(eval(product(text), known))
+
+
+def product(text: str) -> str:
+    return re.sub(r"(?<=[\w)]) (?=[\w(])", " * ", text)
+
+
+def test_every_layout_has_a_floor() -> None:
+    assert FLOORS.keys() == LAYOUTS.keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("layout", KINDS)
+def test_what_is_told_suffices_and_less_is_refused(
+    graph: Graph, tmp_path: Path, layout: str
+) -> None:
+    measure, settings = KINDS[layout]
+    if "samples" in {setting.name for setting in BuildOptions.checked(measure).measure.build}:
+        settings = settings | {"samples": 1}
+    options = BuildOptions.checked(measure, "in", layout, settings)
+    least = told(FLOORS[layout], graph, settings)
+
+    def build(name: str, memory: float) -> dict[str, bytes]:
+        with IndexBuild(graph, tmp_path / name, options, Means(1, int(memory))) as work:
+            work.estimate()
+            work.run()
+        return {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()}
+
+    assert build("x", 1.02 * least) == build("y", 1e9)
+    words = "links round takes" if layout == "links" else re.escape(FLOORS[layout])
+    with pytest.raises(ResourceError, match=words):
+        build("z", 0.98 * least)
+
+
+def test_blocks_are_as_large_as_it_says() -> None:
+    formula = re.search(r"block is (.*?); rows", FLOOR_WORDS)
+    assert formula is not None
+    for links in (1000, 3 * MIB, 600 * MIB, 10_000 * MIB):
+        known = {"L": links, "MiB": MIB, "min": min, "max": max}
+        assert least_block(links) == eval(product(formula[1]), known)
+
+
+def test_out_links_are_turned_round_in_what_is_told(graph: Graph) -> None:
+    least = told(FLOORS["links"], graph, {})
+    assert out_links(graph, int(1.02 * least)).edges == graph.edges
+    with pytest.raises(ResourceError, match="links round takes"):
+        out_links(graph, int(0.98 * least))
