@@ -82,11 +82,12 @@ def test_a_graph_is_offered_only_what_a_graph_can_be_asked_with(tmp_path: Path) 
     (page,) = (page for page in printed.split("\n\n") if page.startswith("For a GRAPH only"))
     flags = re.findall(r"^  --([a-z-]+)", page, re.M)
     names = set(flags) - {"measure", "direction", "unweighted"}
-    assert names == {"samples", "length", "seed", "hubs"}
-    for name in names:
+    assert names == {"samples", "length", "seed", "hubs", "in-share"}
+    for flag in names:
+        name = flag.replace("-", "_")
         takers = (m for m in MEASURES.values() if any(s.name == name for s in m.build))
         assert any(
-            main(["related", str(tmp_path / "g"), "a", "--measure", m.name, f"--{name}", value])
+            main(["related", str(tmp_path / "g"), "a", "--measure", m.name, f"--{flag}", value])
             == 0
             for m in takers
             for value in [str(next(s.default for s in m.build if s.name == name))]

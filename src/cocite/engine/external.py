@@ -125,12 +125,13 @@ class ExternalWalker:
         turn: int = 0,
         *,
         weights: StepWeights | None = None,
+        in_share: float = 1.0,
     ) -> None:
         """``blocks`` holds the first node of every block but the first; ``rows`` is how many rows
-        are in memory at once; ``turn`` and ``weights`` are as for ``Walker``.
+        are in memory at once; ``turn``, ``weights`` and ``in_share`` are as for ``Walker``.
         """
         self._links, self._weights, self._length = links, weights, length
-        self._mover = Mover(links, step, seed, blocks, turn, weights)
+        self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
         self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
         count = self.cuts.size - 1
         self.rooms = _Rooms(self.cuts, rows)

@@ -55,14 +55,15 @@ def probe(
 ) -> tuple[Nodes, NDArray[np.uint8]]:
     """The nodes that the walk of ``node`` meets in a sample, and the step at which each does.
 
-    ``columns`` are the links of the ``mover`` by their other end.
+    ``columns`` are the links of the ``mover`` by their other end, which one that goes both ways
+    has itself.
     """
     way = _way(mover, length, sample, node)
     found, times = np.empty(0, np.uint32), np.empty(0, np.uint8)
     for step in range(len(way) - 1, 0, -1):
         goals = np.append(found, way[step])
         times = np.append(times, np.uint8(step))
-        came, goal = _row_entries(columns, goals)
+        came, goal = _row_entries(mover.against(sample, step) or columns, goals)
         arrived = _moved(mover, sample, step, came)
         there = (arrived == goals[goal]) & (came != way[step - 1])
         found, times = came[there], times[goal[there]]

@@ -87,12 +87,13 @@ class WalkerGroup:
         threads: int,
         folder: Path,
         weights: StepWeights | None = None,
+        in_share: float = 1.0,
     ) -> None:
         """As for :class:`~cocite.engine.walk.Walker`; scratch files lie in ``folder``."""
         from cocite.kernels import external
 
         self._links, self._weights, self._length = links, weights, length
-        self._mover = Mover(links, step, seed, blocks, turn, weights)
+        self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
         self._cuts = np.array([0, *blocks, links.nodes], np.uint32)
         home = np.empty(_HOME_WORDS, np.uint32)
         external.make_home(self._cuts, home)

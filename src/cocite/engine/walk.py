@@ -12,6 +12,11 @@ The state is the live tokens only. On web graphs walks meet early: about 2 live 
 for a length of 10. Randomness is keyed by (seed, sample, step, node), so a sample is a function
 of the graph, the seed and its number, whoever computes it.
 
+Over links by both ends (``Links.back``) each step of a sample goes along one of them, all walkers
+the same way: along the links themselves with the probability ``in_share``, by the draw of the step
+for a node that there is none of. Walkers that go different ways are thus not independent, but for
+any two of them the way is, from step to step, which is all that a meeting time depends on.
+
 Cost of a sample: O(live steps) for the uniform step, times log of the in-degree for the weighted
 one; for argmin and clock plus the in-links of the nodes that tokens stand on. Memory: 25 bytes a
 node, and what ``weights.py`` makes once for all walkers.
@@ -28,6 +33,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import NOWHERE
 from cocite.engine.step import Step
 from cocite.engine.weights import StepWeights, step_weights
 from cocite.errors import UsageError
@@ -67,6 +73,7 @@ class Mover:
         blocks: Sequence[int] = (),
         turn: int = 0,
         weights: StepWeights | None = None,
+        in_share: float = 1.0,
     ) -> None:
         """As for :class:`Walker`."""
         if weights is None and step.weighted:
@@ -80,6 +87,7 @@ class Mover:
         cuts = [0, *blocks, links.nodes]
         self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
         self._step, self._seed, self._turn = step, seed, turn
+        self._in_share = in_share
 
     def __call__(
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
@@ -93,13 +101,32 @@ class Mover:
                 if self._weights is not None:
                     forget(self._weights.values)
 
+    def _key(self, sample: int, step: int) -> np.uint64:
+        from cocite.kernels import random
+
+        turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
+        return np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
+
+    def along(self, sample: int, step: int) -> Links:
+        """The links that a step goes along."""
+        from cocite.kernels import random
+
+        if self._links.back is None:
+            return self._links
+        drawn = int(random.draw(self._key(sample, step), NOWHERE))
+        return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
+
+    def against(self, sample: int, step: int) -> Links | None:
+        """The links of a step by their other end, if they are there."""
+        back = self._links.back
+        return self._links if back is self.along(sample, step) else back
+
     def kernel(self, sample: int, step: int) -> Move:
         """The step as a function of (at, out, first node of a block, end of it)."""
         from cocite.kernels import random, walk, weighted_walk
 
-        turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
-        key = np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
-        offsets, sources = self._links.offsets, self._links.neighbours
+        key, links = self._key(sample, step), self.along(sample, step)
+        offsets, sources = links.offsets, links.neighbours
         if self._weights is not None:
             values, by_node = self._weights.values, self._weights.by_node
             if self._step is Step.WEIGHTED:
@@ -137,15 +164,18 @@ class Walker:
         turn: int = 0,
         *,
         weights: StepWeights | None = None,
+        in_share: float = 1.0,
     ) -> None:
-        """A walk steps to a neighbour in ``links``: ``in_links`` of a graph, or its ``out_links``.
+        """A walk steps to a neighbour in ``links``: ``in_links`` of a graph, or its ``out_links``;
+        or along either, the first with the probability ``in_share``, if they have a ``back``.
 
         ``blocks`` holds the first node of every block but the first, ascending. ``turn`` is added
         to the number of a step for its draws: walks of different turns are independent.
         ``weights`` is what ``step_weights`` made of the links for this step; without it a weighted
         step makes its own.
         """
-        self._move, self._length = Mover(links, step, seed, blocks, turn, weights), length
+        self._move = Mover(links, step, seed, blocks, turn, weights, in_share)
+        self._length = length
         nodes = links.nodes
         self._at, self._head, self._arrived, self._owner, self._parent, self._extent = (
             np.empty(nodes, np.uint32) for _ in range(6)

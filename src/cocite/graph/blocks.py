@@ -24,7 +24,8 @@ def cut_blocks(
 ) -> tuple[int, ...]:
     """The first node of every block but the first, for blocks of at most ``block`` bytes, with
     ``beside`` bytes that a run keeps beside the rows for each node of the block. A link takes
-    ``link`` bytes, by default those of its neighbour and weight.
+    ``link`` bytes, by default those of its neighbour and weight. Of links by both ends a block
+    holds the rows of its nodes by either.
     """
     rows = _Rows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
@@ -55,7 +56,10 @@ class _Rows:
 
     def before(self, node: int) -> int:
         """What the rows of all smaller nodes take."""
-        return self.node * node + self.link * int(self.links.offsets[node])
+        back, found = self.links.back, self.node * node
+        if back is not None:
+            found += _OFFSET * node + self.link * int(back.offsets[node])
+        return found + self.link * int(self.links.offsets[node])
 
     def first_beyond(self, size: int) -> int:
         """The first node with more than ``size`` bytes before it; nodes + 1 if none has."""
@@ -66,5 +70,6 @@ class _Rows:
                 high = middle
             else:
                 low = middle + 1
-        forget(self.links.offsets)  # every probe brought its neighbourhood along
+        for rows in (self.links, self.links.back or self.links):
+            forget(rows.offsets)  # every probe brought its neighbourhood along
         return low

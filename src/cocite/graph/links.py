@@ -17,6 +17,7 @@ result does not depend on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,12 +75,16 @@ def links_of(
     weighted: bool = False,
 ) -> Links:
     """The links of a direction, ``in`` or ``out``, by :func:`in_links` or :func:`out_links`: the
-    first are there, the others are made, with ``memory`` and ``progress``.
+    first are there, the others are made, with ``memory`` and ``progress``. For ``both`` they are
+    the first, with the others as their ``back``.
     """
     if direction == "in":
         return in_links(graph, weighted=weighted)
     if direction == "out":
         return out_links(graph, memory, progress, weighted=weighted)
+    if direction == "both":
+        back = out_links(graph, memory, progress, weighted=weighted)
+        return replace(in_links(graph, weighted=weighted), back=back)
     raise ValueError(direction)
 
 

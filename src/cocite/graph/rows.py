@@ -18,12 +18,14 @@ __all__ = ["Links"]
 @dataclass(frozen=True)
 class Links:
     """``offsets`` uint64[nodes + 1], ``neighbours`` uint32[edges], ascending within a node, and
-    ``weights`` float32[edges] beside them, or None if all links count the same.
+    ``weights`` float32[edges] beside them, or None if all links count the same. ``back`` are the
+    same links by their other end, for walks that go both ways, else None.
     """
 
     offsets: NDArray[np.uint64]
     neighbours: NDArray[np.uint32]
     weights: NDArray[np.float32] | None = None
+    back: Links | None = None
 
     @property
     def nodes(self) -> int:
@@ -43,10 +45,13 @@ class Links:
     @property
     def nbytes(self) -> int:
         """What all of it takes."""
-        return self.offsets.nbytes + self.link_bytes * self.edges
+        own = self.offsets.nbytes + self.link_bytes * self.edges
+        return own + (0 if self.back is None else self.back.nbytes)
 
     def forget(self) -> None:
         """Give back the memory of what lies in files."""
         forget(self.offsets, self.neighbours)
         if self.weights is not None:
             forget(self.weights)
+        if self.back is not None:
+            self.back.forget()

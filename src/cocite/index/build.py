@@ -117,7 +117,8 @@ class IndexBuild:
             graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()
         )
         # What does not fit is said now; both directions take the same.
-        work.fit(links_of(graph, "in", weighted=plan.weighted))
+        own = links_of(graph, "in", weighted=plan.weighted)
+        work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, samples, kept)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
@@ -125,9 +126,9 @@ class IndexBuild:
         return self._options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
-        """The links that a part follows; out-links for both directions at once, as in-links are
-        the graph's own. Out-links are made when they are first needed, and there as long as some
-        part holds them.
+        """The links that a part follows; for both directions at once samples follow either, and
+        others take out-links, as in-links are the graph's own. Out-links are made when they are
+        first needed, and there as long as some part holds them.
         """
         if plan.direction == "in":
             return links_of(self._graph, "in", weighted=plan.weighted)
@@ -135,6 +136,8 @@ class IndexBuild:
         if links is None:
             links = links_of(self._graph, "out", self._means.memory, weighted=plan.weighted)
             self._turned[plan.weighted] = links
+        if plan.direction == "both" and is_sampled(plan.layout):
+            return replace(links_of(self._graph, "in", weighted=plan.weighted), back=links)
         return links
 
     def __enter__(self) -> IndexBuild:

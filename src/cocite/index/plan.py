@@ -2,10 +2,9 @@
 
 An index is a sum of *parts*. A measure has one for a single direction; for ``both`` one of each,
 with weight 1/2, so that a score stays in the measure's range and a node and itself still score what
-they did. That is the idea of P-Rank (Zhao, Han, Sun 2009), with the two directions added up outside
-instead of inside the recursion. A measure that looks at both at once (``Measure.joint``) has one
-part all the same. A blend (``measures/blend.py``) has the parts of each of its
-components, their weights multiplied by the component's.
+they did. A measure that looks at both at once (``Measure.joint``), such as P-Rank, which adds the
+two up inside its recursion, has one part all the same. A blend (``measures/blend.py``) has the
+parts of each of its components, their weights multiplied by the component's.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
 from cocite.measures import (
     HUBS,
+    IN_SHARE,
     Component,
     Measure,
     PartSettings,
@@ -22,7 +23,7 @@ from cocite.measures import (
 __all__ = ["PartPlan", "part_prefix"]
 
 _LABEL = re.compile("[a-z0-9-]*")
-_TURNS = {"in": 0, "out": 16}
+_TURNS = {"in": 0, "out": 16, "both": 0}
 _COMPONENT = 32
 """What is added to a walk's step for its draws: walks of both directions are independent, and those
 of different components are.
@@ -80,6 +81,11 @@ class PartPlan:
     def linearised(self) -> bool:
         """Whether its scores have a linearised form: walks that step to each in-neighbour alike."""
         return self.measure.name == "simrank" and not self.step.weighted
+
+    @property
+    def in_share(self) -> float:
+        """How many of its walks' steps go along the links themselves, and not their ``back``."""
+        return self.settings.get(IN_SHARE, 1.0)
 
     @property
     def step(self) -> Step:

@@ -11,10 +11,12 @@ from cocite.measures.measure import Component, Measure
 from cocite.measures.meeting import BY, AskValue, By
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
+from cocite.measures.prank import PRANK
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
     HUBS,
+    IN_SHARE,
     LENGTH,
     SAMPLES,
     SEED,
@@ -31,6 +33,7 @@ __all__ = [
     "BY",
     "DECAY",
     "HUBS",
+    "IN_SHARE",
     "LENGTH",
     "MEASURES",
     "SAMPLES",
@@ -51,6 +54,7 @@ MEASURES: dict[str, Measure] = {
     for measure in (
         PSIMRANK,
         SIMRANK,
+        PRANK,
         COMPACT_SIMRANK,
         XJACCARD,
         PAGESIM,

@@ -27,6 +27,7 @@ from cocite.errors import UsageError
 __all__ = [
     "DECAY",
     "HUBS",
+    "IN_SHARE",
     "LENGTH",
     "MAX_SAMPLES",
     "SAMPLES",
@@ -177,4 +178,11 @@ HUBS = Setting(
     "plain: every link counts the same; idf: a link counts less if its page has many links; rare: "
     "much less",
     choices=("plain", "idf", "rare"),
+)
+IN_SHARE = Setting(
+    "in_share",
+    0.5,
+    "the share of steps, in both directions, that go along in-links; the others go along out-links",
+    0,
+    1,
 )

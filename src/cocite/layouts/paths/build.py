@@ -44,7 +44,9 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         length, seed = settings[LENGTH], settings[SEED]
         weights = part_weights(links, part, fit.scratch(folder))
         walk = links, part.step, length, seed, fit.cuts, part.turn
-        walkers = [Walker(*walk, weights=weights) for _ in range(fit.threads)]
+        walkers = [
+            Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)
+        ]
         return [PathMaker(walker, links.nodes, length, fit.keep) for walker in walkers]
 
 

@@ -57,6 +57,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 fit.rows,
                 part.turn,
                 weights=weights,
+                in_share=part.in_share,
             )
             return [ExternalTreeMaker(walker, links.nodes, folder)]
         if fit.together > 1:
@@ -71,10 +72,13 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 threads=fit.threads,
                 folder=folder,
                 weights=weights,
+                in_share=part.in_share,
             )
             return [GroupMaker(group, numbers, links.nodes, fit)]
         walk = links, part.step, length, seed, fit.cuts, part.turn
-        walkers = [Walker(*walk, weights=weights) for _ in range(fit.threads)]
+        walkers = [
+            Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)
+        ]
         return [TreeMaker(walker, links.nodes, fit.keep) for walker in walkers]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:

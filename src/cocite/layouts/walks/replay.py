@@ -45,7 +45,8 @@ def part_mover(part: StoredPart, links: Links, means: Means) -> Mover:
     fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
     scratch = Scratch(None) if fits else Scratch.beside(part.store.path)
     weights = part_weights(links, plan, scratch)
-    return Mover(links, plan.step, part.settings[SEED], turn=plan.turn, weights=weights)
+    seed = part.settings[SEED]
+    return Mover(links, plan.step, seed, turn=plan.turn, weights=weights, in_share=plan.in_share)
 
 
 class Replay:
@@ -59,7 +60,7 @@ class Replay:
         self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
         self._move = part_mover(part, self._links, means)
         graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
-        self._sound: set[int] = set()
+        self._sound: set[tuple[bool, int]] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest
         self._names = open_names(part.store)
 
@@ -91,7 +92,7 @@ class Replay:
         for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
             at = np.array([first, second], np.uint32)
             for step in range(1, last + 1):
-                self._check(at)
+                self._check(self._move.along(sample, step), at)
                 self._move(sample, step, at, points[row, step - 1])
                 at = points[row, step - 1]
                 together = at[0] == at[1]
@@ -124,17 +125,17 @@ class Replay:
             ids[row] = found
         return ids[rows].reshape(nodes.shape)
 
-    def _check(self, at: Points) -> None:
+    def _check(self, links: Links, at: Points) -> None:
         """See that the rows of two nodes are rows of nodes, ascending."""
         for node in at.tolist():
-            if node in self._sound:
+            if (links is self._links, node) in self._sound:
                 continue
-            begin, end = self._links.offsets[node : node + 2].tolist()
-            row = self._links.neighbours[begin:end]
-            fine = begin <= end <= self._links.edges and bool((row[1:] > row[:-1]).all())
-            if not fine or (row.size and int(row[-1]) >= self._links.nodes):
+            begin, end = links.offsets[node : node + 2].tolist()
+            row = links.neighbours[begin:end]
+            fine = begin <= end <= links.edges and bool((row[1:] > row[:-1]).all())
+            if not fine or (row.size and int(row[-1]) >= links.nodes):
                 raise self._damaged()
-            self._sound.add(node)
+            self._sound.add((links is self._links, node))
 
     def _damaged(self) -> Damaged:
         index, graph = self._part.store.path, self._graph.path
