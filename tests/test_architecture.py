@@ -205,7 +205,8 @@ def test_a_question_to_trees_loads_no_builder(tmp_path: Path) -> None:
     assert not {"cocite.engine.walk", "cocite.layouts.memory_plan", "cocite.graph.tables"} & {
         *found
     }
-    assert len(found) <= 84
+    own = [name for name in found if not name.startswith("cocite.measures.")]
+    assert len(own) <= 72  # measures are small, and their table names them all
 
 
 # -- files that are named ----------------------------------------------------------------

@@ -113,6 +113,7 @@ def test_nothing_is_half_written(
     ("options", "message"),
     [
         (["--query-words", "dog"], "has all of the words 'dog'"),
+        (["--query-texts", "texts"], "--query-texts says where words are looked for: give some"),
         (["--query-nodes", "FILE"], "no node is named 'nobody'"),
         (["--compared", "5,x"], "is no list of whole numbers"),
         (["-k", "3"], "-k does not go with --study"),

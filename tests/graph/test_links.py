@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cocite.errors import Damaged, ResourceError
 from cocite.graph import links as rooms
-from cocite.graph.links import in_links, out_links, transpose
+from cocite.graph.links import either_way, in_links, links_of, out_links, transpose
 from cocite.graph.rows import Links
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs, in_neighbours
@@ -50,6 +50,49 @@ def test_out_links_are_those_of_brute_force(
     assert (found.nodes, found.edges) == (stored.nodes, stored.edges)
     assert (found.offsets.dtype.str, found.neighbours.dtype.str) == ("<u8", "<u4")
     assert found.weights is None
+
+
+@settings(max_examples=30)
+@given(graphs(), st.booleans())
+def test_taken_either_way_a_row_is_both_rows(
+    make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool
+) -> None:
+    n, edges = graph
+    edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
+    stored = make_graph(edges, range(n), keep_self_loops=True)
+    ins, outs = in_neighbours(n, edges), in_neighbours(n, [(b, a) for a, b in edges])
+    wanted = [sorted(a + b) for a, b in zip(ins, outs, strict=True)]
+    assert rows(either_way(stored)) == wanted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rooms, "_LEAST_BLOCK", 1)
+        patch.setattr(rooms, "_PIECE", 16)
+        cut = links_of(stored, "any", 8 * n + 40)
+    assert rows(cut) == wanted
+    assert sorted(stored.path.iterdir()) == sorted(
+        stored.path / name for name in [*stored.store.manifest.files, "manifest.json"]
+    )
+
+
+def test_taken_either_way_each_link_keeps_its_weight(tmp_path: Path) -> None:
+    import cocite
+
+    (tmp_path / "l").write_text("a b 1\nb a 2\nc a 3\na a 4\n")
+    graph = cocite.ingest(
+        tmp_path / "l", tmp_path / "g", weight_column="3", header="no", keep_self_loops=True
+    )
+    found = either_way(graph, weighted=True)
+    assert found.weights is not None
+    bounds = list(pairwise(found.offsets.tolist()))
+    by_name = {
+        name: [
+            (graph.names.name(int(v)), float(w))
+            for v, w in zip(found.neighbours[a:b], found.weights[a:b], strict=True)
+        ]
+        for name, (a, b) in zip(graph.names, bounds, strict=True)
+    }
+    assert sorted(by_name["a"]) == [("a", 4), ("a", 4), ("b", 1), ("b", 2), ("c", 3)]
+    assert sorted(by_name["b"]) == [("a", 1), ("a", 2)]
+    assert by_name["c"] == [("a", 3)]
 
 
 @given(graphs(), st.integers(1, 60), st.integers(1, 60))

@@ -97,8 +97,8 @@ def test_decay_is_the_default_to_the_bit() -> None:
         ("(2 - t) ** 0.5", "no number for a meeting after"),
         ("9 ** 9 ** 9 ** 9 ** t", "no number for a meeting after 1 steps"),
         ("max(t)", "no number"),
-        ("t +", "cannot be read"),
-        ("", "cannot be read"),
+        ("t +", "it is hitting; an expression"),
+        ("", "it is hitting; an expression"),
         ("u / 2", "with 'u' in it"),
         ("__import__('os').system('true')", "in it"),
         ("t.real", "in it"),
@@ -125,7 +125,7 @@ def test_decay_is_the_default_to_the_bit() -> None:
         (["a"], "it is hitting; an expression"),
         (3, "it is hitting; an expression"),
         (None, "it is hitting; an expression"),
-        ("(" * 90 + "t" + ")" * 90, "in it|cannot be read|worth"),
+        ("(" * 90 + "t" + ")" * 90, "in it|it is hitting|worth"),
     ],
 )
 def test_what_is_no_function_of_meetings_is_refused(by: Any, said: str) -> None:

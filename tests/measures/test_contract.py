@@ -45,7 +45,8 @@ PLAIN = [
     pytest.param(measure, layout, direction, id=f"{measure.name}-{layout}-{direction}")
     for measure in MEASURES.values()
     for layout in measure.layouts
-    for direction in ("in", "out", "both")
+    for direction in measure.directions
+    if direction != "any" or layout == measure.layouts[0]
 ]
 MIXED = [
     pytest.param(blend, blend.components[0].measure.layouts[0], direction, id=f"{i}-{direction}")
@@ -74,6 +75,11 @@ def test_blends_fix_settings_of_a_component_of_each_layout() -> None:
     for component in components:
         for takes in filter(None, (component.measure.build, component.measure.ask)):
             assert any(setting in component.fixed for setting in takes), component
+
+
+def sampled(name: str) -> set[str]:
+    """The settings that an index by a measure is built with."""
+    return {setting.name for setting in find_measure(name).build}
 
 
 def build(
@@ -170,10 +176,12 @@ BY_WEIGHT = [
         ("psimrank", ("trees", "paths"), ("plain", "rare")),
         ("simrank", ("trees", "paths"), ("plain", "rare")),
         ("ppr", ("links",), ("",)),
+        ("proximity", ("links",), ("",)),
+        ("neighbourhood", (None,), ("",)),
         ("blend:0.7*psimrank(hubs=rare)+0.2*simrank+0.1*ppr", ("trees",), ("",)),
     )
     for layout in layouts
-    for direction in ("in", "out", "both")
+    for direction in find_measure(name).directions
     for hubs in kinds
 ]
 
@@ -189,7 +197,7 @@ def test_related_is_similarity_sorted_by_weights_too(
 ) -> None:
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
     chosen |= {"hubs": hubs} if hubs else {}
-    chosen |= {} if name == "ppr" else {"samples": SAMPLES}
+    chosen |= {"samples": SAMPLES} if "samples" in sampled(name) else {}
     index = cocite.build(weighted, tmp_path / "i", **chosen)
     for node in SOME[:3]:
         expected = by_similarity(index, node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import InputError, ResourceError, UnknownNode, UsageError
-from cocite.ranking import Iteration, Query, pagerank, query_of_nodes, query_of_words, study
+from cocite.ranking import (
+    Iteration,
+    Query,
+    pagerank,
+    queries_of_words,
+    query_of_nodes,
+    query_of_words,
+    study,
+)
 from cocite.ranking.orders import position_histogram, top_similarity
 from cocite.ranking.stopping import Sweeps
 from tests.conftest import MakeGraph
@@ -142,6 +151,40 @@ def test_ties_are_no_disorder(make_graph: MakeGraph) -> None:
     for agreement in found.agreements:
         assert agreement.similarity[3].tolist() == [1] * 11
         assert agreement.positions[3].middle.tolist() == [0]
+
+
+@pytest.mark.parametrize("kind", ["folder", "tar", "table"])
+def test_words_are_found_in_texts(make_graph: MakeGraph, tmp_path: Path, kind: str) -> None:
+    """Conjunctive, whole words, in any case; a page without a text is not found by its name."""
+    texts = {
+        "a": "Music, and LITERATURE; of music",
+        "b": "musical literature",
+        "c": "literature\nmusic",
+        "d": "Games: role playing, action",
+        "stranger": "music literature",
+    }
+    graph = make_graph([(name, "hub") for name in [*"abcd", "music_literature"]])
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    path = folder
+    if kind == "tar":
+        path = tmp_path / "texts.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            archive.add(folder, "texts")
+    elif kind == "table":
+        path = tmp_path / "texts.csv"
+        path.write_text("".join(f'{name},"{text}"\n' for name, text in texts.items()))
+    queries = queries_of_words(graph, ["music literature", "PLAYING role action"], path)
+    assert [query.label for query in queries] == ["music literature", "PLAYING role action"]
+    assert [set(graph.names.names(query.nodes)) for query in queries] == [{"a", "c"}, {"d"}]
+    assert query_of_words(graph, "musical", path).nodes.tolist() == [graph.names.id("b")]
+    assert queries_of_words(graph, [], path) == []
+    with pytest.raises(UsageError, match=r"no text in .*texts.* has all of the words 'games music"):
+        query_of_words(graph, "music games", path)
+    with pytest.raises(InputError, match="is not there; texts are a folder, a tar archive or a"):
+        query_of_words(graph, "music", tmp_path / "nothing")
 
 
 def test_words_are_whole_decoded_and_in_any_case(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def run_against(
     *,
     query_nodes: tuple[str, ...],
     query_words: tuple[str, ...],
+    query_texts: str | None,
     unweighted: bool,
     **options: Any,
 ) -> None:
@@ -45,7 +46,7 @@ def run_against(
             graph,
             toward_of(graph, toward, personalise),
             WeightsFile(against),
-            queries=queries_of(graph, query_nodes, query_words),
+            queries=queries_of(graph, query_nodes, query_words, query_texts),
             stop=stop,
             weighted=not unweighted,
             progress=stages,

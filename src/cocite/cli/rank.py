@@ -39,9 +39,10 @@ _HEEDED |= dict.fromkeys(
     ("damping", "dangling", "removals", "toward", "personalise"), (_PAGERANK, _STUDY, _AGAINST)
 )
 _HEEDED |= dict.fromkeys(("compared", "reference", "no_plots"), (_STUDY,))
-_HEEDED |= dict.fromkeys(("top", "bucket", "query_nodes", "query_words"), (_STUDY, _AGAINST))
+_QUERIES = ("query_nodes", "query_words", "query_texts")
+_HEEDED |= dict.fromkeys(("top", "bucket", *_QUERIES), (_STUDY, _AGAINST))
 """Options -> the ways of ranking that heed them; others are heeded by all."""
-_COMPARING = ("top", "bucket", "query_nodes", "query_words", "unweighted")
+_COMPARING = ("top", "bucket", *_QUERIES, "unweighted")
 _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 
 

@@ -83,6 +83,12 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         help="Look also at the order of the nodes whose names have all of these words, in upper or "
         "lower case. Repeatable.",
     ),
+    _shared(
+        "--query-texts",
+        metavar="PATH",
+        help="Look for the words in the pages' texts instead: a folder or tar archive with a file "
+        "a node, or a table of names and texts.",
+    ),
     _option("--no-plots", is_flag=True, help="Write the tables only, no pictures."),
 ]
 
@@ -94,12 +100,16 @@ def study_options(command: Any) -> Any:
     return command
 
 
-def queries_of(graph: Graph, files: Sequence[str], words: Sequence[str]) -> list[Query]:
-    """The sets of nodes that are named in files, or found by words."""
-    from cocite.ranking import query_of_nodes, query_of_words
+def queries_of(
+    graph: Graph, files: Sequence[str], words: Sequence[str], texts: str | None
+) -> list[Query]:
+    """The sets of nodes that are named in files, or found by words in names or ``texts``."""
+    from cocite.ranking import queries_of_words, query_of_nodes
 
+    if texts is not None and not words:
+        raise UsageError("--query-texts says where words are looked for: give some, --query-words")
     queries = [query_of_nodes(graph, file) for file in files]
-    return queries + [query_of_words(graph, text) for text in words]
+    return queries + queries_of_words(graph, words, texts)
 
 
 def run_study(
@@ -115,6 +125,7 @@ def run_study(
     bucket: int,
     query_nodes: tuple[str, ...],
     query_words: tuple[str, ...],
+    query_texts: str | None,
     no_plots: bool,
     damping: float,
     dangling: str,
@@ -136,7 +147,7 @@ def run_study(
         raise UsageError(
             "a study lets all links count the same, and these have weights: pass --unweighted"
         )
-    queries = queries_of(graph, query_nodes, query_words)
+    queries = queries_of(graph, query_nodes, query_words, query_texts)
     with Stages(dict.fromkeys(("reference", "power", "Gauss-Seidel"), "sweeps")) as stages:
         found = study(
             graph,

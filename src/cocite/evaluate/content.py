@@ -15,8 +15,7 @@ Source: Lin, King, Lyu 2006, *PageSim*, 6; Salton, Buckley 1988 for the weights.
 
 from __future__ import annotations
 
-import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from cocite.errors import InputError
 from cocite.evaluate.extras import need
 from cocite.graph.names import Names
-from cocite.graph.readers import read_columns
+from cocite.graph.readers.texts import texts_of
 
 __all__ = ["Content", "read_texts"]
 
@@ -36,57 +35,10 @@ Progress = Callable[[int, int], None]
 def read_texts(
     path: Path, names: Names, progress: Progress = lambda done, total: None
 ) -> dict[int, str]:
-    """The texts of nodes, by id.
-
-    Parameters
-    ----------
-    path
-        A folder or a tar archive (packed or not) with one file a text, which is called as the node
-        is, with or without an ending such as ``.txt``; or a table of names and texts (tabs, commas
-        in ``.csv``, or Parquet).
-    names
-        Of the graph's nodes; texts of others are passed over.
-    progress
-        Called with (texts read, 0).
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has no text of any node.
+    """The texts of nodes, by id: :func:`~cocite.graph.readers.texts.texts_of` says which, and what
+    it raises.
     """
-    found: dict[int, str] = {}
-    for name, text in _named_texts(path):
-        node = names.find(name)
-        if node is None and "." in name:
-            node = names.find(name.rsplit(".", 1)[0])
-        if node is not None:
-            found[node] = text
-            progress(len(found), 0)
-    if not found:
-        raise InputError(f"{path} has no text that is called as a node of the graph is")
-    return found
-
-
-def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
-    if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            if file.is_file():
-                yield file.name, file.read_text("utf-8", errors="replace")
-        return
-    if not path.is_file():
-        raise InputError(f"{path} is not there; texts are a folder, a tar archive or a table")
-    if not tarfile.is_tarfile(path):
-        yield from read_columns(path)
-        return
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                content = archive.extractfile(member) if member.isfile() else None
-                if content is not None:
-                    name = member.name.rsplit("/", 1)[-1]
-                    yield name, content.read().decode("utf-8", errors="replace")
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise InputError(f"{path} cannot be read to its end: {error}") from error
+    return dict(texts_of(path, names, progress))
 
 
 class Content:

@@ -31,7 +31,7 @@ __all__ = [
 
 _COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
 _OTHER = "#000000"
-STYLES = {"in": "-", "out": ":", "both": "--", "mixed": "-."}
+STYLES = {"in": "-", "out": ":", "both": "--", "any": "-.", "mixed": "-."}
 _MARKS = "osD^vPX*<>"
 _WIDTH, _HEIGHT = 3.5, 3.1
 _LONGEST = 56

@@ -113,10 +113,16 @@ def plain(value: Value) -> str:
 
 
 def combinations(plan: MethodPlan | SweepPlan) -> Iterator[tuple[str, str]]:
-    """Measures and directions of a plan; without directions, each measure's own."""
+    """Measures and directions of a plan, those that the measure takes; without any of them, each
+    measure's own.
+    """
+    for way in plan.directions:
+        checked_direction(way)
     for name in chosen_measures(plan.measures, plan.without):
-        for direction in plan.directions or (MEASURES[name].direction,):
-            yield name, checked_direction(direction)
+        measure = find_measure(name)
+        ways = [way for way in plan.directions if way in measure.directions]
+        for direction in ways or [measure.direction]:
+            yield name, direction
 
 
 def chosen_measures(names: tuple[str, ...], without: tuple[str, ...] = ()) -> list[str]:

@@ -1,4 +1,4 @@
-"""Links as rows of neighbours: the stored in-links, or their transpose, the out-links.
+"""Links as rows of neighbours: the stored in-links, their transpose, the out-links, or either way.
 
 The neighbours of node v are ``neighbours[offsets[v] : offsets[v + 1]]``, ascending. The graph is
 stored by destination, so in-links are its own files. Out-links are made by counting: the
@@ -6,12 +6,14 @@ out-degrees say where every row begins, and one pass over the in-links, destinat
 drops every link into its row, where it lands behind the smaller ones.
 
 What goes along in-links goes along out-links as well: ``links_of(graph, direction)`` gives either.
-Directions are named here once, for measures, indexes and the command line alike.
+In the direction ``any`` a link is taken either way: a node's row is its in-neighbours and its
+out-neighbours merged, so one that is linked both ways stands there twice, and so does a node that
+links to itself. Directions are named here once, for measures, indexes and the command line alike.
 
 Cost: a pass over the links, with a random write each; 4 bytes a link (8 with weights) and 8 a
-node, and as much as 8 a node more meanwhile. Where the memory given does not hold that, the result
-is a nameless scratch file, written block of sources after block, each a pass of its own. The
-result does not depend on it.
+node, and as much as 8 a node more meanwhile; either way, the links of both directions and a pass to
+merge them. Where the memory given does not hold that, the result is a nameless scratch file,
+written block of sources after block, each a pass of its own. The result does not depend on it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +37,7 @@ from cocite.store import Scratch
 __all__ = [
     "DIRECTIONS",
     "checked_direction",
+    "either_way",
     "in_links",
     "links_of",
     "opposite",
@@ -41,8 +45,15 @@ __all__ = [
     "transpose",
 ]
 
-DIRECTIONS = {"in": "in-links", "out": "out-links", "both": "both directions"}
-"""Whose links are looked at, in words: a page's in-links, its out-links, or both."""
+DIRECTIONS = {
+    "in": "in-links",
+    "out": "out-links",
+    "both": "both directions",
+    "any": "links taken either way",
+}
+"""Whose links are looked at, in words: a page's in-links, its out-links, both, one after the other;
+or all of them in one row, whichever way they point.
+"""
 
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
@@ -74,14 +85,16 @@ def links_of(
     *,
     weighted: bool = False,
 ) -> Links:
-    """The links of a direction, ``in`` or ``out``, by :func:`in_links` or :func:`out_links`: the
-    first are there, the others are made, with ``memory`` and ``progress``. For ``both`` they are
-    the first, with the others as their ``back``.
+    """The links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`, :func:`out_links`
+    or :func:`either_way`: the first are there, the others are made, with ``memory`` and
+    ``progress``. For ``both`` they are the first, with the second as their ``back``.
     """
     if direction == "in":
         return in_links(graph, weighted=weighted)
     if direction == "out":
         return out_links(graph, memory, progress, weighted=weighted)
+    if direction == "any":
+        return either_way(graph, memory, progress, weighted=weighted)
     if direction == "both":
         back = out_links(graph, memory, progress, weighted=weighted)
         return replace(in_links(graph, weighted=weighted), back=back)
@@ -132,6 +145,51 @@ def out_links(
             f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "
             f"verify {graph.path}; then make it again"
         ) from None
+
+
+def either_way(
+    graph: Graph,
+    memory: str | int | None = None,
+    progress: Progress = _silent,
+    *,
+    weighted: bool = False,
+) -> Links:
+    """Who is linked with each node: in-neighbours and out-neighbours merged, ids ascending; one
+    that is linked both ways stands there twice, its in-link first.
+
+    Parameters and errors are those of :func:`out_links`; out-links are there meanwhile.
+    """
+    from cocite.kernels.links import merge
+
+    may = budget(memory)
+    ins, outs = (
+        in_links(graph, weighted=weighted),
+        out_links(graph, may, progress, weighted=weighted),
+    )
+    need = 2 * ins.nbytes + outs.nbytes
+    scratch = Scratch(None) if may >= need else Scratch.beside(graph.path)
+    offsets = scratch.zeros(ins.nodes + 1, np.uint64)
+    np.add(ins.offsets, outs.offsets, out=offsets)
+    neighbours = scratch.zeros(2 * ins.edges, np.uint32)
+    weights = None if ins.weights is None else scratch.zeros(2 * ins.edges, np.float32)
+    merged = Links(offsets, neighbours, weights)
+    for first, last in pairwise((0, *cut_blocks(merged, _PIECE), ins.nodes)):
+        sound = merge(*(_rows(links, first, last) for links in (ins, outs, merged)))
+        if not sound:
+            raise Damaged(
+                f"{graph.path} is damaged: its links point outside of it. See: cocite verify "
+                f"{graph.path}; then make it again"
+            )
+        if scratch.on_disk:
+            for links in (ins, outs, merged):
+                links.forget()
+    return merged
+
+
+def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Some rows as kernels take them."""
+    weights = _NO_WEIGHTS if links.weights is None else links.weights
+    return links.offsets[first : last + 1], links.neighbours, weights
 
 
 class _Miscounted(Exception):

@@ -96,7 +96,9 @@ class IndexBuild:
         self._options = options = options.for_graph(graph)
         self._graph, self._means, self._restart = graph, means, restart
         self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
-        self._turned: weakref.WeakValueDictionary[bool, Links] = weakref.WeakValueDictionary()
+        self._made: weakref.WeakValueDictionary[tuple[str, bool], Links] = (
+            weakref.WeakValueDictionary()
+        )
         self._shards: list[int] = []
         if means.cut and not self._sampled:
             raise UsageError(
@@ -116,8 +118,9 @@ class IndexBuild:
         work = SampleWork(
             graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()
         )
-        # What does not fit is said now; both directions take the same.
-        own = links_of(graph, "in", weighted=plan.weighted)
+        # What does not fit is said now; in-links and out-links take the same.
+        way = "any" if plan.direction == "any" else "in"
+        own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, samples, kept)
 
@@ -127,15 +130,16 @@ class IndexBuild:
 
     def _links(self, plan: PartPlan) -> Links:
         """The links that a part follows; for both directions at once samples follow either, and
-        others take out-links, as in-links are the graph's own. Out-links are made when they are
-        first needed, and there as long as some part holds them.
+        others take out-links, as in-links are the graph's own. Others than those are made when they
+        are first needed, and there as long as some part holds them.
         """
-        if plan.direction == "in":
+        way = "out" if plan.direction == "both" else plan.direction
+        if way == "in":
             return links_of(self._graph, "in", weighted=plan.weighted)
-        links = self._turned.get(plan.weighted)
+        links = self._made.get((way, plan.weighted))
         if links is None:
-            links = links_of(self._graph, "out", self._means.memory, weighted=plan.weighted)
-            self._turned[plan.weighted] = links
+            links = links_of(self._graph, way, self._means.memory, weighted=plan.weighted)
+            self._made[way, plan.weighted] = links
         if plan.direction == "both" and is_sampled(plan.layout):
             return replace(links_of(self._graph, "in", weighted=plan.weighted), back=links)
         return links

@@ -17,7 +17,6 @@ from typing import Any
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
-from cocite.graph.links import DIRECTIONS
 from cocite.graph.names import NAME_KINDS
 from cocite.index.asked import asked_settings
 from cocite.index.plan import component_parts
@@ -25,11 +24,11 @@ from cocite.index.refined import DIAGONAL
 from cocite.layouts.freshness import Generation, generations_of
 from cocite.layouts.plan import PartPlan
 from cocite.measures import BY, SAMPLES, Component, Measure, WholeSettings, find_measure
+from cocite.measures.blend import overall_direction
 from cocite.store import Facts
 
 __all__ = ["IndexFacts"]
 
-_MIXED = "mixed"
 _LARGEST_RESIDUAL = 1e9
 
 
@@ -73,7 +72,8 @@ def _read(facts: Facts) -> IndexFacts:
     parts, direction = _parts(facts, measure, settings)
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     weighted = {plan.weighted for plan in parts}
-    if len(counts) > 1 or len(weighted) > 1 or (True in weighted and not graph["weighted"]):
+    mixed = len(weighted) > 1 and not measure.lenient
+    if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
     return IndexFacts(
         facts.whole("nodes", 1, MAX_NODES),
@@ -126,14 +126,14 @@ def _parts(
         found += _component(component, way, settings, mine)
     if len(found) != len(told):
         raise facts.refused("parts", f"those of {measure.name}, which has {len(found)} of them")
-    return tuple(found), ways.pop() if len(ways) == 1 else _MIXED
+    return tuple(found), overall_direction(ways)
 
 
 def _way(component: Component, told: Sequence[Facts]) -> str:
     """The direction of a component whose parts are the first of those told: its own, if it has one,
     and else ``both`` if there are two of its number, in and out.
     """
-    way = told[0].text("direction", tuple(DIRECTIONS))
+    way = told[0].text("direction", component.measure.directions)
     if way == "in" and not component.measure.joint and len(told) == 2:
         number = told[1].whole("number") if component.label else component.number
         if number == component.number and told[1].text("direction") == "out":

@@ -28,6 +28,7 @@ from cocite.measures import (
     WholeSettings,
     find_measure,
 )
+from cocite.measures.blend import overall_direction
 
 __all__ = ["BuildOptions", "component_parts", "links_in_words"]
 
@@ -79,11 +80,11 @@ class BuildOptions:
         ways, parts = set(), []
         for component in found.components:
             way = component.direction or direction or component.measure.direction
+            component.measure.checked_way(way)
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts, numbers)
-        way = ways.pop() if len(ways) == 1 else "mixed"
-        first = 0 if numbers is None else numbers.start
+        way, first = overall_direction(ways), 0 if numbers is None else numbers.start
         asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
         kept = None if by is None else asked.get(BY, BY.default)
         return cls(found, way, filled, tuple(parts), unweighted, refine, first, kept)
@@ -117,19 +118,20 @@ class BuildOptions:
 
     def _weighted(self) -> BuildOptions:
         deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
-        if deaf:
+        if deaf and not self.measure.lenient:
             raise UsageError(
                 f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore them "
                 "with --unweighted (unweighted=True), or ingest the links without "
                 "--weight-column"
             )
-        return replace(self, parts=tuple(replace(plan, weighted=True) for plan in self.parts))
+        parts = (replace(plan, weighted=plan.measure.weighted) for plan in self.parts)
+        return replace(self, parts=tuple(parts))
 
 
 def component_parts(
     component: Component, way: str, layout: str, settings: PartSettings
 ) -> list[PartPlan]:
-    """The parts of a component in a direction: ``in``, ``out`` or ``both``."""
+    """The parts of a component in a direction: ``in``, ``out``, ``both`` or ``any``."""
     measure = component.measure
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [

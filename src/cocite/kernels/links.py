@@ -8,7 +8,7 @@ import numpy as np
 
 from cocite.kernels._jit import kernel
 
-__all__ = ["add_counts", "collect", "sum_runs", "turn"]
+__all__ = ["add_counts", "collect", "merge", "sum_runs", "turn"]
 
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 
@@ -77,3 +77,37 @@ def turn(
                     out[place] = node
                     if weighted:
                         out_weights[place] = weights[link]
+
+
+@kernel
+def merge(ins: Any, outs: Any, merged: Any) -> Any:
+    """Merge two ascending rows of each node into one, equal ones with the first row's first.
+
+    Each of the three is (offsets, neighbours, weights): offsets uint64[rows + 1] of some rows,
+    neighbours uint32 and weights float32 whole, the latter empty without weights. Returns False if
+    a row lies outside of its links.
+    """
+    in_offsets, in_neighbours, in_weights = ins
+    out_offsets, out_neighbours, out_weights = outs
+    offsets, neighbours, weights = merged
+    weighted = weights.size > 0
+    for row in range(offsets.size - 1):
+        i, a = np.int64(in_offsets[row]), np.int64(in_offsets[row + 1])
+        j, b = np.int64(out_offsets[row]), np.int64(out_offsets[row + 1])
+        at, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        inside = (0 <= i <= a <= in_neighbours.size) & (0 <= j <= b <= out_neighbours.size)
+        if not inside or at + (a - i) + (b - j) != end or end > neighbours.size or at < 0:
+            return False
+        while at < end:
+            if j == b or (i < a and in_neighbours[i] <= out_neighbours[j]):
+                neighbours[at] = in_neighbours[i]
+                if weighted:
+                    weights[at] = in_weights[i]
+                i += 1
+            else:
+                neighbours[at] = out_neighbours[j]
+                if weighted:
+                    weights[at] = out_weights[j]
+                j += 1
+            at += 1
+    return True

@@ -38,7 +38,7 @@ import numpy as np
 from cocite.codes import GRAINS
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["DAMAGED", "DONE", "MORE", "REACHED", "STATE", "finish", "push", "start"]
+__all__ = ["DAMAGED", "DONE", "MORE", "REACHED", "STATE", "finish", "push", "spread", "start"]
 
 DAMAGED, DONE, MORE = -1, 0, 1
 """What became of a call: links that point outside of themselves, the end, or more to do."""
@@ -78,6 +78,70 @@ def _total(weights: Any, begin: Any, end: Any) -> Any:
     return total if fine else np.nan
 
 
+@helper
+def _hand_on(
+    neighbours: Any,
+    weights: Any,
+    begin: Any,
+    end: Any,
+    amount: Any,
+    values: Any,
+    used: Any,
+    reached: Any,
+) -> Any:
+    """Share ``amount`` out to the neighbours of a row; returns how many nodes are reached then,
+    below 0 for links that point outside.
+    """
+    weighted = weights.size > 0
+    total = _total(weights, begin, end) if weighted else np.float64(end - begin)
+    if not total > 0.0:
+        return np.int64(-1)
+    share = amount / total
+    for link in range(begin, end):
+        other = np.int64(neighbours[link])
+        if other >= values.shape[0]:
+            return np.int64(-1)
+        given = share * np.float64(weights[link]) if weighted else share
+        before = values[other, 1]
+        used[reached] = np.uint32(other)  # no branch: none could be foreseen
+        values[other, 1] = before + given
+        reached += 1 if (before == 0.0) & (values[other, 0] == 0.0) else 0
+    return reached
+
+
+@kernel
+def spread(
+    offsets: Any, neighbours: Any, weights: Any, reach: Any, values: Any, used: Any, state: Any
+) -> Any:
+    """Push nodes that were never pushed, once each, in the order in which they were reached, until
+    more than ``reach`` (int64) are or none is left. Returns DONE or DAMAGED.
+    """
+    source, damping = np.int64(used[0]), state[_DAMPING]
+    at, reached = 1, np.int64(state[REACHED])
+    while at < reached <= reach:
+        node = np.int64(used[at])
+        at += 1
+        begin = np.int64(offsets[np.uint64(node)])
+        end = np.int64(offsets[np.uint64(node) + _ONE64])
+        if not (0 <= begin <= end <= neighbours.size):
+            return DAMAGED
+        residual = values[node, 1]
+        if values[node, 0] > 0.0 or residual == 0.0:
+            continue
+        values[node, 0] = (1.0 - damping) * residual
+        values[node, 1] = 0.0
+        if begin == end:
+            values[source, 1] += damping * residual
+            continue
+        reached = _hand_on(
+            neighbours, weights, begin, end, damping * residual, values, used, reached
+        )
+        if reached < 0:
+            return DAMAGED
+    state[REACHED] = np.float64(reached)
+    return DONE
+
+
 @kernel
 def push(
     offsets: Any, neighbours: Any, weights: Any, limit: Any, values: Any, used: Any, state: Any
@@ -87,8 +151,7 @@ def push(
     ``weights`` float32[links], or empty if every link of a node counts the same. Returns DONE, MORE
     or DAMAGED.
     """
-    weighted = weights.size > 0
-    nodes, source = np.int64(offsets.size - 1), np.int64(used[0])
+    source = np.int64(used[0])
     at, reached = np.int64(state[_AT]), np.int64(state[REACHED])
     threshold, cost = state[_THRESHOLD], state[_COST]
     damping, work, result = state[_DAMPING], 0, MORE
@@ -121,19 +184,11 @@ def push(
         if begin == end:
             values[source, 1] += damping * residual
             continue
-        total = _total(weights, begin, end) if weighted else np.float64(end - begin)
-        if not total > 0.0:
+        reached = _hand_on(
+            neighbours, weights, begin, end, damping * residual, values, used, reached
+        )
+        if reached < 0:
             return DAMAGED
-        share = damping * residual / total
-        for link in range(begin, end):
-            other = np.int64(neighbours[link])
-            if other >= nodes:
-                return DAMAGED
-            given = share * np.float64(weights[link]) if weighted else share
-            before = values[other, 1]
-            used[reached] = np.uint32(other)  # no branch: none could be foreseen
-            values[other, 1] = before + given
-            reached += 1 if (before == 0.0) & (values[other, 0] == 0.0) else 0
     state[_AT], state[REACHED] = np.float64(at), np.float64(reached)
     state[_THRESHOLD], state[_COST] = threshold, cost
     return result

@@ -23,7 +23,7 @@ from cocite.measures import (
 __all__ = ["PartPlan", "part_prefix"]
 
 _LABEL = re.compile("[a-z0-9-]*")
-_TURNS = {"in": 0, "out": 16, "both": 0}
+_TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
 _COMPONENT = 32
 """What is added to a walk's step for its draws: walks of both directions are independent, and those
 of different components are.
@@ -41,8 +41,8 @@ def part_prefix(label: str, direction: str) -> str:
 
 @dataclass(frozen=True)
 class PartPlan:
-    """One part: its measure in one direction (``in`` or ``out``, or ``both`` for a measure that
-    looks at both at once), and its weight in the scores.
+    """One part: its measure in one direction (``in``, ``out`` or ``any``, or ``both`` for a measure
+    that looks at both at once), and its weight in the scores.
 
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.

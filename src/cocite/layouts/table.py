@@ -56,6 +56,7 @@ LAYOUTS = {
             "cocitation": "links.common:CommonReader",
             "coupling": "links.common:CommonReader",
             "ppr": "links.push:PushReader",
+            "proximity": "links.proximity:ProximityReader",
         },
     ),
     "minhash": _Row(

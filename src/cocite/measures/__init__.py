@@ -9,9 +9,11 @@ from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
 from cocite.measures.meeting import BY, AskValue, By
+from cocite.measures.neighbourhood import NEIGHBOURHOOD
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
 from cocite.measures.prank import PRANK
+from cocite.measures.proximity import PROXIMITY
 from cocite.measures.psimrank import PSIMRANK
 from cocite.measures.settings import (
     DECAY,
@@ -52,6 +54,7 @@ __all__ = [
 MEASURES: dict[str, Measure] = {
     measure.name: measure
     for measure in (
+        NEIGHBOURHOOD,
         PSIMRANK,
         SIMRANK,
         PRANK,
@@ -61,6 +64,7 @@ MEASURES: dict[str, Measure] = {
         COCITATION,
         COUPLING,
         SHARED_NEAREST,
+        PROXIMITY,
         PPR,
     )
 }

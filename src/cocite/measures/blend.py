@@ -31,7 +31,7 @@ adds up outside, any measures.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +41,7 @@ from cocite.graph.links import DIRECTIONS
 from cocite.measures.measure import Component, Measure, Takes
 from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
 
-__all__ = ["PREFIX", "Blend", "parse_blend"]
+__all__ = ["PREFIX", "Blend", "overall_direction", "parse_blend"]
 
 PREFIX = "blend:"
 _TERM = re.compile(
@@ -113,9 +113,17 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
     return _blend(PREFIX + "+".join(written), tuple(parts))
 
 
+def overall_direction(ways: Set[str]) -> str:
+    """The direction of a whole whose components have these: theirs, if they agree, and ``mixed`` if
+    not. One that takes links either way has nothing to agree on.
+    """
+    found = ways - {"any"} or ways
+    return next(iter(found)) if len(found) == 1 else "mixed"
+
+
 def _blend(name: str, parts: tuple[Component, ...]) -> Blend:
     measures = [part.measure for part in parts]
-    directions = {part.direction or part.measure.direction for part in parts}
+    ways = {part.direction or part.measure.direction for part in parts}
     return Blend(
         name=name,
         summary="the weighted mean of " + ", ".join(measure.name for measure in measures),
@@ -126,7 +134,12 @@ def _blend(name: str, parts: tuple[Component, ...]) -> Blend:
         unit=all(measure.unit for measure in measures),
         monotone=all(measure.monotone for measure in measures),
         weighted=all(measure.weighted for measure in measures),
-        direction=directions.pop() if len(directions) == 1 else "mixed",
+        direction=overall_direction(ways),
+        directions=tuple(
+            way
+            for way in DIRECTIONS
+            if all(way in part.measure.directions for part in parts if part.direction is None)
+        ),
         parts=parts,
     )
 
@@ -145,11 +158,13 @@ def _component(
     name = term["name"]
     if name not in measures:
         raise UsageError(f"no measure is called {name!r}; there are " + ", ".join(sorted(measures)))
+    if isinstance(measures[name], Blend):
+        raise UsageError(f"{name} is a blend itself: write down what it is made of")
     measure, same = measures[name], sum(part.measure.name == name for part in before)
     own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
     direction, layout = own.pop("direction", None), own.pop("layout", None)
     for what, value, allowed in (
-        ("direction", direction, tuple(DIRECTIONS)),
+        ("direction", direction, measure.directions),
         ("layout", layout, measure.layouts),
     ):
         if value is not None and value not in allowed:

@@ -48,4 +48,5 @@ COCITATION = Measure(
     summary="similar if the same pages link to both; exact (Small)",
     layouts=("links",),
     ask=(FORM, IDF),
+    directions=("in", "out", "both"),
 )

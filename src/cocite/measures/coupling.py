@@ -22,5 +22,6 @@ COUPLING = Measure(
     summary="similar if both link to the same pages; exact (Kessler)",
     layouts=("links",),
     ask=(FORM, IDF),
+    directions=("in", "out", "both"),
     turned=True,
 )

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from cocite.engine.step import Step
 from cocite.errors import UsageError
-from cocite.graph.links import opposite
+from cocite.graph.links import DIRECTIONS, checked_direction, opposite
 from cocite.measures.meeting import BY, heeds_decay
 from cocite.measures.settings import DECAY, PartSettings, Setting, Value, WholeSettings
 
@@ -40,11 +40,12 @@ class Measure:
     by default), its settings, the step its walks take if it walks, the one they take by weights
     (of links, or with ``hubs``; None if the measure has no such), whether s(u, v) = s(v, u),
     whether scores lie in [0, 1] (``unit``), whether no score falls when the decay is raised
-    (``monotone``), whether it follows the weights of links, the ``direction`` it takes unless told
-    otherwise, whether it is ``turned``: whether its direction ``in`` looks at out-links; whether
-    both directions are one score and not the mean of two (``joint``); the layouts whose scores of
-    unlike nodes scatter about 0 (``noisy``), and how layout and settings go together, if they do
-    not stand apart (``chooses``).
+    (``monotone``), whether it follows the weights of links (``weighted``), and whether some of its
+    components may leave them aside (``lenient``), the ``direction`` it takes unless told
+    otherwise, and those that it can take (``directions``); whether it is ``turned``: whether its
+    direction ``in`` looks at out-links; whether both directions are one score and not the mean of
+    two (``joint``); the layouts whose scores of unlike nodes scatter about 0 (``noisy``), and how
+    layout and settings go together, if they do not stand apart (``chooses``).
     """
 
     name: str
@@ -58,7 +59,9 @@ class Measure:
     unit: bool = True
     monotone: bool = True
     weighted: bool = False
+    lenient: bool = False
     direction: str = "in"
+    directions: tuple[str, ...] = tuple(DIRECTIONS)
     turned: bool = False
     joint: bool = False
     noisy: tuple[str, ...] = ()
@@ -78,6 +81,14 @@ class Measure:
     def looks_at(self, direction: str) -> str:
         """The links that it compares or follows in a direction: ``in``, ``out`` or ``both``."""
         return opposite(direction) if self.turned else direction
+
+    def checked_way(self, direction: str) -> str:
+        """The direction, if it can take it; raises :class:`UsageError`."""
+        if checked_direction(direction) not in self.directions:
+            raise UsageError(
+                f"direction is {direction!r}; for {self.name} it is " + " or ".join(self.directions)
+            )
+        return direction
 
     def build_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """All settings of an index, with defaults; raises :class:`UsageError`."""

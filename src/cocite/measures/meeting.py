@@ -279,7 +279,7 @@ def _tree(text: str) -> ast.expr:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"by is {text!r}, which cannot be read; it is {BY.allowed}") from error
+        raise UsageError(f"by is {text!r}; it is {BY.allowed}") from error
     for each in tree.elts if isinstance(tree, ast.Tuple) else [tree]:
         _check(each, text, variables=() if isinstance(tree, ast.Tuple) else _VARIABLES)
     if isinstance(tree, ast.Tuple) and not tree.elts:

@@ -62,5 +62,6 @@ SHARED_NEAREST = Measure(
     build=(NEAREST, WIDEST),
     ask=(FORM, MUTUAL),
     direction="both",
+    directions=("in", "out", "both"),
     joint=True,
 )

@@ -102,8 +102,8 @@ def build(
         Or a weighted mean of several: ``"blend:0.6*psimrank+0.4*cocitation(idf=true)"``.
     direction
         Which links count: ``in`` (two pages are similar if similar pages link to them), ``out``
-        (if they link to similar pages), or ``both`` together. By default ``in``; ``out`` for
-        ``ppr``, ``both`` for ``shared-nearest``.
+        (if they link to similar pages), ``both`` together, or ``any``: links are taken either way.
+        By default what the measure says (``cocite measures --format json``).
     layout
         How the index is stored, for a measure that has a choice.
     settings

@@ -7,7 +7,7 @@ from cocite.ranking.convergence import Agreement, ConvergenceStudy, Iteration, S
 from cocite.ranking.hits import Hits, hits, plan_hits
 from cocite.ranking.orders import Histogram
 from cocite.ranking.pagerank import Dangling, Ranks, pagerank
-from cocite.ranking.queries import Query, query_of_nodes, query_of_words
+from cocite.ranking.queries import Query, queries_of_words, query_of_nodes, query_of_words
 from cocite.ranking.room import RankRoom, plan_ranks
 from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps, TopOrder
 from cocite.ranking.teleport import WeightsFile, toward_of
@@ -36,6 +36,7 @@ __all__ = [
     "pagerank",
     "plan_hits",
     "plan_ranks",
+    "queries_of_words",
     "query_of_nodes",
     "query_of_words",
     "study",

@@ -1,17 +1,20 @@
 """Sets of nodes that stand for the results of a search: given by name, or found by words.
 
 PageRank orders what a search finds, so what counts is the order within its results (Haveliwala,
-*Efficient computation of PageRank*, 5.2). cocite has no text of pages; their names are often made
-of words, in URLs and in titles.
+*Efficient computation of PageRank*, 5.2). A node is found if its text has all words asked for, as
+in the paper's conjunctive queries; or its name, where there are no texts: names are often made of
+words, in URLs and in titles.
 
-A word is a run of letters and digits, in any case; what is URL-encoded is decoded first. A node is
-found if its name has all words asked for, as in the paper's conjunctive queries.
+A word is a run of letters and digits, in any case; what is URL-encoded in names is decoded first.
+
+Cost: a pass over all names, or all texts, for any number of queries.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -21,8 +24,9 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
+from cocite.graph.readers.texts import texts_of
 
-__all__ = ["Query", "query_of_nodes", "query_of_words"]
+__all__ = ["Query", "queries_of_words", "query_of_nodes", "query_of_words"]
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -54,28 +58,54 @@ def query_of_nodes(graph: Graph, file: str | os.PathLike[str]) -> Query:
     return Query(path.name, np.unique(graph.names.ids(names)))
 
 
-def query_of_words(graph: Graph, words: str) -> Query:
-    """The nodes whose names have all of ``words``.
+def query_of_words(graph: Graph, words: str, texts: str | os.PathLike[str] | None = None) -> Query:
+    """The nodes whose texts have all of ``words``; without ``texts``, those whose names do.
 
-    Raises :class:`~cocite.errors.UsageError` if there are no words, or no such nodes.
+    ``texts`` is a folder, a tar archive or a table (:mod:`cocite.graph.readers.texts`).
+
+    Raises :class:`~cocite.errors.UsageError` if there are no words, or no such nodes, and
+    :class:`~cocite.errors.InputError` for texts that cannot be read.
     """
-    wanted = set(_words(words))
-    if not wanted:
-        raise UsageError(f"{words!r} has no words to look for: letters or digits")
-    # Most names are ruled out by the cheaper question.
-    longest = max(wanted, key=len)
-    found = [
-        node
-        for node, name in enumerate(graph.names)
-        if longest in unquote(name).casefold() and wanted.issubset(_words(name))
+    return queries_of_words(graph, [words], texts)[0]
+
+
+def queries_of_words(
+    graph: Graph, queries: Sequence[str], texts: str | os.PathLike[str] | None = None
+) -> list[Query]:
+    """:func:`query_of_words` for each of some ``queries``, by one pass over the texts."""
+    wanted = [set(_words(unquote(words))) for words in queries]
+    for words, those in zip(queries, wanted, strict=True):
+        if not those:
+            raise UsageError(f"{words!r} has no words to look for: letters or digits")
+    longest = [max(those, key=len) for those in wanted]
+    found: list[list[int]] = [[] for _ in wanted]
+    for node, text in _texts(graph, texts) if wanted else ():
+        folded, there = text.casefold(), None
+        for those, word, nodes in zip(wanted, longest, found, strict=True):
+            if word not in folded:
+                continue  # which rules out most, and is the cheaper question
+            there = set(_words(text)) if there is None else there
+            if those <= there:
+                nodes.append(node)
+    for those, nodes in zip(wanted, found, strict=True):
+        if not nodes:
+            what = f"name of {graph.nodes:,}" if texts is None else f"text in {texts}"
+            raise UsageError(
+                f"no {what} has all of the words {' '.join(sorted(those))!r}. Ask for fewer, or "
+                "name the nodes in a file"
+            )
+    return [
+        Query(words, np.unique(np.array(nodes, np.uint32)))
+        for words, nodes in zip(queries, found, strict=True)
     ]
-    if not found:
-        raise UsageError(
-            f"no name of {graph.nodes:,} has all of the words {' '.join(sorted(wanted))!r}. Ask "
-            "for fewer, or name the nodes in a file"
-        )
-    return Query(words, np.array(found, np.uint32))
+
+
+def _texts(graph: Graph, texts: str | os.PathLike[str] | None) -> Iterator[tuple[int, str]]:
+    """What words are looked for in, with the ids of the nodes."""
+    if texts is not None:
+        return texts_of(Path(texts), graph.names)
+    return ((node, unquote(name)) for node, name in enumerate(graph.names))
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(unquote(text).casefold())
+    return _WORD.findall(text.casefold())

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite
 from cocite.graph.rows import Links
-from cocite.layouts.links.format import NORMS
-from cocite.layouts.links.norms import link_norms
+from cocite.layouts.links.format import DEGREES, NORMS
+from cocite.layouts.links.norms import link_degrees, link_norms
 from cocite.layouts.stored import StoredPart
 from cocite.means import Means
 
@@ -46,11 +46,13 @@ class UnbuiltPart(StoredPart):
     ends: Ends = field(kw_only=True)
 
     def links(self, way: str) -> Links:
-        """The in-links or out-links (``way``) of the graph."""
+        """The links of the graph: ``in``, ``out`` or ``any`` (``way``)."""
         return self.ends(way, self.weighted)
 
     def array(self, name: str) -> NDArray[Any]:
-        """The only one that is not links: the norms of the layout ``links``."""
+        """Those of the layout ``links`` that are not links: norms, or degrees."""
+        if name == DEGREES:
+            return np.concatenate([np.empty(0), *link_degrees(self.links(self.direction))])
         assert name == NORMS
         way = self.measure.looks_at(self.direction)
         pieces = link_norms(self.links(way), self.links(opposite(way)))

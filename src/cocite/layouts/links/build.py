@@ -5,6 +5,9 @@
     in_weights       float32[edges]       beside them, if the measure goes by weights
     out_offsets, out_neighbours, out_weights    the same for out-neighbours
     norms            float64[nodes, 2]    of common neighbours only, see below
+    any_offsets, any_neighbours, any_weights    in their place for the direction any: a node's
+                                          row is all who link to it or are linked from it
+    degrees          float64[nodes]       of proximity only: how many those are, or their weight
 
 So an index answers without its graph. Making it is a copy of the in-links and a transposition,
 in memory or through a scratch file (``graph/links.py``), both written as streams.
@@ -13,8 +16,9 @@ in memory or through a scratch file (``graph/links.py``), both written as stream
 measure looks at in-links), with w(x) = log(nodes / degree of x the other way): what the scores of
 ``measures/cocitation.py`` are divided by.
 
-Size: 16 bytes a node and 8 a link (16 with weights), and 16 a node for norms. Time: some passes
-over the links, one of them with a random write a link.
+Size: 16 bytes a node and 8 a link (16 with weights), and 16 a node for norms; taken either way 8
+bytes a node and 8 a link, and 8 a node for degrees. Time: some passes over the links, one of them
+with a random write a link.
 """
 
 from __future__ import annotations
@@ -31,8 +35,8 @@ from numpy.typing import NDArray
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import links_of, opposite
 from cocite.graph.rows import Links
-from cocite.layouts.links.format import NORMS, LinksFormat, has_norms
-from cocite.layouts.links.norms import link_norms
+from cocite.layouts.links.format import DEGREES, NORMS, LinksFormat, has_degrees, has_norms
+from cocite.layouts.links.norms import link_degrees, link_norms
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
@@ -53,20 +57,30 @@ class LinksBuilder(LinksFormat, WholeBuilder):
         """Size exactly; time from a piece of this graph that is turned round and checksummed."""
         links = self.links
         size = 2 * links.nbytes + (16 * links.nodes if has_norms(self.plan) else 0)
+        if self.plan.direction == "any":  # they are those of both ends
+            size = links.nbytes + (8 * links.nodes if has_degrees(self.plan) else 0)
         memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
         return PartEstimate(
             size, MemoryPlan(memory, 1, ()), _pilot(links, has_norms(self.plan)) * size
         )
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Copy, turn round, copy, then the norms."""
-        stages, nodes = 3 + has_norms(self.plan), self.links.nodes
+        """Copy, turn round, copy, then the norms; or copy what was merged, then the degrees."""
+        way, nodes = self.plan.direction, self.links.nodes
+        stages = 1 if way == "any" else 3 + has_norms(self.plan)
 
         def stage(number: int) -> Progress:
             return lambda done, total: progress(
                 nodes * (number * total + done) // (stages * total), nodes
             )
 
+        if way == "any":
+            files = self._copy(directory, "any", self.links, stage(0))
+            if has_degrees(self.plan):
+                path = directory / (self.plan.prefix + DEGREES)
+                files |= _stream(path, np.float64, link_degrees(self.links))
+            progress(nodes, nodes)
+            return files
         ins = links_of(self.graph, "in", weighted=self.plan.weighted)
         files = self._copy(directory, "in", ins, stage(0))
         outs = self.links if self.plan.direction == "out" else self._turned(stage(1))

@@ -1,6 +1,7 @@
-"""What pages weigh in ``cocitation`` and ``coupling``: sums over their links, plain and by idf.
+"""What pages weigh: sums over their links, plain and by idf for ``cocitation`` and ``coupling``, or
+of their weights for ``proximity``.
 
-``kernels/neighbours.py`` says what they are. Cost: a pass over the links.
+``kernels/neighbours.py`` says what the norms are. Cost: a pass over the links.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cocite.graph.blocks import cut_blocks
 from cocite.graph.rows import Links
 from cocite.layouts.part import Progress
 
-__all__ = ["link_norms"]
+__all__ = ["link_degrees", "link_norms"]
 
 _PIECE = 8 << 20
 """Bytes of links that are read at a time."""
@@ -37,3 +38,17 @@ def link_norms(
         yield out
         rows.forget()
         progress(last, rows.nodes)
+
+
+def link_degrees(links: Links) -> Iterator[NDArray[np.float64]]:
+    """How many links each node of one block after another has, or what they weigh: float64[n]."""
+    from cocite.kernels.links import sum_runs
+
+    for first, last in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
+        offsets = links.offsets[first : last + 1].astype(np.int64)
+        out = np.diff(offsets).astype(np.float64)
+        if links.weights is not None:
+            weights = links.weights[offsets[0] : offsets[-1]]
+            sum_runs(offsets[:-1] - offsets[0], weights.astype(np.float64), out)
+        yield out
+        links.forget()

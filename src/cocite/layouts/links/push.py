@@ -1,4 +1,4 @@
-"""Asking for personalised PageRank: a forward push from the node, for a pair as for all.
+"""Asking by a forward push from the node, for a pair as for all: personalised PageRank.
 
 The push is a function of the node and the settings alone, so both questions find the same scores to
 the bit. It goes in slices, so that an interruption is heard.
@@ -8,6 +8,8 @@ Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
 """
 
 from __future__ import annotations
+
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +23,16 @@ from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 from cocite.measures.ppr import DAMPING, TOLERANCE
 
-__all__ = ["PushReader"]
+__all__ = ["PushReader", "Pushed"]
 
 _SLICE = 20_000_000
 """Links between two moments at which an interruption is heard: some 60 ms."""
 
 
-class PushReader(Reader):
-    """The layout ``links`` for ``ppr``."""
+class Pushed(Reader):
+    """What all measures by a push have in common. ``_pushed`` says how far it goes, ``_finished``
+    makes scores of what it found.
+    """
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
@@ -63,7 +67,7 @@ class PushReader(Reader):
             values = scratch.sums.view(np.float64)
             state = self._pushed(first, settings, values, scratch)
             worths = values[before, 0] / degrees
-            count, _ = self._finished(values, scratch, state)
+            count, _ = self._finished(values, scratch, state, settings)
             score = float(values[second, 0]) / GRAINS
             values[scratch.used[:count]] = 0.0
             scratch.wear += count
@@ -72,23 +76,6 @@ class PushReader(Reader):
             return [first] * (node == first), [second, node]
 
         return apportioned(score, before, worths, path)
-
-    def error(self, node: int, settings: PartSettings) -> float:
-        """How far any score of ``node`` may be below the truth: what the push left over."""
-        with borrowed(self.part.nodes) as scratch:
-            values = scratch.sums.view(np.float64)
-            count, bound = self._push(node, settings, values, scratch)
-            values[scratch.used[:count]] = 0.0
-            scratch.wear += count
-        return bound
-
-    def certified(
-        self, node: int, others: NDArray[np.uint32], settings: PartSettings
-    ) -> NDArray[np.float64]:
-        """What was not pushed may be any one node's: at most the tolerance, without pushing."""
-        slack = np.zeros((others.size, 2))
-        slack[:, 1] = settings[TOLERANCE]
-        return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Push from ``node``, settle all shares but its own."""
@@ -116,29 +103,92 @@ class PushReader(Reader):
 
         Returns (count, bound of the error).
         """
-        return self._finished(values, scratch, self._pushed(node, settings, values, scratch))
+        state = self._pushed(node, settings, values, scratch)
+        return self._finished(values, scratch, state, settings)
+
+    @abstractmethod
+    def _pushed(
+        self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
+    ) -> NDArray[np.float64]:
+        """Push from ``node`` as far as the settings say: estimates in ``values[:, 0]``, residuals
+        beside them. Returns the state of ``kernels/push.py``.
+        """
+
+    @abstractmethod
+    def _finished(
+        self,
+        values: NDArray[np.float64],
+        scratch: QueryScratch,
+        state: NDArray[np.float64],
+        settings: PartSettings,
+    ) -> tuple[int, float]:
+        """Turn estimates into grains; returns (count, bound of the error)."""
+
+    def _begun(
+        self,
+        node: int,
+        damping: float,
+        tolerance: float,
+        effort: int | None,
+        values: NDArray[np.float64],
+        scratch: QueryScratch,
+    ) -> NDArray[np.float64]:
+        """Push until the error is within the tolerance, or about ``effort`` links are read."""
+        from cocite.kernels import push
+
+        links, used, state = self._links, scratch.used, np.zeros(push.STATE)
+        push.start(np.int64(node), damping, tolerance, values, used, state)
+        result, read = push.MORE, 0
+        while result == push.MORE and (effort is None or read < effort):
+            most = _SLICE if effort is None else min(_SLICE, effort - read)
+            result = push.push(
+                links.offsets, links.neighbours, self._weights, most, values, used, state
+            )
+            read += most
+        self._check(result)
+        return state
+
+    def _check(self, result: int) -> None:
+        """Raise :class:`Damaged` if a push has met what is none."""
+        from cocite.kernels import push
+
+        if result == push.DAMAGED:
+            raise self.part.damaged_file(f"{self._way}_neighbours")
+
+
+class PushReader(Pushed):
+    """The layout ``links`` for ``ppr``."""
+
+    def error(self, node: int, settings: PartSettings) -> float:
+        """How far any score of ``node`` may be below the truth: what the push left over."""
+        with borrowed(self.part.nodes) as scratch:
+            values = scratch.sums.view(np.float64)
+            count, bound = self._push(node, settings, values, scratch)
+            values[scratch.used[:count]] = 0.0
+            scratch.wear += count
+        return bound
+
+    def certified(
+        self, node: int, others: NDArray[np.uint32], settings: PartSettings
+    ) -> NDArray[np.float64]:
+        """What was not pushed may be any one node's: at most the tolerance, without pushing."""
+        slack = np.zeros((others.size, 2))
+        slack[:, 1] = settings[TOLERANCE]
+        return slack
 
     def _pushed(
         self, node: int, settings: PartSettings, values: NDArray[np.float64], scratch: QueryScratch
     ) -> NDArray[np.float64]:
-        """Push until the error is within the tolerance: estimates in ``values[:, 0]``."""
-        from cocite.kernels import push
+        """Push until the error is within the tolerance."""
+        tolerance = settings[TOLERANCE]
+        return self._begun(node, settings[DAMPING], tolerance, None, values, scratch)
 
-        links, used, state = self._links, scratch.used, np.zeros(push.STATE)
-        damping, tolerance = settings[DAMPING], settings[TOLERANCE]
-        push.start(np.int64(node), damping, tolerance, values, used, state)
-        result = push.MORE
-        while result == push.MORE:
-            result = push.push(
-                links.offsets, links.neighbours, self._weights, _SLICE, values, used, state
-            )
-        if result == push.DAMAGED:
-            raise self.part.damaged_file(f"{self._way}_neighbours")
-        return state
-
-    @staticmethod
     def _finished(
-        values: NDArray[np.float64], scratch: QueryScratch, state: NDArray[np.float64]
+        self,
+        values: NDArray[np.float64],
+        scratch: QueryScratch,
+        state: NDArray[np.float64],
+        settings: PartSettings,
     ) -> tuple[int, float]:
         """Turn estimates into grains; returns (count, bound of the error)."""
         from cocite.kernels import push
