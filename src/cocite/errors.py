@@ -52,15 +52,18 @@ class UsageError(CociteError, ValueError):
 
 
 class UnknownNode(UsageError, KeyError):
-    """A name that no node has; ``nearest`` holds the names most like it."""
+    """A name that no node has; ``nearest`` holds the names most like it, ``note`` is what else
+    there is to say: of an index that keeps some pages only, which.
+    """
 
-    def __init__(self, name: object, nearest: Sequence[str] = ()) -> None:
+    def __init__(self, name: object, nearest: Sequence[str] = (), note: str = "") -> None:
         self.name = name
         self.nearest = tuple(nearest)
         message = f"no node is named {str(name)!r}"
         if self.nearest:
             named = ", ".join(repr(n) for n in self.nearest)
             message += f"; the nearest name{'s are' if len(self.nearest) > 1 else ' is'} {named}"
+        message += f". {note}" if note else ""
         super().__init__(message)
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,8 @@ import click
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
+    keep_options,
+    kept_by,
     means_options,
     overwrite_option,
 )
@@ -35,6 +38,7 @@ __all__ = ["index", "measures"]
 @measure_options
 @build_options
 @by_option
+@keep_options
 @click.option(
     "--unweighted",
     is_flag=True,
@@ -102,6 +106,8 @@ def index(
     refine: bool,
     by: By | None,
     numbers: range | None,
+    keep: Path | None,
+    keep_prefix: tuple[str, ...],
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH.
@@ -126,6 +132,7 @@ def index(
         refine=refine,
         numbers=numbers,
         by=by,
+        keep=kept_by(keep, keep_prefix),
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
@@ -164,6 +171,7 @@ def _text(found: BuildDocument, ready: str) -> str:
         "index": found.index,
         "measure": f"{found.measure}, {found.links}{chosen}",
         **({"numbers": f"{first} to {found.numbers.stop - 1}"} if first else {}),
+        **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
         "made": f"{found.made:,} of {found.units:,} {found.unit} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:

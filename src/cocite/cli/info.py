@@ -85,6 +85,7 @@ def _index_text(found: IndexDocument) -> str:
             "layout": found.layout,
             **_shown_parts(found),
             "nodes": f"{found.nodes:,}",
+            **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
             **{name: f"{value}" for name, value in found.settings.items()},
             "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
             **_shown_ages(found),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.outputs import OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
 from cocite.memory import parse_size
+
+if TYPE_CHECKING:
+    from cocite.index.keep import Keep
 
 __all__ = [
     "Sectioned",
@@ -96,6 +99,39 @@ memory_option: Decorator = click.option(
 def means_options(command: Any) -> Any:
     """Add ``--memory`` and ``--threads``, of which a verb makes its :class:`Means`."""
     return memory_option(threads_option(command))
+
+
+_KEEP: tuple[Decorator, ...] = (
+    click.option(
+        "--keep",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Keep only the pages that are named in this file, one a line. Walks go over the whole "
+        "graph; scores among these pages are what they would be, and other pages cannot be asked. "
+        "The index is smaller in proportion.  [default: all]",
+    ),
+    click.option(
+        "--keep-prefix",
+        metavar="TEXT",
+        multiple=True,
+        help="Keep only the pages whose names begin like this, and those of --keep. It can be "
+        "given several times.",
+    ),
+)
+
+
+def keep_options(command: Any) -> Any:
+    """Add ``--keep`` and ``--keep-prefix``, of which a verb makes its :class:`Keep`."""
+    for option in reversed(_KEEP):
+        command = option(command)
+    return command
+
+
+def kept_by(file: Path | None, prefixes: Sequence[str]) -> Keep | None:
+    """Which pages are kept; None for all."""
+    from cocite.index.keep import Keep
+
+    return Keep.checked(None if file is None else names_in(file), prefixes or None)
 
 
 def names_in(path: Path) -> list[str]:

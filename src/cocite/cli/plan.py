@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import SectionedVerb, format_option, means_options
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    keep_options,
+    means_options,
+    names_in,
+)
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import all_options, given, measure_options
@@ -58,6 +65,7 @@ __all__ = ["plan"]
     help="How many nodes a list is to find: its precision depends on them.  [default: 10]",
 )
 @all_options
+@keep_options
 @click.option(
     "--unweighted",
     is_flag=True,
@@ -95,6 +103,8 @@ def plan(
     threads: int | None,
     pilot: str,
     scratch: str | None,
+    keep: Path | None,
+    keep_prefix: tuple[str, ...],
     show: Show,
     **settings: object,
 ) -> None:
@@ -115,6 +125,8 @@ def plan(
             threads=threads,
             memory=memory,
             unweighted=unweighted,
+            keep=None if keep is None else names_in(keep),
+            keep_prefix=keep_prefix or None,
             delta=delta,
             disk=disk,
             time=time,

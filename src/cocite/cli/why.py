@@ -90,7 +90,7 @@ def _text(opened_index: Index, found: WhyDocument) -> str:
     if found.unplaced:
         lines.append(
             f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
-            "samples whose graph is not given (--graph), or gone since"
+            "samples whose graph is not given (--graph), gone since, or not kept by the index"
         )
     lines.append(f"{score} {_number(found.score, found.score)} by {found.measure}")
     return "\n".join(lines)

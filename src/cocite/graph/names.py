@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -31,10 +31,14 @@ if TYPE_CHECKING:
     from cocite.graph.tables import Tables
 
 __all__ = [
+    "BY_NAME",
     "NAME_FILES",
     "NAME_KINDS",
+    "VALUES",
+    "HashSorter",
     "Names",
     "TextPiece",
+    "joined_names",
     "open_names",
     "take_name_files",
     "write_names",
@@ -51,17 +55,17 @@ TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
 """Names in UTF-8, one behind the other, and where each ends."""
 
 _DATA, _BLOCKS = "names.data", "names.blocks"
-_HASHES, _BY_HASH, _BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
-_VALUES = "names.values"
+_HASHES, _BY_HASH, BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
+VALUES = "names.values"
 _FILES: dict[str, dict[str, str]] = {
     "dense": {},
-    "integers": {_VALUES: "<u8[n]"},
+    "integers": {VALUES: "<u8[n]"},
     "text": {
         _DATA: "|u1[bytes]",
         _BLOCKS: "<u8[b]",
         _HASHES: "<u4[n]",
         _BY_HASH: "<u4[n]",
-        _BY_NAME: "<u4[n]",
+        BY_NAME: "<u4[n]",
     },
 }
 _BLOCK = 16
@@ -73,6 +77,9 @@ _SCAN_LIMIT = 3_000_000
 
 class Names(ABC):
     """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
+
+    note = ""
+    """What is to be said of a name that is not there, if not all nodes of a graph are."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -95,7 +102,7 @@ class Names(ABC):
         """The id of ``name``; raises :class:`UnknownNode` with the nearest names."""
         found = self.find(str(name))
         if found is None:
-            raise UnknownNode(name, self.nearest(str(name)))
+            raise UnknownNode(name, self.nearest(str(name)), self.note)
         return found
 
     def ids(self, names: Sequence[object]) -> NDArray[np.uint32]:
@@ -218,7 +225,7 @@ class TextNames(Names):
         self._blocks = store.array(_BLOCKS)
         self._hashes = store.array(_HASHES)
         self._by_hash = store.array(_BY_HASH)
-        self._by_name = store.array(_BY_NAME) if store.has(_BY_NAME) else None
+        self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
 
     def names(self, ids: NDArray[Any]) -> list[str]:
         from cocite.kernels.names import decode
@@ -329,7 +336,7 @@ def _hash(name: bytes) -> int:
 
 def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
     """See that the files of ``count`` names of a kind are as declared; raises :class:`Damaged`."""
-    files.take(_FILES[kind], {"n": count, "b": -(-count // _BLOCK)}, optional=(_BY_NAME,))
+    files.take(_FILES[kind], {"n": count, "b": -(-count // _BLOCK)}, optional=(BY_NAME,))
 
 
 def open_names(store: Store) -> Names:
@@ -338,29 +345,36 @@ def open_names(store: Store) -> Names:
     kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
     if kind == "text":
         return TextNames(count, store)
-    return IntegerNames(count, None if kind == "dense" else store.array(_VALUES))
+    return IntegerNames(count, None if kind == "dense" else store.array(VALUES))
 
 
 def write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
     """Write the names of ``tables`` as ``kind``: dense, integers or text; returns the entries."""
     files: dict[str, Entry] = {}
     if kind == "integers":
-        with ArrayWriter(directory / _VALUES, np.uint64) as values:
+        with ArrayWriter(directory / VALUES, np.uint64) as values:
             for piece in tables.integer_names():
                 values.write(piece)
-        files[_VALUES] = values.finished
+        files[VALUES] = values.finished
     elif kind == "text":
-        files |= write_text_names(directory, tables, map(_joined, tables.text_names()))
+        files |= write_text_names(directory, tables, map(joined_names, tables.text_names()))
         if tables.has_urls():
-            with ArrayWriter(directory / _BY_NAME, np.uint32) as by_name:
+            with ArrayWriter(directory / BY_NAME, np.uint32) as by_name:
                 for ids in tables.ids_by_name():
                     by_name.write(ids)
-            files[_BY_NAME] = by_name.finished
+            files[BY_NAME] = by_name.finished
     return files
 
 
+class HashSorter(Protocol):
+    """What sorts the hashes of names."""
+
+    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
+        """From hashes in order of id, pieces of hash * 2**32 + id, ascending."""
+
+
 def write_text_names(
-    directory: Path, tables: Tables, pieces: Iterable[TextPiece]
+    directory: Path, tables: HashSorter, pieces: Iterable[TextPiece]
 ) -> dict[str, Entry]:
     """Write text names, given in order of id; ``tables`` sorts their hashes.
 
@@ -380,7 +394,8 @@ def write_text_names(
     return {name: writer.finished for name, writer in writers.items()}
 
 
-def _joined(names: list[str]) -> TextPiece:
+def joined_names(names: list[str]) -> TextPiece:
+    """Names as a piece of text."""
     encoded = [name.encode() for name in names]
     ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)))
     return np.frombuffer(b"".join(encoded), np.uint8), ends

@@ -17,6 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import CociteError, Damaged, ResourceError, UsageError
@@ -24,6 +27,8 @@ from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
+from cocite.graph.some_names import write_some_names
+from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.refined import diagonal_bytes, write_diagonal
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
@@ -34,6 +39,7 @@ from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled
+from cocite.layouts.wanted import WANTED, Wanted
 from cocite.means import Means
 from cocite.measures import BY, SAMPLES
 from cocite.memory import OWN_MEMORY, format_size, format_time
@@ -96,6 +102,13 @@ class IndexBuild:
         self._options = options = options.for_graph(graph)
         self._graph, self._means, self._restart = graph, means, restart
         self._draft = Draft(os.fspath(output), "index", overwrite=overwrite, resumable=True)
+        self._pages = self._pages_kept()
+        self.nodes = graph.nodes if self._pages is None else self._pages.size
+        self._wanted: Wanted | None = None
+        if self._pages is not None:
+            self._wanted = Wanted.of(self._draft.path.absolute(), self._pages)
+            plans = tuple(replace(plan, wanted=self._wanted) for plan in options.parts)
+            self._options = options = replace(options, parts=plans)
         self._made: weakref.WeakValueDictionary[tuple[str, bool], Links] = (
             weakref.WeakValueDictionary()
         )
@@ -107,11 +120,16 @@ class IndexBuild:
             )
         self.parts = [self._part(plan) for plan in options.parts]
 
+    def _pages_kept(self) -> NDArray[np.uint32] | None:
+        """The ids of the pages that are kept, ascending; None for all."""
+        keep = self._options.keep
+        return None if keep is None else keep.ids(self._graph)
+
     def _part(self, plan: PartPlan) -> PartBuild:
         links, directory = partial(self._links, plan), self._draft.path
         if not is_sampled(plan.layout):
             return WholePart(plan, self._graph, links, directory, self._means)
-        samples = shard_samples(plan, self._graph.nodes, self._means.shard)
+        samples = shard_samples(plan, self.nodes, self._means.shard)
         self._shards.append(samples)
         numbers, kept = self._numbers(plan, samples)
         means, graph = self._means.up_to(plan.settings[SAMPLES]), self._graph
@@ -148,6 +166,8 @@ class IndexBuild:
         self._draft.__enter__()
         try:
             self._resume_or_clear()
+            if self._wanted is not None and self._pages is not None:
+                self._wanted.write(self._pages)
         except BaseException as error:
             self._draft.__exit__(type(error), error, None)
             raise
@@ -225,6 +245,7 @@ class IndexBuild:
             "graph": self._graph.digest,
             **self._default,
             "first": self._options.first,
+            "keep": None if self._wanted is None else self._wanted.entry.xxh3_128,
         }
 
     @property
@@ -251,10 +272,12 @@ class IndexBuild:
             found.append(part.estimate())
             if len(self.parts) > 1:
                 part.close()  # parts are made one after another, and planned so
-        names = self._name_files().values()
+        names = sum(entry.nbytes for entry in self._name_files().values())
+        if self._wanted is not None:  # names are of much the same length
+            names = names * self.nodes // self._graph.nodes + self._wanted.entry.nbytes
         size = sum(each.bytes for each in found)
         size += self._options.refine * len(self.parts) * diagonal_bytes(self._graph.nodes)
-        total = size + sum(entry.nbytes for entry in names)
+        total = size + names
         free = shutil.disk_usage(self._draft.path).free
         if size * (self.units - self.done) / self.units > free:
             raise ResourceError(
@@ -320,22 +343,39 @@ class IndexBuild:
         """Gather the parts' files, copy the names, write the manifest."""
         for part in self.parts:
             files |= part.publish()
-        for name, entry in self._name_files().items():
-            copy_array(self._graph.path / name, self._draft.path / name, entry)
-            files[name] = entry
-        files |= self._more_files()
-        facts = self._facts() | ({"refined": refined} if refined else {})
+        names = self._copy_names()
+        files |= names[1] | self._more_files()
+        facts = self._facts(names[0]) | ({"refined": refined} if refined else {})
         return self._draft.publish(Manifest("index", facts, files))
+
+    def _copy_names(self) -> tuple[str, dict[str, Entry]]:
+        """Copy the names, of the pages that are kept; returns their kind and their files."""
+        graph, folder, files = self._graph, self._draft.path, dict[str, Entry]()
+        if self._wanted is not None:
+            ids = self._wanted.ids()
+            kind, files = write_some_names(folder, graph.store, graph.names, ids)
+            return kind, files | {WANTED: self._wanted.entry}
+        for name, entry in self._name_files().items():
+            copy_array(graph.path / name, folder / name, entry)
+            files[name] = entry
+        return str(graph.store.facts["names"]), files
+
+    @property
+    def kept_pages(self) -> KeptPages | None:
+        """What is to be said of the pages that are kept, if not all are."""
+        keep = self._options.keep
+        return None if keep is None else KeptPages(self._graph.nodes, keep.prefixes)
 
     def _more_files(self) -> dict[str, Entry]:
         """Files beside those of the parts and the names."""
         return {}
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self, names: str) -> dict[str, Any]:
+        """``names`` is the kind of names."""
         options, graph = self._options, self._graph
         return index_facts(
-            graph.nodes,
-            str(graph.store.facts["names"]),
+            self.nodes,
+            names,
             options,
             {
                 "name": graph.path.resolve().name,
@@ -344,13 +384,20 @@ class IndexBuild:
                 "weighted": graph.in_weights is not None,
                 "path": os.path.relpath(graph.path.resolve(), self._draft.output.resolve()),
             },
+            self.kept_pages,
         )
 
 
 def index_facts(
-    nodes: int, names: str, options: BuildOptions, graph: Mapping[str, Any]
+    nodes: int,
+    names: str,
+    options: BuildOptions,
+    graph: Mapping[str, Any],
+    kept: KeptPages | None,
 ) -> dict[str, Any]:
-    """What the manifest of an index says; ``names`` is the kind of names."""
+    """What the manifest of an index says; ``names`` is the kind of names, ``kept`` what is said of
+    the pages that are kept, if not all are.
+    """
     facts: dict[str, Any] = {
         "nodes": nodes,
         "names": names,
@@ -361,7 +408,8 @@ def index_facts(
         "graph": dict(graph),
     }
     facts |= {"first": options.first} if options.first else {}
-    return facts | ({} if options.by is None else {BY.name: options.by})
+    facts |= {} if options.by is None else {BY.name: options.by}
+    return facts | ({"wanted": kept.to_json()} if kept else {})
 
 
 def _in_words(fit: MemoryPlan | None) -> str:

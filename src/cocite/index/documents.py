@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
+from cocite.index.keep import KeptPages
 from cocite.index.lost import Lost
 from cocite.index.plan import links_in_words
 from cocite.index.stored import StoredIndex
@@ -25,8 +26,7 @@ __all__ = ["BuildDocument", "IndexDocument", "MergeDocument", "RefreshDocument"]
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
     ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
-    some are ``lost``.
-    Questions go ``by`` that unless they say.
+    some are ``lost``; ``kept`` is None if all pages are. Questions go ``by`` that unless they say.
     """
 
     path: str
@@ -46,6 +46,7 @@ class IndexDocument(Document):
     digest: str
     answering: int | None
     lost: Sequence[Lost]
+    kept: KeptPages | None
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
@@ -68,6 +69,7 @@ class IndexDocument(Document):
             index.digest,
             index.samples,
             index.lost,
+            index.kept,
         )
 
     @property
@@ -88,6 +90,8 @@ class IndexDocument(Document):
             del facts["by"]
         if not self.lost:
             del facts["answering"], facts["lost"]
+        if self.kept is None:
+            del facts["kept"]
         return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
 
 
@@ -96,7 +100,7 @@ class BuildDocument(Document):
     """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
     earlier run had made the others; ``live_steps`` of walks a node and sample are None without
     walks; ``links`` says which links the measure looks at; ``numbers`` are those of its
-    samples.
+    samples; ``kept`` is None if all pages are.
     """
 
     index: str
@@ -116,11 +120,12 @@ class BuildDocument(Document):
     refined: bool
     by: str | None
     numbers: range
+    kept: KeptPages | None
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
         """What ``work`` says when it has run."""
-        options, nodes, made = work.options, work.graph.nodes, report.units
+        options, nodes, made = work.options, work.nodes, report.units
         return cls(
             output,
             options.measure.name,
@@ -139,6 +144,7 @@ class BuildDocument(Document):
             options.refine,
             options.by,
             options.numbers,
+            work.kept_pages,
         )
 
     @property
@@ -160,7 +166,9 @@ class BuildDocument(Document):
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
         facts |= {"refined": self.refined} | ({"by": self.by} if self.by else {})
-        return facts | ({"first": self.numbers.start} if self.numbers.start else {})
+        first = {"first": self.numbers.start} if self.numbers.start else {}
+        kept = {"kept": {"pages": self.nodes, "of": self.kept.nodes}} if self.kept else {}
+        return facts | first | kept
 
 
 @dataclass(frozen=True)

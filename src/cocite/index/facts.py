@@ -19,10 +19,12 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.names import NAME_KINDS
 from cocite.index.asked import asked_settings
+from cocite.index.keep import KeptPages, kept_of
 from cocite.index.plan import component_parts
 from cocite.index.refined import DIAGONAL
 from cocite.layouts.freshness import Generation, generations_of
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import is_sampled, sampled_format
 from cocite.measures import BY, SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.measures.blend import overall_direction
 from cocite.store import Facts
@@ -36,7 +38,8 @@ _LARGEST_RESIDUAL = 1e9
 class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
     ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
-    ``refined``, by the name of the file; and what its questions go ``by`` unless they say.
+    ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; and what
+    questions go ``by`` unless they say.
     """
 
     nodes: int
@@ -48,6 +51,7 @@ class IndexFacts:
     parts: tuple[PartPlan, ...]
     generations: tuple[Generation, ...]
     refined: dict[str, dict[str, float]]
+    kept: KeptPages | None
     by: str | None
 
     @classmethod
@@ -75,8 +79,13 @@ def _read(facts: Facts) -> IndexFacts:
     mixed = len(weighted) > 1 and not measure.lenient
     if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
+    nodes = facts.whole("nodes", 1, MAX_NODES)
+    kept = kept_of(facts, nodes, MAX_NODES)
+    selects = all(is_sampled(p.layout) and sampled_format(p.layout).selects for p in parts)
+    if kept is not None and ("refined" in facts or not selects):
+        raise facts.refused("wanted", "for indexes of layouts that can keep some pages alone")
     return IndexFacts(
-        facts.whole("nodes", 1, MAX_NODES),
+        nodes,
         facts.text("names", NAME_KINDS),
         measure,
         facts.text("direction", (direction,)),
@@ -85,6 +94,7 @@ def _read(facts: Facts) -> IndexFacts:
         parts,
         generations_of(facts, max(counts, default=0)),
         _refined(facts, parts),
+        kept,
         _by(facts, measure, parts),
     )
 

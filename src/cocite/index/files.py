@@ -2,6 +2,7 @@
 
     names...        those of the graph's kind of names (``graph/names.py``)
     since           of an index with samples of several graphs
+    wanted          of an index that keeps some pages of its graph only
     in....          those of each part's layout; shards of samples by number
     in.diagonal     where refined answers are ready
 
@@ -21,6 +22,7 @@ from cocite.layouts.format import SHARD, shard_number
 from cocite.layouts.freshness import SINCE
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import format_of, is_sampled, sampled_format
+from cocite.layouts.wanted import WANTED
 from cocite.measures import SAMPLES
 from cocite.store import DeclaredFiles, Manifest
 
@@ -34,6 +36,8 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
     take_name_files(files, facts.names, facts.nodes)
     if len(facts.generations) > 1:
         files.take({SINCE: "<u4[n]"}, sizes, optional=(SINCE,))
+    if facts.kept is not None:
+        files.take({WANTED: "<u4[n]"}, sizes)
     for plan in facts.parts:
         if is_sampled(plan.layout):
             _take_samples(files, path, facts, plan)

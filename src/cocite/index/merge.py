@@ -42,6 +42,7 @@ from cocite.layouts.format import DIGESTS, MEMBERS, is_shard, shard_file
 from cocite.layouts.part import Progress
 from cocite.layouts.stored import Shard, StoredPart
 from cocite.layouts.table import is_sampled
+from cocite.layouts.wanted import WANTED
 from cocite.measures import BY, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size
@@ -205,7 +206,8 @@ class Merge:
         place = os.path.normpath(first.store.path.resolve() / first.graph["path"])
         path = os.path.relpath(place, self._draft.output.resolve())
         names = str(first.store.facts["names"])
-        facts = index_facts(first.nodes, names, self._options, first.graph | {"path": path})
+        graph = first.graph | {"path": path}
+        facts = index_facts(first.nodes, names, self._options, graph, first.kept)
         refined = next((index.refined for index in self._indexes if index.refined), None)
         return facts | ({"refined": refined} if refined else {})
 
@@ -259,6 +261,9 @@ def _check_fits(first: StoredIndex, other: StoredIndex) -> None:
 def _told(index: StoredIndex) -> dict[str, Any]:
     """What must be the same, by name."""
     told: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
+    files = index.store.manifest.files
+    told["pages kept"] = files[WANTED].xxh3_128 if WANTED in files else "all"
+    told["prefixes of pages kept"] = index.kept.prefixes if index.kept else ()
     for part in index.parts:
         plan = part.plan.to_json()
         which = f" ({part.prefix.removesuffix('.')})" if len(index.parts) > 1 else ""

@@ -16,8 +16,10 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, checked_direction
 from cocite.index.asked import asked_settings
+from cocite.index.keep import Keep
 from cocite.layouts.freshness import MOST_NUMBERS
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.table import is_sampled, sampled_format
 from cocite.measures import (
     BY,
     SAMPLES,
@@ -42,8 +44,8 @@ def links_in_words(measure: Measure, direction: str) -> str:
 class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
-    (``index/refined.py``). ``by`` is what meetings are worth where a question does not say;
-    ``first`` is the number of the first sample.
+    (``index/refined.py``); ``first`` is the number of the first sample, ``keep`` says which pages
+    are kept, if not all; ``by`` is what meetings are worth where a question does not say.
     """
 
     measure: Measure
@@ -53,6 +55,7 @@ class BuildOptions:
     unweighted: bool = False
     refine: bool = False
     first: int = 0
+    keep: Keep | None = None
     by: str | None = None
 
     @classmethod
@@ -67,6 +70,7 @@ class BuildOptions:
         refine: bool = False,
         by: By | None = None,
         numbers: range | None = None,
+        keep: Keep | None = None,
     ) -> BuildOptions:
         """What is not given is the measure's to choose; ``numbers`` are those of the samples, by
         default from 0 on. Raises :class:`UsageError` for a value that is not allowed.
@@ -84,10 +88,12 @@ class BuildOptions:
             ways.add(way)
             parts += component_parts(component, way, *component.choose(layout, settings or {}))
         _check_samples(parts, numbers)
+        if keep is not None:
+            _check_keeps(parts, refine)
         way, first = overall_direction(ways), 0 if numbers is None else numbers.start
         asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
         kept = None if by is None else asked.get(BY, BY.default)
-        return cls(found, way, filled, tuple(parts), unweighted, refine, first, kept)
+        return cls(found, way, filled, tuple(parts), unweighted, refine, first, keep, kept)
 
     @property
     def samples(self) -> int | None:
@@ -168,6 +174,31 @@ def _numbered(
             "out"
         )
     return {**settings, SAMPLES.name: len(numbers)}
+
+
+def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
+    """Raises :class:`UsageError` for a layout that cannot keep some pages alone."""
+    for plan in parts:
+        if not is_sampled(plan.layout):
+            raise UsageError(
+                f"{plan.measure.name} has no samples: its index holds links, or lists, that lead "
+                "through all pages. To keep some pages only, choose a measure with samples"
+            )
+        if not sampled_format(plan.layout).selects:
+            other = [name for name in plan.measure.layouts if _selects(name)]
+            raise UsageError(
+                f"the layout {plan.layout} holds walks, which lead through all pages. To keep some "
+                f"pages only, choose --layout {' or '.join(other)}"
+            )
+    if refine:
+        raise UsageError(
+            "--refine (refine=True) prepares what all pages of the graph need. Leave it out: an "
+            "index that keeps some pages prepares refined answers when they are asked for"
+        )
+
+
+def _selects(layout: str) -> bool:
+    return is_sampled(layout) and sampled_format(layout).selects
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:

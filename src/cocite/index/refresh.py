@@ -36,6 +36,7 @@ from cocite.graph import Graph
 from cocite.graph.matching import match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.build import IndexBuild, IndexEstimate, copy_array
+from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import StoredIndex
@@ -173,12 +174,12 @@ class RefreshBuild(IndexBuild):
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
         numbers = range(self._generations[0].first, self.drawn.start)
-        need = 4 * sampled_format(plan.layout).most_words(self._graph.nodes, plan.settings)
-        each = need + _CARRY_NODE * self._graph.nodes
+        need = 4 * sampled_format(plan.layout).most_words(self.nodes, plan.settings)
+        each = need + _CARRY_NODE * self.nodes
         threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
-        nodes = self._graph.nodes
-        return self.drawn, _Carried(part, numbers, ids, self._same, nodes, shard, threads)
+        same = self._same
+        return self.drawn, _Carried(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _room_for(self, each: int) -> int:
         """How many blobs fit the memory; raises :class:`ResourceError` if not two."""
@@ -206,8 +207,8 @@ class RefreshBuild(IndexBuild):
                 self._date = _checked_date((self._draft.plan or {}).get("date", self._date))
         super()._resume_or_clear()
 
-    def _facts(self) -> dict[str, Any]:
-        facts = super()._facts()
+    def _facts(self, names: str) -> dict[str, Any]:
+        facts = super()._facts(names)
         if not len(self.drawn):
             return facts
         name = str(facts["graph"]["name"])
@@ -227,7 +228,7 @@ class RefreshBuild(IndexBuild):
         """Since when each node is known, unless all samples know all."""
         if not self.kept:
             return {}
-        since = np.full(self._graph.nodes, self.drawn.start, np.uint32)
+        since = np.full(self.nodes, self.drawn.start, np.uint32)
         old, ids = self._old.freshness.since, self._ids
         stay = np.flatnonzero(ids != NOWHERE)
         since[ids[stay]] = 0 if old is None else old[stay]
@@ -242,6 +243,9 @@ class RefreshBuild(IndexBuild):
     @cached_property
     def _same(self) -> bool:
         """Whether the nodes are the same, and have the same ids."""
+        if self._pages is not None:
+            here = np.arange(self._old.nodes, dtype=np.uint32)
+            return self.nodes == self._old.nodes and bool((self._matched == here).all())
         stores = self._old.store, self._graph.store
         facts = [(store.facts["nodes"], store.facts["names"]) for store in stores]
         files = [
@@ -253,10 +257,38 @@ class RefreshBuild(IndexBuild):
     @cached_property
     def _ids(self) -> NDArray[np.uint32]:
         """uint32[old nodes]: the id of each old node now, NOWHERE for none."""
+        if self._pages is not None:
+            return self._matched
         if self._same:
             return np.arange(self._old.nodes, dtype=np.uint32)
         self._old.store.advise(Access.AROUND)
         return match_names(self._old.names, self._graph.names)
+
+    # -- of an index that keeps some pages only -----------------------------------------
+
+    def _pages_kept(self) -> NDArray[np.uint32] | None:
+        """Those that were kept and are still there, and all that have a prefix now."""
+        if self._old.kept is None:
+            return None
+        self._old.store.advise(Access.AROUND)
+        self._there = match_names(self._old.names, self._graph.names)
+        found = [self._graph.names.with_prefix(p) for p in self._old.kept.prefixes]
+        return np.unique(np.concatenate([self._there[self._there != NOWHERE], *found]))
+
+    @cached_property
+    def _matched(self) -> NDArray[np.uint32]:
+        """uint32[old nodes]: the place of each old node among the pages that are kept now."""
+        assert self._pages is not None
+        stay = self._there != NOWHERE
+        ids = np.full(self._there.size, NOWHERE, np.uint32)
+        ids[stay] = np.searchsorted(self._pages, self._there[stay])
+        return ids
+
+    @property
+    def kept_pages(self) -> KeptPages | None:
+        """Those of the index, of the graph of now."""
+        old = self._old.kept
+        return None if old is None else KeptPages(self._graph.nodes, old.prefixes)
 
 
 class _Carried(Kept):

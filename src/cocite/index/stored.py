@@ -9,12 +9,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cocite.engine.certificate import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names, open_names
 from cocite.index.asked import asked_settings
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
+from cocite.index.keep import KeptPages
 from cocite.index.lost import Lost, in_runs, lost_of, numbers_in_words, numbers_there
 from cocite.index.refined import DIAGONAL, read_diagonal
 from cocite.layouts.format import is_shard
@@ -22,6 +26,7 @@ from cocite.layouts.freshness import SINCE, Freshness
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.table import format_of
+from cocite.layouts.wanted import WANTED
 from cocite.measures import SAMPLES, WholeSettings
 from cocite.store import Access, Store
 
@@ -35,6 +40,9 @@ class StoredIndex:
     """
 
     lost: tuple[Lost, ...] = ()
+    kept: KeptPages | None = None
+    wanted: NDArray[np.uint32] | None = None
+    """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
     _only: int | None = None
 
     def __init__(self, store: Store) -> None:
@@ -46,6 +54,8 @@ class StoredIndex:
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
         self.by = facts.by
+        self.kept = facts.kept
+        self.wanted = None if facts.kept is None else store.array(WANTED)
         since = store.array(SINCE) if store.has(SINCE) else None
         whole = Freshness(facts.generations, since, str(store.path))
         fresh = self._left(facts.parts, whole) if store.lost else {}
@@ -95,6 +105,26 @@ class StoredIndex:
         """How many samples answer, of the part that has the fewest; None if none has any."""
         counts = [part.samples for part in self.parts if SAMPLES in part.settings]
         return min(counts, default=None)
+
+    @property
+    def graph_nodes(self) -> int:
+        """How many nodes its graph has."""
+        return self.nodes if self.kept is None else self.kept.nodes
+
+    def in_graph(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The ids of nodes in the graph; raises :class:`Damaged`."""
+        if self.wanted is None:
+            return ids
+        found = self.wanted[ids]
+        if found.size and int(found.max()) >= self.graph_nodes:
+            raise self.damaged()
+        return found
+
+    def of_graph(self) -> StoredIndex:
+        """A view of it whose nodes are those of the graph, for what reads that and no sample."""
+        view = copy(self)
+        view.nodes, view.kept, view.wanted = self.graph_nodes, None, None
+        return view
 
     def without(self, file: str, fault: str) -> StoredIndex:
         """The same without a shard that is found to be damaged; raises :class:`Damaged` if no other
@@ -173,7 +203,13 @@ class StoredIndex:
     @cached_property
     def names(self) -> Names:
         """The names of the nodes, from the index's own copy."""
-        return open_names(self.store)
+        found = open_names(self.store)
+        if self.kept is not None:
+            found.note = (
+                f"{self.store.path} keeps {self.kept.in_words(self.nodes)}: it says nothing of "
+                "others. To ask them, build an index that keeps them, too"
+            )
+        return found
 
     @cached_property
     def digest(self) -> str:

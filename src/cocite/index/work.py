@@ -85,6 +85,8 @@ class SampleWork:
             )
         found.check()
         plan = self.plan
+        if plan.wanted is not None:
+            plan.wanted.check()
         return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
 
     def fit(self, links: Links) -> MemoryPlan:

@@ -25,7 +25,16 @@ import numpy as np
 from cocite.codes import NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch
 
-__all__ = ["DAMAGED", "carry_over", "common", "gather", "list_groups", "masks", "unmark"]
+__all__ = [
+    "DAMAGED",
+    "carry_over",
+    "common",
+    "gather",
+    "list_groups",
+    "masks",
+    "name_winners",
+    "unmark",
+]
 
 DAMAGED = -1
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
@@ -37,15 +46,15 @@ _SHIFT, _LOW = np.uint32(16), np.uint32(0xFFFF)
 def list_groups(winners: Any, ring: Any, begins: Any, cells: Any, group: Any, at: Any) -> Any:
     """List the groups of one ring from word ``at`` of ``group`` on.
 
-    ``winners`` uint32[nodes]; ``begins`` uint32[nodes] is scratch; column ``ring`` of ``cells``
-    uint32[nodes, length] receives where each node's group begins. Returns where the next ring's
-    begin.
+    ``winners`` uint32[nodes]; ``begins`` uint32[the graph's nodes] is scratch; column ``ring`` of
+    ``cells`` uint32[nodes, length] receives where each node's group begins. Returns where the next
+    ring's begin.
     """
     nodes = winners.size
     begins[:] = _ZERO32
     for node in range(nodes):
         begins[winners[node]] += _ONE32
-    for winner in range(nodes):
+    for winner in range(begins.size):
         size = begins[winner]
         begins[winner] = NOWHERE
         if size > _ONE32:
@@ -61,6 +70,26 @@ def list_groups(winners: Any, ring: Any, begins: Any, cells: Any, group: Any, at
             group[np.uint64(begin) + _TWO64 + np.uint64(size)] = np.uint32(node)
             group[np.uint64(begin) + _ONE64] = np.uint32(size + _ONE32)
     return at
+
+
+@kernel
+def name_winners(group: Any, wanted: Any) -> None:
+    """Name the winners of some groups by their number among ``wanted``, uint32[m], ascending;
+    NOWHERE for one that is not wanted.
+    """
+    at = 0
+    while at < group.size:
+        winner = group[at]
+        low, high = 0, wanted.size
+        while low < high:
+            middle = (low + high) // 2
+            if wanted[middle] < winner:
+                low = middle + 1
+            else:
+                high = middle
+        found = low < wanted.size and wanted[low] == winner
+        group[at] = np.uint32(low) if found else NOWHERE
+        at += 2 + np.int64(group[at + 1])
 
 
 @helper

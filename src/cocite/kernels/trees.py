@@ -18,6 +18,9 @@ that were next but for them is the largest on the way.
 
     member  a b c d      label  0 2 1 3        without c:   a b d,  0 2 3
 
+``select`` does the same for most nodes at once, when a sample is made: those that stay are marked
+among the labels, which have four bits of eight, and one pass in place leaves the others out.
+
 Source: 001, section 2.1.1 (fingerprint graph); the order is this project's, after the suffix
 array and its array of longest common prefixes.
 """
@@ -31,12 +34,15 @@ import numpy as np
 from cocite.codes import NOWHERE
 from cocite.kernels._jit import kernel
 
-__all__ = ["DAMAGED", "carry_over", "lay_out", "pack_labels"]
+__all__ = ["DAMAGED", "MARK", "carry_over", "lay_out", "mark", "pack_labels", "select"]
 
 DAMAGED = -1
 _ONE32, _LOW3, _LOW4_32 = np.uint32(1), np.uint32(7), np.uint32(15)
 _TWO32, _THREE32 = np.uint32(2), np.uint32(3)
 _FOUR8, _LOW4 = np.uint8(4), np.uint8(15)
+MARK = 16
+"""Of the label of a node that is wanted."""
+_MARK = np.uint8(MARK)
 
 
 @kernel
@@ -60,6 +66,52 @@ def lay_out(parent: Any, label: Any, extent: Any, position: Any, member: Any, jo
         member[place] = np.uint32(node)
         joined[place] = label[node]
     return cursor
+
+
+@kernel
+def mark(wanted: Any, position: Any, member: Any, joined: Any) -> None:
+    """Mark the places of the nodes ``wanted`` in what ``lay_out`` has filled, and name them there
+    by their number among these.
+    """
+    for i in range(wanted.size):
+        place = position[wanted[i]]
+        if place != NOWHERE:
+            member[place] = np.uint32(i)
+            joined[place] |= _MARK
+
+
+@kernel
+def select(member: Any, joined: Any, state: Any, out_member: Any, out_joined: Any) -> Any:
+    """The places of ``member`` and ``joined`` that are marked, without the others between them.
+
+    They are a stretch of a sample; ``state`` int64[4], zeros at first, goes on from one stretch to
+    the next: whether a tree goes on (1), the largest label since its last node that stays, whether
+    a node waits that may be alone in its tree (1), and which. Trees of a single node are left out,
+    so a node waits for the next one of its tree. ``out_member`` and ``out_joined`` have room for
+    one place more; they may be the same arrays if there is one stretch. Returns how many places are
+    filled.
+    """
+    size = 0
+    torn, largest = state[0] == 0, np.uint8(state[1])
+    for at in range(member.size):
+        label, node = joined[at], member[at]
+        if label & _LOW4 == 0:
+            torn = True
+        largest = max(largest, np.uint8(label & _LOW4))
+        if label & _MARK == 0:
+            continue
+        if torn:
+            state[2], state[3] = 1, np.int64(node)
+        else:
+            if state[2] == 1:
+                out_member[size], out_joined[size] = np.uint32(state[3]), np.uint8(0)
+                state[2] = 0
+                size += 1
+            out_member[size], out_joined[size] = node, largest
+            size += 1
+        torn, largest = False, np.uint8(0)
+    state[0], state[1] = 0 if torn else 1, np.int64(largest)
+    return size
 
 
 @kernel

@@ -48,11 +48,17 @@ _MOST_BLOCKS = 1024
 class StepBytes:
     """What a step by weights takes beside the links: ``link`` bytes a link and ``node`` bytes a
     node while it is prepared and used; ``read`` is what it reads a link, if not the links' own.
+    ``fixed`` is what a part takes besides, whatever the graph.
     """
 
     link: int = 0
     node: int = 0
     read: int | None = None
+    fixed: int = 0
+
+    def beside(self, nodes: int) -> int:
+        """What is in memory always, of so many nodes."""
+        return self.node * nodes + self.fixed
 
     def taken(self, links: Links) -> int:
         """All of it, of these links."""
@@ -135,7 +141,7 @@ def plan_fit(links: Links, means: Means, demand: Demand) -> MemoryPlan:
     if means.external and not demand.has_external:
         raise UsageError(f"external: the layout {demand.layout} stays in memory. Leave it out")
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
-    beside = step.node * nodes
+    beside = step.beside(nodes)
     least = demand.maker(nodes, False) + beside
     if not means.external:
         for count in range(means.threads, 0, -1) if blocks is None else ():
@@ -163,7 +169,7 @@ def _plan_blocks(links: Links, means: Means, demand: Demand, block: int) -> Memo
     """
     nodes, together = links.nodes, demand.together
     scratch = STATE_NODE * nodes * together if together > 1 else 0
-    beside = demand.step.node * nodes
+    beside = demand.step.beside(nodes)
     threads = 1
     for count in range(min(means.threads, together), 1, -1):
         if count * demand.maker(nodes, True) + beside + block <= means.memory:
@@ -182,7 +188,7 @@ def _plan_blocks(links: Links, means: Means, demand: Demand, block: int) -> Memo
 def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> MemoryPlan:
     """Blocks with tokens on disk; ``tokens`` is what they take in memory, if they do not fit."""
     nodes, blocks = links.nodes, means.blocks
-    beside = step.node * nodes
+    beside = step.beside(nodes)
     memory = means.memory - beside
     whole = links.nbytes + step.link * links.edges + BLOCK_NODE * nodes
     rows = max(1, min(_MOST_ROWS, memory // 4 // ROW_ROOM))

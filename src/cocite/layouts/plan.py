@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from cocite.engine.step import Step
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
+from cocite.layouts.wanted import Wanted
 from cocite.measures import (
     HUBS,
     IN_SHARE,
@@ -46,6 +47,7 @@ class PartPlan:
 
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
+    ``wanted`` are the pages whose samples are stored, None for all; it is known to builds alone.
     """
 
     measure: Measure
@@ -57,6 +59,11 @@ class PartPlan:
     number: int = 0
     fixed: PartSettings = field(default_factory=PartSettings)
     weighted: bool = False
+    wanted: Wanted | None = None
+
+    def stored_nodes(self, nodes: int) -> int:
+        """Of how many pages samples are stored, of a graph of so many nodes."""
+        return nodes if self.wanted is None else self.wanted.count
 
     @property
     def prefix(self) -> str:

@@ -6,6 +6,7 @@ Every measure is a sum over pages, and the terms are its reasons:
     common neighbours    the neighbours that both have, by what each is worth
     shared nearest  the pages in both lists, by the smaller value or the product
     PageSim         the features that both hold, min**2 / max of each
+    Companion       the hubs that link to the second node, by how much of a hub each is
     PPR             the last steps into the second node, by what each neighbour hands on
 
 A layout gives them as arrays (:class:`Reasons`); paths are made for those alone that are shown.

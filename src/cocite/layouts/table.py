@@ -54,6 +54,7 @@ LAYOUTS = {
         "links.build:LinksBuilder",
         {
             "cocitation": "links.common:CommonReader",
+            "companion": "links.companion:CompanionReader",
             "coupling": "links.common:CommonReader",
             "ppr": "links.push:PushReader",
             "proximity": "links.proximity:ProximityReader",

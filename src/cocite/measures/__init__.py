@@ -6,6 +6,7 @@ from cocite.errors import UsageError
 from cocite.measures.blend import PREFIX, parse_blend
 from cocite.measures.cocitation import COCITATION
 from cocite.measures.compact_simrank import COMPACT_SIMRANK
+from cocite.measures.companion import COMPANION
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
 from cocite.measures.meeting import BY, AskValue, By
@@ -66,6 +67,7 @@ MEASURES: dict[str, Measure] = {
         SHARED_NEAREST,
         PROXIMITY,
         PPR,
+        COMPANION,
     )
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
@@ -86,6 +86,8 @@ def build(
     refine: bool = False,
     by: By | None = None,
     numbers: range | None = None,
+    keep: Iterable[object] | None = None,
+    keep_prefix: str | Sequence[str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Value,
 ) -> Index:
@@ -137,6 +139,11 @@ def build(
     numbers
         Draw the samples with these numbers, such as ``range(100, 200)``, instead of the first ones:
         :func:`merge` joins indexes that were built so, anywhere. Each answers alone, too.
+    keep, keep_prefix
+        Names of the pages to keep, and beginnings of names, one or more: only these can be asked,
+        and be hits. Walks go over the whole graph all the same, so their scores are what they would
+        be, and the index is smaller in proportion. Names that the graph does not have are left out,
+        of which the logger ``cocite`` warns. For layouts ``trees``, ``minhash`` and ``sketch``.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -145,6 +152,7 @@ def build(
     UsageError, OutputExists, Busy, ResourceError
     """
     from cocite.index.build import IndexBuild
+    from cocite.index.keep import Keep
     from cocite.index.plan import BuildOptions
 
     if not isinstance(graph, Graph):
@@ -158,6 +166,7 @@ def build(
         refine=refine,
         numbers=numbers,
         by=by,
+        keep=Keep.checked(keep, keep_prefix),
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:

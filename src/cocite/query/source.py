@@ -67,7 +67,7 @@ def find_graphs(stored: StoredIndex, means: Means, given: Given = None) -> Graph
 
 def _fitting(stored: StoredIndex, graph: Graph) -> Graph:
     """The graph, if it has as many nodes as an index of it; raises :class:`Damaged`."""
-    if graph.digest == stored.graph.get("digest") and graph.nodes != stored.nodes:
+    if graph.digest == stored.graph.get("digest") and graph.nodes != stored.graph_nodes:
         raise stored.damaged()
     return graph
 

@@ -36,7 +36,8 @@ class Reason(NamedTuple):
 
     A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
     reaches whom and not how, for ``shared-nearest``, where the page is near to both, and for
-    ``ppr``, where the page is the one before b, and ``path_b`` goes back to it.
+    ``ppr``, where the page is the one before b, and ``path_b`` goes back to it, and for
+    ``companion``, where the page is a hub that links to b.
     """
 
     node: str
@@ -53,7 +54,7 @@ class Why(NamedTuple):
     ones; and ``unplaced``, which comes of pages that are not known, add up to ``score``.
 
     Unplaced is what samples say whose graph is not at hand, in an index that was refreshed, and of
-    ``xjaccard`` what comes of pages that are gone since.
+    ``xjaccard`` what comes of pages that are gone since, or that the index does not keep.
     """
 
     score: float

@@ -17,7 +17,7 @@ from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.minhash.format import MinhashFormat, blob_words
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.rings.build import Layer, RingMaker, plan_rings
+from cocite.layouts.rings.build import Layer, RingMaker, plan_rings, wanted_bytes, wanted_of
 from cocite.means import Means
 from cocite.measures import LENGTH, PartSettings
 
@@ -31,15 +31,18 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
 
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""
-        blob = 4 * (self.most_words(links.nodes, part.settings) + links.nodes)
-        return plan_rings(links, part, means, blob)
+        blob = 4 * (self._most(links, part) + links.nodes)
+        return plan_rings(links, part, means, blob + wanted_bytes(part))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """One, with threads of its own."""
-        most = self.most_words(links.nodes, part.settings)
-        return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most))]
+        most, wanted = self._most(links, part), None if part.wanted is None else part.wanted.ids()
+        return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most, wanted))]
+
+    def _most(self, links: Links, part: PartPlan) -> int:
+        return self.most_words(part.stored_nodes(links.nodes), part.settings)
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone leave their groups, new ones are alone in every ring."""
@@ -61,27 +64,33 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
 
 
 class GroupLayer(Layer):
-    """Lists the groups of a sample; ``most`` is the words of a blob at most."""
+    """Lists the groups of a sample; ``most`` is the words of a blob at most. ``wanted`` uint32[m],
+    ascending, are the nodes that it is of, None for all.
+    """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, wanted: NDArray[np.uint32] | None = None) -> None:
+        self._most, self._wanted = most, wanted
         self._begins = np.empty(0, np.uint32)
 
     def __call__(self, sample: int, rings: Sequence[NDArray[np.uint32]]) -> Blob:
         """A blob of memory of its own."""
         from cocite.kernels import minhash_groups
 
-        nodes, length = rings[0].size, len(rings)
+        everybody, length = rings[0].size, len(rings)
+        nodes = everybody if self._wanted is None else self._wanted.size
         words = np.empty(self._most, np.uint32)  # pages that are not touched are not there
         cells = words[: nodes * length].reshape(nodes, length)
         group = words[nodes * length :]
         if not self._begins.size:
-            self._begins = np.empty(nodes, np.uint32)
+            self._begins = np.empty(everybody, np.uint32)
         at = 0
-        for ring, winners in enumerate(rings):
+        for ring, all_winners in enumerate(rings):
+            winners, begin = wanted_of(all_winners, self._wanted), at
             at = int(
                 minhash_groups.list_groups(winners, ring, self._begins, cells, group, np.uint64(at))
             )
+            if self._wanted is not None:
+                minhash_groups.name_winners(group[begin:at], self._wanted)
             if at > _MOST_WORDS:
                 raise ResourceError(
                     f"the groups of sample {sample} take {at:,} words; the layout minhash holds "

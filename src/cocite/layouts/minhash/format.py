@@ -38,6 +38,7 @@ class MinhashFormat(SampledFormat):
     """The layout ``minhash``."""
 
     carries = True
+    selects = True
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings

@@ -35,7 +35,7 @@ from cocite.measures import LENGTH, SEED
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Scratch, forget
 
-__all__ = ["Layer", "RingMaker", "RingPlan", "plan_rings"]
+__all__ = ["Layer", "RingMaker", "RingPlan", "plan_rings", "wanted_bytes", "wanted_of"]
 
 _LEAST_SCAN = 4 << 20
 
@@ -101,6 +101,18 @@ def plan_rings(links: Links, part: PartPlan, means: Means, blob: int) -> RingPla
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads
     return RingPlan(need, plan.threads, (), wanted, plan=plan, winners=winners)
+
+
+def wanted_bytes(part: PartPlan) -> int:
+    """What the nodes that are wanted take in memory, if not all are: their list, and their winners
+    in a ring.
+    """
+    return 0 if part.wanted is None else 8 * part.wanted.count
+
+
+def wanted_of(winners: NDArray[np.uint32], wanted: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
+    """The winners of the nodes that are wanted, None for all."""
+    return winners if wanted is None else winners[wanted]
 
 
 class Layer(ABC):

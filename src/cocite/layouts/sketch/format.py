@@ -35,6 +35,8 @@ def blob_words(nodes: int, length: int, bits: int) -> int:
 class SketchFormat(SampledFormat):
     """The layout ``sketch``."""
 
+    selects = True
+
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:

@@ -1,16 +1,20 @@
 """Making the trees layout (``format.py``): walks, laid out in one pass.
 
 Memory to make a sample: 26.5 bytes a node, and 8.5 for each that waits to be written;
-``external.py`` makes the same in less.
+``external.py`` makes the same in less. Of pages that are wanted (``layouts/wanted.py``) a sample is
+made of all nodes and cut down then: 12 bytes a page that is wanted beside it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.codes import NOWHERE
 from cocite.engine.external import ExternalWalker
 from cocite.engine.together import TOGETHER, GroupWalker, WalkerGroup
 from cocite.engine.walk import Walker, walker_bytes
@@ -24,7 +28,10 @@ from cocite.layouts.walks.steps import part_weights, step_bytes
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED, PartSettings
 
-__all__ = ["TreeMaker", "TreesBuilder", "maker_bytes"]
+__all__ = ["TreeMaker", "TreesBuilder", "maker_bytes", "selecting_bytes"]
+
+_WANTED = 12
+"""Bytes for each node that is wanted, beside its blob: the list, mapped, and places on the way."""
 
 
 class TreesBuilder(TreesFormat, SampledBuilder):
@@ -34,8 +41,11 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         """Threads as long as they fit beside the whole graph, else blocks, else everything in
         files but a block.
         """
-        demand = Demand(part.layout, maker_bytes, step_bytes(part), True, TOGETHER)
-        return plan_fit(links, means, demand)
+        step, need = step_bytes(part), maker_bytes
+        if part.wanted is not None:
+            need = partial(selecting_bytes, part.wanted.count)
+            step = replace(step, fixed=_WANTED * part.wanted.count)
+        return plan_fit(links, means, Demand(part.layout, need, step, True, TOGETHER))
 
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
@@ -44,8 +54,9 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
         weights = part_weights(links, part, fit.scratch(folder))
+        wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
-            from cocite.layouts.trees.external import ExternalTreeMaker
+            from cocite.layouts.trees.external import ExternalTreeMaker, SelectingTreeMaker
 
             walker = ExternalWalker(
                 links,
@@ -59,6 +70,8 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 weights=weights,
                 in_share=part.in_share,
             )
+            if wanted is not None:
+                return [SelectingTreeMaker(walker, links.nodes, folder, wanted)]
             return [ExternalTreeMaker(walker, links.nodes, folder)]
         if fit.together > 1:
             group = WalkerGroup(
@@ -74,12 +87,12 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 weights=weights,
                 in_share=part.in_share,
             )
-            return [GroupMaker(group, numbers, links.nodes, fit)]
+            return [GroupMaker(group, numbers, links.nodes, fit, wanted)]
         walk = links, part.step, length, seed, fit.cuts, part.turn
         walkers = [
             Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)
         ]
-        return [TreeMaker(walker, links.nodes, fit.keep) for walker in walkers]
+        return [TreeMaker(walker, links.nodes, fit.keep, wanted) for walker in walkers]
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone are taken out of their trees, new ones stand in none."""
@@ -100,11 +113,18 @@ class TreeMaker:
     """Makes blobs; owns a walker and scratch memory, so one for each thread.
 
     With ``keep`` a blob lives on while the next one is made; without, it lies in the scratch.
+    ``wanted`` uint32[m], ascending, are the nodes that it is of, None for all.
     """
 
-    def __init__(self, walker: Walker | GroupWalker, nodes: int, keep: bool) -> None:
+    def __init__(
+        self,
+        walker: Walker | GroupWalker,
+        nodes: int,
+        keep: bool,
+        wanted: NDArray[np.uint32] | None = None,
+    ) -> None:
         self._walker = walker
-        self._keep = keep
+        self._keep, self._wanted = keep, wanted
         self._joined = np.empty(nodes, np.uint8)
 
     def __call__(self, sample: int) -> Blob:
@@ -117,20 +137,46 @@ class TreeMaker:
         members = int(
             trees.lay_out(found.parent, found.label, found.extent, position, member, self._joined)
         )
+        if self._wanted is not None:
+            position, members = self._selected(position, member[:members])
+            nodes = position.size
         tail = _packed(self._joined, nodes, members)
         parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
         if self._keep:
             parts = tuple(part.copy() for part in parts)
         return Blob.of(parts, members, found.live)
 
+    def _selected(
+        self, position: NDArray[np.uint32], member: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.uint32], int]:
+        """Cut members and labels down to the nodes that are wanted; returns where each of those
+        stands, and how many do.
+        """
+        from cocite.kernels import trees
+
+        assert self._wanted is not None
+        joined = self._joined[: member.size]
+        trees.mark(self._wanted, position, member, joined)
+        members = int(trees.select(member, joined, np.zeros(4, np.int64), member, joined))
+        found = np.full(self._wanted.size, NOWHERE, np.uint32)
+        found[member[:members]] = np.arange(members, dtype=np.uint32)
+        return found, members
+
 
 class GroupMaker(TogetherMaker):
     """Makes blobs of samples that walk together."""
 
-    def __init__(self, group: WalkerGroup, numbers: range, nodes: int, fit: MemoryPlan) -> None:
+    def __init__(
+        self,
+        group: WalkerGroup,
+        numbers: range,
+        nodes: int,
+        fit: MemoryPlan,
+        wanted: NDArray[np.uint32] | None = None,
+    ) -> None:
         super().__init__(numbers, fit.together)
         self._group = group
-        self._makers = [TreeMaker(walker, nodes, fit.keep) for walker in group.walkers]
+        self._makers = [TreeMaker(walker, nodes, fit.keep, wanted) for walker in group.walkers]
 
     def _make(self, samples: range) -> None:
         self._group(samples)
@@ -152,3 +198,9 @@ def maker_bytes(nodes: int, keep: bool) -> int:
     """The memory that one :class:`TreeMaker` takes, with its blob, and one that waits if kept."""
     blob = 4 * blob_words(nodes, nodes)
     return walker_bytes(nodes) + nodes + (2 * blob if keep else blob - 8 * nodes)
+
+
+def selecting_bytes(wanted: int, nodes: int, keep: bool) -> int:
+    """The same where so many nodes are wanted; their list is not in it."""
+    blob = 4 * blob_words(wanted, wanted)
+    return walker_bytes(nodes) + nodes + (1 + keep) * blob

@@ -10,8 +10,12 @@ positions, and the ranges are collected one after another: members and labels in
 The blob grows in a scratch file, and what reads it reads pieces. It is the one that
 ``layouts/trees/build.py`` makes, to the byte.
 
-Memory: what the walk had (``engine/external.py``), used again. Scratch: the walk's, 12 bytes for
-each message and each place, and the blob: at most 68.5 bytes a node in all.
+Of pages that are wanted only, ranges of positions are cut down to them as they are collected
+(``kernels/trees.py``, ``select``); where each of them stands is kept in memory.
+
+Memory: what the walk had (``engine/external.py``), used again; 12 bytes a page that is wanted.
+Scratch: the walk's, 12 bytes for each message and each place, and the blob: at most 68.5 bytes a
+node in all.
 
 Source: 001, section 2.1.3 (collecting trees by sorting and merging); there it takes a pass for each
 step, with offsets one pass is enough.
@@ -32,7 +36,7 @@ from cocite.layouts.blobs import Blob
 from cocite.layouts.trees.format import blob_words
 from cocite.store import ScratchFile, Spool
 
-__all__ = ["ExternalTreeMaker", "Words"]
+__all__ = ["ExternalTreeMaker", "SelectingTreeMaker", "Words"]
 
 _PIECE = 1 << 16
 _EIGHT = 8
@@ -101,9 +105,15 @@ class ExternalTreeMaker:
                 external.reply(rows, first, np.uint8(step), position)
                 self._walker.dealer.rows(self._messages, rows)
             self._send_places(first, position, label)
-            self._blob.write(4 * int(first), position)
-            digest.update(position.view(np.uint8).data)
+            self._store(first, position, digest)
         return cursor
+
+    def _store(
+        self, first: np.uint32, position: NDArray[np.uint32], digest: xxhash.xxh3_64
+    ) -> None:
+        """Write the positions of a block."""
+        self._blob.write(4 * int(first), position)
+        digest.update(position.view(np.uint8).data)
 
     def _send_places(
         self, first: np.uint32, position: NDArray[np.uint32], label: NDArray[np.uint8]
@@ -113,18 +123,19 @@ class ExternalTreeMaker:
         node = 0
         while node < position.size:
             count, node = external.places(first, node, position, label, self._rooms.going)
-            self._ranges.rows(self._places, self._rooms.going[:count])
+            self._ranges.rows(self._places, self._named(self._rooms.going[:count]))
+
+    def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Places as they are dealt."""
+        return rows
 
     def _write_members(self, members: int, digest: xxhash.xxh3_64) -> int:
         """Range after range of positions; returns where the labels begin, in words."""
-        from cocite.kernels import external, trees
+        from cocite.kernels import trees
 
         labels = self._nodes + members
-        for number, low in enumerate(range(0, members, self._width)):
-            size = min(self._width, members - low)
-            member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
-            for _, rows in self._places.pieces(number, self._rooms.merged):
-                external.collect(rows, np.uint32(low), member, label)
+        for low, member, label in self._collected(members):
+            size = member.size
             packed = np.zeros(-(-size // _EIGHT), np.uint32)
             trees.pack_labels(label, packed.view(np.uint8))
             self._blob.write(4 * (self._nodes + low), member)
@@ -133,3 +144,100 @@ class ExternalTreeMaker:
         end = labels + -(-members // _EIGHT)
         self._blob.write(4 * end, np.zeros(blob_words(self._nodes, members) - end, np.uint32))
         return labels
+
+    def _collected(
+        self, members: int
+    ) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.uint8]]]:
+        """The members and labels of each range of positions, and where it begins."""
+        from cocite.kernels import external
+
+        for number, low in enumerate(range(0, members, self._width)):
+            size = min(self._width, members - low)
+            member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
+            for _, rows in self._places.pieces(number, self._rooms.merged):
+                external.collect(rows, np.uint32(low), member, label)
+            yield low, member, label
+
+
+class SelectingTreeMaker(ExternalTreeMaker):
+    """The same for the nodes that are ``wanted``, uint32[m], ascending."""
+
+    def __init__(
+        self, walker: ExternalWalker, nodes: int, directory: Path, wanted: NDArray[np.uint32]
+    ) -> None:
+        super().__init__(walker, nodes, directory)
+        self._wanted = wanted
+        self._labels = ScratchFile(directory)
+        self._standing = np.empty(wanted.size, np.uint32)
+
+    def __call__(self, sample: int) -> Blob:
+        """The blob of sample number ``sample``."""
+        met = self._walker(sample)
+        members = self._select(self._write_positions(met, xxhash.xxh3_64()))
+        words = self._pack(members)
+        parts = _Parts(self._standing, Words(self._blob, 0, words))
+        digest = xxhash.xxh3_64()
+        for part in parts:
+            digest.update(part.view(np.uint8).data)
+        return Blob(parts, members, met.live, digest.intdigest())
+
+    def _store(
+        self, first: np.uint32, position: NDArray[np.uint32], digest: xxhash.xxh3_64
+    ) -> None:
+        """Positions among all nodes are not those among some."""
+
+    def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """By the number of the node among those that are wanted, NOWHERE for none."""
+        if rows.size:
+            low, high = np.searchsorted(self._wanted, rows[[0, -1], 1])
+            near = self._wanted[low : high + 1]
+            places = np.searchsorted(near, rows[:, 1])
+            near = np.append(near, np.uint32(NOWHERE))
+            there = near[places] == rows[:, 1]
+            rows[:, 1] = np.where(there, places + low, NOWHERE)
+        return rows
+
+    def _select(self, members: int) -> int:
+        """Write the members that are wanted, and their labels, a byte each; returns how many."""
+        from cocite.kernels import trees
+
+        state, done = np.zeros(4, np.int64), 0
+        self._standing.fill(NOWHERE)
+        # What is filled begins behind the labels that are collected, in the same room.
+        free = self._rooms.flat[-(-self._width // 4) :]
+        joined, node = free.view(np.uint8)[: self._width + 1], free[self._width // 4 + 1 :]
+        for _, member, label in self._collected(members):
+            label[member != NOWHERE] |= trees.MARK
+            size = int(trees.select(member, label, state, node, joined))
+            self._blob.write(4 * done, node[:size])
+            self._labels.write(done, joined[:size])
+            self._standing[node[:size]] = np.arange(done, done + size, dtype=np.uint32)
+            done += size
+        return done
+
+    def _pack(self, members: int) -> int:
+        """Write the labels behind the members, packed; returns how many words there are."""
+        from cocite.kernels import trees
+
+        at = members
+        for low in range(0, members, _PIECE):
+            label = np.empty(min(_PIECE, members - low), np.uint8)
+            self._labels.read(low, label)
+            packed = np.zeros(-(-label.size // _EIGHT), np.uint32)
+            trees.pack_labels(label, packed.view(np.uint8))
+            self._blob.write(4 * at, packed)
+            at += packed.size
+        words = blob_words(self._standing.size, members) - self._standing.size
+        self._blob.write(4 * at, np.zeros(words - at, np.uint32))
+        return words
+
+
+class _Parts:
+    """Where nodes stand, then the rest of a sample; gone over again and again."""
+
+    def __init__(self, standing: NDArray[np.uint32], rest: Words) -> None:
+        self._standing, self._rest = standing, rest
+
+    def __iter__(self) -> Iterator[NDArray[np.uint32]]:
+        yield self._standing
+        yield from self._rest

@@ -39,6 +39,7 @@ class TreesFormat(SampledFormat):
     """The layout ``trees``."""
 
     carries = True
+    selects = True
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings

@@ -4,8 +4,9 @@ A step is a function of (seed, sample, step, node) and of the links, so two walk
 can be made again without the others, by the steps that made them (``engine/walk.py``). The layout
 trees keeps when walks meet and not where; with the graph at hand, this says where.
 
-In an index that was refreshed the graph may be an older one, with ids of its own: nodes are looked
-up by their names, and pages that are gone get ids behind those of all nodes.
+In an index that was refreshed the graph may be an older one, with ids of its own, and so is that of
+an index that keeps some pages only: nodes are looked up by their names, and pages that are gone, or
+are not kept, get ids behind those of all nodes.
 
 The walks must meet at the very steps that the index holds, or graph or index are damaged. Rows of
 links are looked at before a kernel gets them, as nobody has read the graph to check it.
@@ -28,6 +29,7 @@ from cocite.graph.names import open_names
 from cocite.graph.rows import Links
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.steps import part_weights, step_bytes
+from cocite.layouts.wanted import WANTED
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED
 from cocite.store import Access, Scratch
@@ -62,6 +64,7 @@ class Replay:
         graph.store.advise(Access.SCATTERED)  # two walks pass by a few rows
         self._sound: set[tuple[bool, int]] = set()
         self._newest = graph.digest == part.freshness.generations[-1].digest
+        self._newest &= not part.store.has(WANTED)
         self._names = open_names(part.store)
 
     def __call__(

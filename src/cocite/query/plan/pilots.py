@@ -45,12 +45,14 @@ from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Pace, ShardedPart, shard_samples
 from cocite.layouts.memory_plan import MemoryPlan
+from cocite.layouts.wanted import WANTED
 from cocite.means import Means
 from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time
 from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_K
+from cocite.store import Manifest, kind_of
 
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
 
@@ -190,10 +192,10 @@ class Pilots:
         """From one round of samples and from as many as a quarter of the time and the disk allow,
         two rounds at least.
         """
-        names = _name_bytes(self.graph)
         with self._folder() as folder:
             few, many = folder / "few", folder / "many"
             cold = self._built(few, self._with(threads), threads)
+            names = _name_bytes(few)
             number = 2 * max(threads, cold.round)
             built = self._built(many, self._with(number), threads)
             fitting = shutil.disk_usage(folder).free / 2 / built.bytes * number
@@ -233,7 +235,7 @@ class Pilots:
             size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
             del work
             if seconds > self.limit / 2 or size > shutil.disk_usage(folder).free / 2:
-                return WholeCosts(size + _name_bytes(self.graph), seconds, fit, None)
+                return WholeCosts(size + _name_bytes(self.graph.path), seconds, fit, None)
             builds = [self._built(folder, self.options, self.means.threads) for _ in range(2)]
             # The first may compile the kernels and bring the graph into memory.
             size, seconds = builds[1].bytes, min(built.seconds for built in builds)
@@ -321,10 +323,12 @@ def _time(index: Index, name: str, asked: dict[str, Any]) -> float:
     return time.thread_time() - begin
 
 
-def _name_bytes(graph: Graph) -> int:
-    """What the names of the nodes take in an index: a copy of the graph's."""
-    files = graph.store.manifest.files
-    return sum(entry.nbytes for name, entry in files.items() if name.startswith(NAME_FILES))
+def _name_bytes(folder: Path) -> int:
+    """What the names of the nodes take in a graph, or in the index in a pilot's folder."""
+    path = folder / "index" if (folder / "index").exists() else folder
+    manifest = Manifest.read(path, kind_of(path) or "graph")
+    names = {name: e for name, e in manifest.files.items() if name.startswith((NAME_FILES, WANTED))}
+    return sum(entry.nbytes for entry in names.values())
 
 
 def _line(few: int, first: Times, many: int, second: Times) -> tuple[Times, Times]:

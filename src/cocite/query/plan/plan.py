@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from cocite.documents import Document
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.index.asked import asked_settings
+from cocite.index.keep import Keep
 from cocite.index.plan import BuildOptions
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.means import Means
@@ -131,6 +132,8 @@ def plan_index(
     pilot: str | float = 10.0,
     scratch: str | os.PathLike[str] | None = None,
     unweighted: bool = False,
+    keep: Iterable[object] | None = None,
+    keep_prefix: str | Sequence[str] | None = None,
     progress: Progress = lambda stage, done, total: None,
     **settings: Value,
 ) -> Plan:
@@ -138,7 +141,7 @@ def plan_index(
 
     Parameters
     ----------
-    graph, measure, direction, layout, threads, memory, unweighted
+    graph, measure, direction, layout, threads, memory, unweighted, keep, keep_prefix
         As for :func:`~cocite.query.build`.
     samples, delta, disk, time
         At most one of them, by default the measure's ``samples``: so many; as many as keep
@@ -181,7 +184,10 @@ def plan_index(
     kept = {name: value for name, value in settings.items() if name not in names}
     if samples is not None:
         kept["samples"] = samples
-    options = BuildOptions.checked(measure, direction, layout, kept, unweighted=unweighted)
+    pages = Keep.checked(keep, keep_prefix)
+    options = BuildOptions.checked(
+        measure, direction, layout, kept, unweighted=unweighted, keep=pages
+    )
     if any(SAMPLES in component.fixed for component in options.measure.components):
         raise UsageError(
             f"{measure} fixes its number of samples, but a plan is measured with fewer. Leave it "

@@ -34,6 +34,10 @@ def refiner_for(
             from cocite.query.refine.nearby import NearbyRefiner
 
             return NearbyRefiner(stored, graph, means)
+        if stored.wanted is not None:
+            from cocite.query.refine.selected import SelectedRefiner
+
+            return SelectedRefiner(stored, graph, means)
         from cocite.query.refine.certain import LinearRefiner
 
         return LinearRefiner(stored, graph, means)

@@ -73,7 +73,8 @@ class NeighbourhoodRefiner(CandidateRefiner):
         confidences = [shared_confidence(each, tests) for each in levels]
         for reader in self._matching:
             own, weight = reader.part.ask_settings(settings), reader.part.weight
-            found = self._coefficients(reader, node, ids, most=MOST_LINKS // len(self._matching))
+            me, *others = self._stored.in_graph(np.append(np.uint32(node), ids)).tolist()
+            found = self._coefficients(reader, me, others, most=MOST_LINKS // len(self._matching))
             scores = found @ np.array(ring_weights(own, reader.length))
             grains[:, 0] += weight * np.rint(np.nan_to_num(scores) * GRAINS)
             left = np.flatnonzero(np.isnan(scores))
@@ -96,9 +97,11 @@ class NeighbourhoodRefiner(CandidateRefiner):
         return Refined(ids, scores, errors, low[0], high, low[len(levels) - 1])
 
     def _coefficients(
-        self, reader: MatchReader, node: int, ids: NDArray[np.uint32], most: int
+        self, reader: MatchReader, node: int, ids: list[int], most: int
     ) -> NDArray[np.float64]:
-        """float64[h, length]: the coefficients with each candidate; nan where links ran out."""
+        """float64[h, length]: the coefficients with each candidate, by ids in the graph; nan where
+        links ran out.
+        """
         from cocite.kernels.reach import TOO_MANY, reach
 
         links, _ = self.ends(reader.part.direction)
@@ -106,14 +109,14 @@ class NeighbourhoodRefiner(CandidateRefiner):
         mine, theirs = (np.zeros(links.nodes, np.uint8) for _ in range(2))
         scratch = np.empty(links.nodes, np.uint32)
         own, other = (np.zeros((reader.length, 2), np.int64) for _ in range(2))
-        found = np.full((ids.size, reader.length), np.nan)
+        found = np.full((len(ids), reader.length), np.nan)
         nobody = np.empty(0, np.uint8)
         left = most - reach(
             offsets, neighbours, np.int64(node), nobody, mine, scratch, np.int64(most), own
         )
         if left > most:
             return found
-        for row, candidate in enumerate(ids.tolist()):
+        for row, candidate in enumerate(ids):
             read = reach(
                 offsets,
                 neighbours,

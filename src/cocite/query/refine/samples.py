@@ -114,7 +114,7 @@ class SampleRefiner(CandidateRefiner):
             lost = np.setdiff1d(held, reader.part.freshness.held).tolist()
             if lost:  # drawn again, so that answers are those of the index when it was whole
                 mover = self.movers[self._walking.index(reader)]
-                _follow(mover, reader.part.settings[LENGTH], node, ids, lost, each)
+                self._follow(mover, reader.part.settings[LENGTH], node, ids, lost, each)
         still = _Candidates(ids, counts, self._exact(node, ids, settings))
         rounds = max(1, math.ceil(math.log2(max(2, MOST_SAMPLES / samples))) + 1)
         tests = rounds * (1 if k is None else self._stored.nodes)
@@ -140,8 +140,24 @@ class SampleRefiner(CandidateRefiner):
             for reader, mover, each in zip(self._walking, self.movers, still.counts, strict=True):
                 length = reader.part.settings[LENGTH]
                 drawn = range(first + samples, first + more)
-                _follow(mover, length, node, still.ids, drawn, each)
+                self._follow(mover, length, node, still.ids, drawn, each)
             samples = more
+
+    def _follow(
+        self,
+        mover: Mover,
+        length: int,
+        node: int,
+        ids: NDArray[np.uint32],
+        samples: Iterable[int],
+        counts: NDArray[np.uint64],
+    ) -> None:
+        """Add to ``counts`` what more samples say."""
+        nodes = self._stored.in_graph(np.concatenate([np.array([node], np.uint32), ids]))
+        for sample in samples:
+            times = follow(mover, length, sample, nodes)[1:]
+            met = np.flatnonzero(times < 16)
+            counts[met, times[met]] += np.uint64(1)
 
     def _estimated(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
@@ -205,19 +221,3 @@ def _counts(
     for row, times in enumerate(reader.times_with(node, ids)[there].T):
         found[row] = np.bincount(times[times < 16], minlength=16)
     return found
-
-
-def _follow(
-    mover: Mover,
-    length: int,
-    node: int,
-    ids: NDArray[np.uint32],
-    samples: Iterable[int],
-    counts: NDArray[np.uint64],
-) -> None:
-    """Add to ``counts`` what more samples say."""
-    nodes = np.concatenate([np.array([node], np.uint32), ids])
-    for sample in samples:
-        times = follow(mover, length, sample, nodes)[1:]
-        met = np.flatnonzero(times < 16)
-        counts[met, times[met]] += np.uint64(1)

@@ -1,0 +1,461 @@
+"""Indexes that keep some pages only: the scores of an index of all pages, to the bit."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph, Index, UnknownNode
+from cocite.cli.main import main
+from cocite.errors import Damaged, UsageError
+from cocite.graph.some_names import write_some_names
+from cocite.index.build import IndexBuild
+from cocite.index.keep import Keep
+from cocite.index.plan import BuildOptions
+from cocite.index.sharded import ShardedPart
+from cocite.index.verify import VerifyDocument
+from cocite.index.work import read_note
+from cocite.kernels import trees
+from cocite.layouts.table import LAYOUTS, is_sampled, sampled_format
+from cocite.means import Means
+from cocite.store import Manifest, Store
+from tests.conftest import MakeGraph
+from tests.oracles.graphs import Edges, graphs
+from tests.store.enemy import change_facts, change_file
+
+KINDS: dict[str, dict[str, Any]] = {
+    "trees": {},
+    "both": {"measure": "simrank", "direction": "both"},
+    "compact": {"measure": "compact-simrank", "layout": "trees"},
+    "hubs": {"hubs": "idf"},
+    "minhash": {"measure": "xjaccard", "length": 3},
+    "sketch": {"measure": "xjaccard", "bits": 3, "direction": "both"},
+    "blend": {"measure": "blend:0.6*psimrank(direction=both)+0.4*xjaccard(length=3)"},
+}
+kinds = pytest.mark.parametrize("kind", KINDS)
+SAMPLES = 24
+
+
+def site(number: int) -> str:
+    return f"http://s{number // 10}.org/p{number}"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    folder = tmp_path_factory.mktemp("keep")
+    rng = np.random.default_rng(4)
+    near = rng.integers(0, 700, (3000, 1)) // 20 * 20 + rng.integers(0, 24, (3000, 2))
+    rows = [f"{site(a)}\t{site(b)}\n" for a, b in near.tolist()]
+    (folder / "links.tsv").write_text("".join([*rows, "page one\tpage two\n", "x\tpage two\n"]))
+    return cocite.ingest(folder / "links.tsv", folder / "g", delimiter="tab", header="no")
+
+
+WANTED = sorted({site(n) for n in range(700) if n % 7 in (0, 1, 2) or n > 640} | {"page two"})
+
+
+@pytest.fixture(scope="module")
+def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """The index of all pages and that of those wanted, of each kind, built once."""
+    folder, found = tmp_path_factory.mktemp("indexes"), dict[str, tuple[Index, Index]]()
+
+    def get(kind: str) -> tuple[Index, Index]:
+        if kind not in found:
+            options = {"samples": SAMPLES, **KINDS[kind]}
+            whole = cocite.build(graph, folder / kind, **options)
+            names = [name for name in WANTED if name in whole.nodes]
+            found[kind] = whole, cocite.build(graph, folder / f"{kind}-k", keep=names, **options)
+        return found[kind]
+
+    return get
+
+
+Built = Callable[[str], tuple[Index, Index]]
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def test_there_is_a_kind_of_every_layout_that_can(built: Built) -> None:
+    layouts = {part.layout for kind in KINDS for part in built(kind)[1].stored.parts}
+    can = {name for name in LAYOUTS if is_sampled(name) and sampled_format(name).selects}
+    assert layouts == can
+
+
+@kinds
+def test_scores_are_those_of_the_index_of_all_pages(built: Built, kind: str) -> None:
+    whole, kept = built(kind)
+    names = list(kept.nodes)
+    assert names == [name for name in whole.nodes if name in set(WANTED)]
+    some = False
+    for node in names[::17]:
+        hits = kept.related(node, 10**6)
+        assert hits == whole.related(node, 10**6, among=names)
+        some |= len(hits) > 3
+        for other in [node, *names[::29]]:
+            assert kept.similarity(node, other) == whole.similarity(node, other)
+        assert kept.related(node, 3, prefix="http://s6") == whole.related(
+            node, 3, among=[name for name in names if name.startswith("http://s6")]
+        )
+    assert some
+
+
+@settings(max_examples=25)
+@given(drawn=graphs(), data=st.data())
+def test_on_any_graph_any_pages_score_what_they_do(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], data: st.DataObject
+) -> None:
+    n, edges = drawn
+    stored = make_graph(edges, range(n))
+    keep = sorted(data.draw(st.sets(st.integers(0, n - 1), min_size=1)))
+    measure = data.draw(st.sampled_from(["psimrank", "simrank", "xjaccard"]))
+    chosen: dict[str, Any] = {"measure": measure, "samples": 6, "direction": "both"}
+    whole = cocite.build(stored, stored.path.with_suffix(".all"), **chosen)
+    kept = cocite.build(stored, stored.path.with_suffix(".some"), keep=keep, **chosen)
+    assert [int(name) for name in kept.nodes] == keep
+    for a, b in itertools.product(keep, keep):
+        assert kept.similarity(a, b) == whole.similarity(a, b)
+    for a in keep:
+        assert kept.related(a, n) == whole.related(a, n, among=list(map(str, keep)))
+
+
+@kinds
+def test_a_batch_is_of_the_pages_that_are_kept(built: Built, tmp_path: Path, kind: str) -> None:
+    _, kept = built(kind)
+    kept.related_all(tmp_path / "all.parquet", 4, threads=2)
+    rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
+    expected = [
+        (node, rank, hit.node, hit.score, hit.stderr)
+        for node in kept.nodes
+        for rank, hit in enumerate(kept.related(node, 4), 1)
+    ]
+    assert rows == expected
+    assert len(rows) > 100
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "threads": {"threads": 3},
+    "one": {"threads": 1, "shard": 5},
+    "blocks": {"threads": 1, "blocks": 3},
+    "many": {"threads": 2, "blocks": 7},
+    "external": {"threads": 1, "blocks": 4, "external": True},
+    "finely": {"threads": 1, "blocks": 60, "external": True},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["trees", "hubs", "minhash", "sketch"])
+def test_memory_threads_and_blocks_change_no_byte(
+    graph: Graph, built: Built, tmp_path: Path, kind: str, way: str
+) -> None:
+    if "external" in WAYS[way] and kind not in ("trees", "hubs"):
+        pytest.skip("min-hashes have no external form")
+    _, kept = built(kind)
+    options = {"samples": SAMPLES, "keep": list(kept.nodes), **KINDS[kind], **WAYS[way]}
+    again = cocite.build(graph, tmp_path / "x", **options)
+    assert again.stored.digest == kept.stored.digest
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_sample_is_cut_down_alike_in_one_stretch_and_in_many(data: st.DataObject) -> None:
+    """And as a plain loop over trees does it."""
+    sizes = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=6))
+    labels = [
+        label
+        for size in sizes
+        for label in [0, *(data.draw(st.integers(1, 15)) for _ in range(size - 1))]
+    ]
+    n = len(labels)
+    keep = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    expected: list[tuple[int, int]] = []
+    tree: list[tuple[int, int]] = []
+    for place, label in enumerate(labels):
+        if label == 0:
+            expected += tree if len(tree) > 1 else []
+            tree, last = [], place
+        if keep[place]:
+            tree.append((place, max(labels[last + 1 : place + 1]) if tree else 0))
+            last = place
+    expected += tree if len(tree) > 1 else []
+    marked = np.array(labels, np.uint8) | np.where(keep, trees.MARK, 0).astype(np.uint8)
+    cuts = sorted(data.draw(st.sets(st.integers(1, n), max_size=4)))
+    state, found = np.zeros(4, np.int64), list[tuple[int, int]]()
+    for low, high in itertools.pairwise([0, *cuts, n]):
+        member, out = np.arange(low, high, dtype=np.uint32), np.empty(high - low + 1, np.uint32)
+        joined = np.empty(high - low + 1, np.uint8)
+        size = int(trees.select(member, marked[low:high], state, out, joined))
+        found += zip(out[:size].tolist(), joined[:size].tolist(), strict=True)
+    assert found == expected
+    member = np.arange(n, dtype=np.uint32)
+    size = int(trees.select(member, marked, np.zeros(4, np.int64), member, marked))
+    assert list(zip(member[:size].tolist(), marked[:size].tolist(), strict=True)) == expected
+
+
+def test_the_size_falls_in_proportion(graph: Graph, built: Built, tmp_path: Path) -> None:
+    whole, _ = built("trees")
+    kept = cocite.build(graph, tmp_path / "x", samples=SAMPLES, keep_prefix="http://s3")
+    share = len(kept.nodes) / graph.nodes
+    sizes = [
+        sum(e.nbytes for n, e in index.stored.store.manifest.files.items() if "samples-" in n)
+        for index in (whole, kept)
+    ]
+    assert 0.1 < share < 0.2
+    assert sizes[1] < 1.1 * share * sizes[0]
+
+
+def test_other_processes_make_the_same_shards(graph: Graph, built: Built, tmp_path: Path) -> None:
+    """From the file of the pages that the work names, which is compared with its checksum."""
+    _, kept = built("trees")
+    options = BuildOptions.checked(
+        "psimrank", settings={"samples": SAMPLES}, keep=Keep((), tuple(kept.nodes))
+    )
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked(1, shard=8)) as build:
+        (part,) = build.parts
+        assert isinstance(part, ShardedPart)
+        work = part.work.of(range(8, 16))
+        work.write()
+        note = read_note(work.shard, 8)
+        assert note is not None
+        assert note["digests"] == kept.stored.parts[0].array("digests").tolist()[8:16]
+        assert build.run().units == SAMPLES - 8 or part.done == SAMPLES
+        wanted = work.plan.wanted
+        assert wanted is not None
+    wanted = type(wanted)(tmp_path / "x" / "wanted", wanted.entry)
+    wanted.check()
+    content = bytearray(wanted.path.read_bytes())
+    content[0] ^= 1
+    wanted.path.write_bytes(content)
+    with pytest.raises(Damaged):
+        wanted.check()
+
+
+@pytest.mark.parametrize("names", ["text", "urls", "integers", "dense"])
+def test_names_of_some_pages_are_those_of_a_graph_of_them(
+    make_graph: MakeGraph, tmp_path: Path, names: str
+) -> None:
+    kinds: dict[str, Callable[[int], str]] = {
+        "text": lambda i: f"näme {i * 7 % 50}",
+        "urls": lambda i: f"http://{'ba'[i % 2]}.org/{i}" if i % 3 else f"plain {i}",
+        "integers": lambda i: str(3 * i + 5),
+        "dense": str,
+    }
+    everybody = [kinds[names](i) for i in range(50)]
+    graph = make_graph([], everybody)
+    ids = np.array([0, 1, 2, *range(17, 45, 3)], np.uint32)
+    some = make_graph([], graph.names.names(ids))
+    kind, entries = write_some_names(tmp_path, graph.store, graph.names, ids)
+    assert kind == some.store.facts["names"]
+    facts = {"names": kind, "nodes": ids.size}
+    Manifest("graph", facts, entries).write(tmp_path)
+    made = Store.open(tmp_path, "graph")
+    for name, entry in entries.items():
+        assert (tmp_path / name).read_bytes() == (some.path / name).read_bytes(), name
+        assert entry == some.store.manifest.files[name]
+    assert {n for n in some.store.manifest.files if n.startswith("names.")} - {
+        "names.by_name"
+    } <= made.manifest.files.keys()
+
+
+# -- what reads the graph again ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["trees", "both", "minhash", "blend"])
+def test_reasons_name_pages_that_are_not_kept_or_say_that_they_are_not_known(
+    built: Built, kind: str
+) -> None:
+    whole, kept = built(kind)
+    node = next(n for n in list(kept.nodes)[20:] if kept.related(n, 1))
+    for hit in kept.related(node, 2):
+        here, there = kept.why(node, hit.node, 1000), whole.why(node, hit.node, 1000)
+        assert here.score == there.score
+        total = sum(reason.share for reason in here.reasons) + here.unplaced
+        assert total == pytest.approx(here.score, abs=1e-9)
+        if kind in ("trees", "both"):
+            assert {tuple(r) for r in here.reasons} == {tuple(r) for r in there.reasons}
+        else:
+            shares: dict[str, float] = {}
+            for sign, reasons in ((1, there.reasons), (-1, here.reasons)):
+                for reason in reasons:
+                    shares[reason.node] = shares.get(reason.node, 0.0) + sign * reason.share
+            assert min(shares.values()) > -1e-9
+
+
+@pytest.mark.parametrize("kind", ["trees", "both", "minhash"])
+def test_refined_answers_are_those_of_the_index_of_all_pages(built: Built, kind: str) -> None:
+    whole, kept = built(kind)
+    options: dict[str, Any] = {"refine": True, "target_error": 0.1}
+    names = list(kept.nodes)
+    node = next(n for n in names[20:] if len(kept.related(n)) > 2)
+    for hit in kept.related(node, 3):
+        found = kept.similarity(node, hit.node, **options)
+        assert found == whole.similarity(node, hit.node, **options)
+    if kind == "both":  # computed, and not chosen among candidates
+        found_hits = kept.related(node, 9, **options)
+        assert found_hits == whole.related(node, 9, among=names, **options)
+        assert kept.related(node, 9, prefix="http://s6", **options) == whole.related(
+            node, 9, among=[n for n in names if n.startswith("http://s6")], **options
+        )
+    else:
+        assert {hit.node for hit in kept.related(node, 9, **options)} <= set(names)
+
+
+@pytest.mark.parametrize("kind", ["trees", "minhash"])
+def test_a_merge_of_kept_pages_is_one_build(
+    graph: Graph, built: Built, tmp_path: Path, kind: str
+) -> None:
+    _, kept = built(kind)
+    pieces = []
+    for numbers in (range(9), range(9, SAMPLES)):
+        pieces.append(tmp_path / f"{numbers.start}")
+        options = {"numbers": numbers, "keep": list(kept.nodes), **KINDS[kind]}
+        cocite.build(graph, pieces[-1], **options)
+    cocite.merge(pieces, kept.stored.store.path.parent / f"{kind}-merged")
+    merged = kept.stored.store.path.parent / f"{kind}-merged"
+    assert files(merged) == files(kept.stored.store.path)
+    other = cocite.build(graph, tmp_path / "other", numbers=range(9, 12), **KINDS[kind])
+    with pytest.raises(UsageError, match="pages kept"):
+        cocite.merge([pieces[0], other.stored.store.path], tmp_path / "x")
+
+
+@pytest.mark.parametrize("kind", ["trees", "minhash", "sketch"])
+def test_a_refresh_keeps_what_was_kept_and_what_has_the_prefix_now(
+    graph: Graph, tmp_path: Path, kind: str
+) -> None:
+    rows = [
+        (graph.names.name(u), graph.names.name(v))
+        for v in range(graph.nodes)
+        for u in graph.in_neighbours(v)
+        if graph.names.name(v) != site(333)
+    ]
+    rows += [("page one", "http://s3.org/new"), (site(302), "http://s3.org/new")]
+    rows = [row for row in rows if site(333) not in row]
+    (tmp_path / "links").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
+    newer = cocite.ingest(tmp_path / "links", tmp_path / "h", delimiter="tab", header="no")
+    options = {"samples": 20, "shard": 4, **KINDS[kind], "direction": "in"}
+    share = 1 if kind == "sketch" else 0.25
+    cocite.build(graph, tmp_path / "all", **options)
+    cocite.build(graph, tmp_path / "some", keep=["page two"], keep_prefix="http://s3", **options)
+    whole = cocite.refresh(tmp_path / "all", newer, share=share)
+    kept = cocite.refresh(tmp_path / "some", newer, share=share)
+    names = [n for n in whole.nodes if n.startswith("http://s3") or n == "page two"]
+    assert list(kept.nodes) == names
+    assert "http://s3.org/new" in names
+    assert site(333) not in names
+    for node in names[::5]:
+        assert kept.related(node, 99) == whole.related(node, 99, among=names)
+    assert VerifyDocument.of(tmp_path / "some").faults == []
+    again = cocite.refresh(tmp_path / "some", newer, share=share)
+    assert list(again.nodes) == names
+
+
+# -- what is said of it ------------------------------------------------------------------
+
+
+def test_a_page_that_is_not_kept_is_an_error_that_says_so(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "x")
+    cocite.build(graph, path, samples=4, keep_prefix=["http://s3", "http://s4"])
+    absent, there = site(111), next(iter(cocite.open(path).nodes))
+    words = (
+        f"{path} keeps .* of the {graph.nodes:,} pages of its graph .prefix http://s3, http://s4"
+    )
+    with pytest.raises(UnknownNode, match=words):
+        cocite.open(path).related(absent)
+    with pytest.raises(UnknownNode, match=words):
+        cocite.open(path).similarity(there, absent)
+    capsys.readouterr()
+    for verb in (["related", path, absent], ["similarity", path, there, absent]):
+        assert main(verb) == 2
+        assert "it says nothing of others" in capsys.readouterr().err
+
+
+def test_the_command_line_keeps_pages_and_says_which(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "names").write_text(f"{site(1)}\nnobody\n{site(2)}\n")
+    path, keep = str(tmp_path / "x"), ["--keep", str(tmp_path / "names")]
+    made = ["index", str(graph.path), "-o", path, "--samples", "4", "--keep-prefix", "http://s31"]
+    assert main([*made, *keep]) == 0
+    printed = capsys.readouterr()
+    assert "Warning: 1 of 3 names to be kept are not in" in printed.err
+    assert "'nobody'" in printed.err
+    told = f"{len(cocite.open(path).nodes)} of the {graph.nodes:,} pages of its graph"
+    assert told in printed.out
+    assert main(["info", path]) == 0
+    assert told in capsys.readouterr().out
+    assert main(["info", path, "--format", "json"]) == 0
+    kept = json.loads(capsys.readouterr().out)["kept"]
+    assert kept == {"nodes": graph.nodes, "prefixes": ["http://s31"]}
+    assert main(["verify", path]) == 0
+    capsys.readouterr()
+    sizes = []
+    for more in ([], [*keep, "--keep-prefix", "http://s31"]):
+        assert main(["plan", str(graph.path), "--pilot", "1s", "--format", "json", *more]) == 0
+        sizes.append(json.loads(capsys.readouterr().out)["planned"]["bytes"])
+    assert sizes[1] < sizes[0] / 10
+    index = cocite.build(graph, tmp_path / "y", keep_prefix="http://s31", keep=[site(1), site(2)])
+    assert sizes[1] == pytest.approx(index.stored.store.nbytes, rel=0.1)
+
+
+def test_names_that_are_not_there_are_told(
+    graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        index = cocite.build(graph, tmp_path / "x", samples=2, keep=["nobody", site(5), "no"])
+    assert "2 of 3 names to be kept are not in" in caplog.text
+    assert list(index.nodes) == [site(5)]
+    assert index.related(site(5)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"keep": ["nobody"]}, "has none of the pages that are to be kept"),
+        ({"keep": "page two"}, "keep is one text"),
+        ({"keep_prefix": ""}, "it is the beginning of names"),
+        ({"keep_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
+        ({"keep_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
+        ({"keep_prefix": "x", "measure": "cocitation"}, "cocitation has no samples"),
+        ({"keep_prefix": "x", "measure": "blend:psimrank+ppr"}, "ppr has no samples"),
+        ({"keep_prefix": "x", "measure": "simrank", "refine": True}, "Leave it out"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(
+    graph: Graph, tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cocite.build(graph, tmp_path / "x", **given)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_manifest_that_tells_of_pages_is_not_believed(graph: Graph, tmp_path: Path) -> None:
+    def made(name: str) -> Path:
+        cocite.build(graph, tmp_path / name, samples=2, keep_prefix="http://s3")
+        return tmp_path / name
+
+    change_facts(made("a"), "wanted", "nodes", to=3)
+    change_facts(made("b"), "wanted", "prefixes", to="http://s3")
+    change_facts(made("c"), "wanted", to=None)
+    change_file(made("d"), "wanted", np.zeros(7, np.uint32))
+    for name in "abcd":
+        with pytest.raises(Damaged):
+            cocite.open(tmp_path / name)
+    wanted = np.array(cocite.open(made("e")).stored.store.array("wanted"))
+    wanted[3:] = 2**32 - 1
+    change_file(tmp_path / "e", "wanted", wanted)
+    index = cocite.open(tmp_path / "e")
+    with pytest.raises(Damaged):
+        index.similarity(index.nodes.name(3), index.nodes.name(4), refine=True)
