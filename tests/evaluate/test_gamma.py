@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.errors import UsageError
 from cocite.evaluate import Judge, Labels, RowRanker, count_pairs
 from cocite.evaluate.labels import OTHER, SAME, SIBLING
 from tests.oracles import quality
@@ -26,6 +27,11 @@ def test_by_hand() -> None:
     assert count(scores, relation) == (2, 1)
     assert count_pairs(np.array(scores), np.array(relation, np.int8)).gamma == pytest.approx(1 / 3)
     assert count(scores, relation, with_query=True) == (4, 1)
+
+
+def test_a_least_similarity_below_0_is_refused() -> None:
+    with pytest.raises(UsageError, match="gamma_least is -1; it is a number, 0 or more"):
+        Judge(np.array([0], np.uint32), gamma_least=-1)
 
 
 def test_perfect_and_reversed_orders_are_the_ends() -> None:
@@ -64,9 +70,9 @@ def labels_of(paths: quality.Paths) -> Labels:
     return Labels(tuple(PATHS), nodes.astype(np.uint32), labels)
 
 
-@given(worlds(), st.integers(1, 3), st.integers(2, 6))
+@given(worlds(), st.integers(1, 3), st.integers(2, 6), st.sampled_from([0.0, 0.1, 0.3]))
 def test_both_variants_against_all_triples(
-    world: tuple[list[list[float]], quality.Paths], depth: int, top: int
+    world: tuple[list[list[float]], quality.Paths], depth: int, top: int, least: float
 ) -> None:
     matrix, paths = world
     if not paths:
@@ -74,14 +80,14 @@ def test_both_variants_against_all_triples(
     labels = labels_of(paths)
     rows = np.array(matrix)
     ranker = RowRanker(lambda node: rows[node], len(matrix), labels.labelled)
-    judge = Judge(labels.labelled, familial=labels.collapsed(depth), top=top)
+    judge = Judge(labels.labelled, familial=labels.collapsed(depth), top=top, gamma_least=least)
     found = judge(ranker)
     queries = sorted(paths)
     own = found.column("gamma")
     micro = np.nanmean(own) if not np.isnan(own).all() else math.nan
-    expected = quality.micro_gamma(matrix, paths, depth, top, queries)
+    expected = quality.micro_gamma(matrix, paths, depth, top, queries, least)
     assert micro == pytest.approx(expected, nan_ok=True)
-    macro, pairs = quality.macro_gamma(matrix, paths, depth, queries)
+    macro, pairs = quality.macro_gamma(matrix, paths, depth, queries, least)
     at = found.titles.index("gamma_macro")
     assert found.pairs == found.wholes[:, at].sum() == pairs
     if pairs:

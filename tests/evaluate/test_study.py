@@ -22,6 +22,7 @@ from cocite.evaluate.data import graph_of, read_truth
 from cocite.evaluate.plans import DataPlan, JudgePlan
 from cocite.evaluate.report import LONG_TITLES, long_rows, write_report
 from cocite.measures import MEASURES
+from tests.conftest import MakeGraph
 
 SUITE = """
 about = "A tiny <web>"
@@ -519,6 +520,27 @@ def test_indexes_side_by_side(
     assert re.search(r"\d\.\d{3} ±\d\.\d{3}", table[2])
     assert main([*command, "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith(",".join(LONG_TITLES))
+
+
+def test_gamma_takes_a_least_similarity(
+    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two sibling classes of ten pages each, with hubs for both and for one of them."""
+    rng = np.random.default_rng(3)
+    edges = [(f"hub{i}", f"p{v}") for i in range(8) for v in rng.choice(20, 6).tolist()]
+    edges += [(f"own{i}", f"p{v}") for i in range(4) for v in range(5 * i, 5 * i + 5)]
+    cocite.build(make_graph(edges), tmp_path / "i", samples=200)
+    (tmp_path / "labels.tsv").write_text("".join(f"p{v}\ta.{'xy'[v // 10]}\n" for v in range(20)))
+    command = ["evaluate", str(tmp_path / "i"), "--labels", str(tmp_path / "labels.tsv")]
+
+    def pairs(*options: str) -> int:
+        assert main([*command, "--format", "json", *options]) == 0
+        figures = json.loads(capsys.readouterr().out)["figures"]
+        return next(int(row["estimate"]) for row in figures if row["figure"] == "pairs")
+
+    everyone, fewer = pairs(), pairs("--gamma-least", "0.1")
+    assert 0 < fewer < everyone
+    assert pairs("--gamma-least", "0") == everyone
 
 
 def test_indexes_are_drawn_whatever_they_are_called(

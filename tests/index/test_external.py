@@ -42,10 +42,12 @@ def files(path: Path) -> dict[str, bytes]:
 
 
 def external_maker(
-    graph: Graph, step: Step, length: int, cuts: tuple[int, ...], rows: int
+    graph: Graph, step: Step, length: int, cuts: tuple[int, ...], rows: int, together: int
 ) -> ExternalTreeMaker:
-    walker = ExternalWalker(in_links(graph), step, length, 5, cuts, graph.path, rows)
-    return ExternalTreeMaker(walker, graph.nodes, graph.path)
+    walker = ExternalWalker(
+        in_links(graph), step, length, 5, cuts, graph.path, rows, together=together
+    )
+    return ExternalTreeMaker(walker, graph.nodes, graph.path, range(7))
 
 
 @settings(max_examples=60)
@@ -55,6 +57,7 @@ def external_maker(
     st.integers(1, 15),
     st.sets(st.integers(1, 29)),
     st.integers(1, 9),
+    st.integers(1, 4),
 )
 def test_any_blocks_and_any_buffers_make_the_same_blob(
     make_graph: MakeGraph,
@@ -63,13 +66,14 @@ def test_any_blocks_and_any_buffers_make_the_same_blob(
     length: int,
     cuts: set[int],
     rows: int,
+    together: int,
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     inside = tuple(sorted(cut for cut in cuts if cut < n))
     whole = TreeMaker(Walker(in_links(stored), step, length, 5), n, True)
-    maker = external_maker(stored, step, length, inside, rows)
-    for sample in (0, 3, 0):
+    maker = external_maker(stored, step, length, inside, rows, together)
+    for sample in (0, 3, 4, 6, 0, 8):
         expected, found = whole(sample), maker(sample)
         assert words(found) == words(expected)
         assert found.digest == expected.digest

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
+from cocite.engine.external import tables
 from cocite.engine.step import Step
 from cocite.engine.together import STATE_NODE, WalkerGroup
 from cocite.engine.walk import Walker
@@ -81,8 +82,9 @@ def test_an_index_is_the_same_to_the_byte(
             assert files(path) == files(whole)
 
 
+@pytest.mark.parametrize("external", [False, True])
 def test_a_step_of_all_samples_together_reads_the_links_once(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, external: bool
 ) -> None:
     """Alone each sample gives every block back at every step."""
     graph = tangled(make_graph)
@@ -94,8 +96,8 @@ def test_a_step_of_all_samples_together_reads_the_links_once(
         real(links)
 
     monkeypatch.setattr(Links, "forget", counted)
-    cocite.build(graph, tmp_path / "x", blocks=5, samples=40, length=10)
-    groups, steps, blocks = 3, 10, 5
+    cocite.build(graph, tmp_path / "x", blocks=5, external=external, samples=40, length=10)
+    groups, steps, blocks = 3, 10 + external, 5  # tokens in files are counted once more
     assert given_back <= groups * steps * blocks
 
 
@@ -180,6 +182,25 @@ def test_threads_are_as_many_as_fit_beside_a_block(
         assert (found.threads, found.together, found.memory) == (threads, 16, memory)
         assert found.cuts
         assert f"16 samples at once, which take at most {STATE_NODE * 16} kB" in str(found)
+
+
+def test_as_many_walk_together_in_files_as_have_room_for_their_tables(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_plan, "_LEAST_MEMORY", 1024)
+    graph = make_graph([(i % 997, (i * i) % 1000) for i in range(5000)], range(1000))
+    demand = Demand("trees", maker_bytes, has_external=True, together=16)
+    found = []
+    for memory in (10_000, 100_000, 400_000, 1_000_000, 10**8):
+        fit = plan_fit(in_links(graph), Means(1, memory, external=True), demand)
+        taken = tables(1000, len(fit.cuts) + 1, fit.rows, fit.together)
+        assert fit.together == 1 or taken <= memory / 6
+        assert fit.memory <= memory
+        found.append(fit.together)
+    assert found[0] == 1
+    assert sorted(found) == found
+    assert found[-1] == 16
+    assert 1 < found[2] < 16
 
 
 def test_scratch_is_within_what_is_told(make_graph: MakeGraph) -> None:

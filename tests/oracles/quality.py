@@ -19,13 +19,13 @@ def siblings(a: set[tuple[str, ...]], b: set[tuple[str, ...]], depth: int) -> bo
 
 
 def comparisons(
-    query: int, scores: dict[int, float], paths: Paths, depth: int
+    query: int, scores: dict[int, float], paths: Paths, depth: int, least: float = 0
 ) -> list[tuple[int, int, int]]:
     """(v, w, 1 or -1) for all pairs of scored nodes, v of the query's class, w of a sibling."""
     own = paths.get(query, set())
     found = []
     for v, w in permutations(scores, 2):
-        if min(scores[v], scores[w]) <= 0 or scores[v] == scores[w]:
+        if min(scores[v], scores[w]) <= least or scores[v] == scores[w]:
             continue
         kin = bool(own) if v == query else same_class(own, paths.get(v, set()), depth)
         if kin and w != query and siblings(own, paths.get(w, set()), depth):
@@ -34,7 +34,12 @@ def comparisons(
 
 
 def micro_gamma(
-    matrix: list[list[float]], paths: Paths, depth: int, top: int, queries: list[int]
+    matrix: list[list[float]],
+    paths: Paths,
+    depth: int,
+    top: int,
+    queries: list[int],
+    least: float = 0,
 ) -> float:
     """The mean Gamma of the queries that have one, in the ``top`` best, without themselves."""
     gammas = []
@@ -43,7 +48,10 @@ def micro_gamma(
         others = [v for v in others if v in paths]
         best = sorted(others, key=lambda v: (-matrix[query][v], v))[:top]
         credits = [
-            c for *_, c in comparisons(query, {v: matrix[query][v] for v in best}, paths, depth)
+            c
+            for *_, c in comparisons(
+                query, {v: matrix[query][v] for v in best}, paths, depth, least
+            )
         ]
         if credits:
             gammas.append(sum(credits) / len(credits))
@@ -51,12 +59,12 @@ def micro_gamma(
 
 
 def macro_gamma(
-    matrix: list[list[float]], paths: Paths, depth: int, queries: list[int]
+    matrix: list[list[float]], paths: Paths, depth: int, queries: list[int], least: float = 0
 ) -> tuple[float, int]:
     """(Gamma, comparable pairs) over all triples, the query itself scoring above all others."""
     credits = []
     for query in queries:
         scores = {v: matrix[query][v] for v in range(len(matrix)) if v in paths}
         scores[query] = math.inf
-        credits += [c for *_, c in comparisons(query, scores, paths, depth)]
+        credits += [c for *_, c in comparisons(query, scores, paths, depth, least)]
     return (sum(credits) / len(credits) if credits else math.nan), len(credits)

@@ -87,6 +87,12 @@ def _settings(
     "most have]",
 )
 @click.option(
+    "--gamma-least",
+    type=click.FloatRange(0),
+    metavar="SCORE",
+    help="Compare only nodes that score more than this, for sibling Gamma.  [default: 0]",
+)
+@click.option(
     "--texts", metavar="PATH", help="The texts of the nodes: a folder, a tar archive, or a table."
 )
 @click.option(

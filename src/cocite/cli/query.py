@@ -92,6 +92,26 @@ with --refine. Write -- before a NODE that begins with -.
 @click.option(
     "--other-sites", is_flag=True, help="List no pages of the same site as NODE (URLs only)."
 )
+@click.option(
+    "--order",
+    type=click.Choice(["score", "score*pagerank", "pagerank"]),
+    default="score",
+    show_default=True,
+    help="What comes first. The orders by PageRank take the best by score, see --candidates.",
+)
+@click.option(
+    "--candidates",
+    type=click.IntRange(1),
+    help="How many of the best by score an order by PageRank is made of.  [default: four times as "
+    "many as are asked for, at least 100]",
+)
+@click.option(
+    "--ranks",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The PageRanks for --order, as cocite rank -o wrote them (.npy is fastest).  [default: "
+    "computed from the graph, which takes seconds for some million links]",
+)
 @refine_options
 @confidence_option
 @bound_option
@@ -104,6 +124,9 @@ def related(
     k: int,
     together: str,
     offset: int,
+    order: str,
+    candidates: int | None,
+    ranks: Path | None,
     show: Show,
     among: Path | None,
     refine: bool,
@@ -126,6 +149,9 @@ def related(
             k,
             together=together,
             offset=offset,
+            order=order,
+            candidates=candidates,
+            ranks=ranks,
             refine=refine,
             target_error=target_error,
             confidence=confidence,
@@ -144,9 +170,16 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
         (str(i), *(f"{number:.4f}" for number in hit[1:]), hit.node)
         for i, hit in enumerate(hits, offset + 1)
     ]
-    text = table_text(["rank", "score", "error", "low", "high", "node"], rows)
+    titles = ["rank", "score", "error", "low", "high", "node"]
+    if found.pageranks is not None:
+        titles.insert(5, "pagerank")
+        ranked = zip(rows, found.pageranks, strict=True)
+        rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
+    text = table_text(titles, rows)
     if len(hits) == 1:
         return text
+    if found.order == "pagerank":
+        return f"{text}\nthe order is that of PageRank, among the best by score"
     probably = "" if found.surely else f" ({found.confidence:.0%})"
     return f"{text}\n{_certainty(found.certain, offset, hits)}{probably}"
 

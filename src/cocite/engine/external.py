@@ -11,8 +11,12 @@ written and read once a step; the files take 12 bytes for each token of two step
 record. The samples are the same as in memory, since draws are keyed and meetings are in the same
 order.
 
+Several samples walk together: while a block is in memory it serves the tokens of all of them, one
+sample after another, so that a step of all reads the links once.
+
 Cost of a sample: O(live steps * log(blocks)). Memory: 13 bytes for each node of the largest block,
-its slice of the graph, and 64 bytes for each of ``rows`` rows that are under way. A node with more
+its slice of the graph, 64 bytes for each of ``rows`` rows that are under way, and of each sample
+that walks the tables of its spools (``tables``). A node with more
 in-links than fit needs no more: the uniform step reads one of them, and the argmin step does not
 scan the in-links of such a hub (``kernels/walk.py``). The clock step reads all of them, once a
 step, as pages of the file that the system can take back.
@@ -31,13 +35,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
-from cocite.engine.step import Step
+from cocite.engine.step import MAX_LENGTH, Step
 from cocite.engine.walk import Move, Mover
 from cocite.engine.weights import StepWeights
 from cocite.graph.rows import Links
 from cocite.store import Spool, SpoolReader, forget
 
-__all__ = ["BLOCK_NODE", "ROW_ROOM", "Dealer", "ExternalWalker", "Meetings"]
+__all__ = ["BLOCK_NODE", "ROW_ROOM", "Dealer", "ExternalWalker", "Meetings", "tables"]
 
 BLOCK_NODE = 13
 """Bytes for each node of the largest block."""
@@ -46,6 +50,8 @@ ROW_ROOM = 64
 
 _HOME_WORDS = 1 << 14
 _LEAST_NODES = 8
+_BATCH = 256
+"""Bytes that a spool keeps of a batch beside where its buckets begin, about."""
 
 
 class _Rooms:
@@ -110,8 +116,28 @@ class Meetings:
     live: tuple[int, ...]
 
 
+class _State:
+    """A sample on its way: its tokens of this step and the next one, its records, how many moved at
+    each step, how many have arrived at this one so far, and what moves them.
+    """
+
+    def __init__(self, directory: Path, blocks: int) -> None:
+        self.arrived, self.going = Spool(directory, blocks), Spool(directory, blocks)
+        self.records = Spool(directory, 2 * blocks)
+        self.live: list[int] = []
+        self.tokens = 0
+        self.move: Move | None = None
+
+    def begin(self) -> None:
+        """Take up a sample anew."""
+        self.records.clear()
+        self.live, self.tokens = [], 1
+
+
 class ExternalWalker:
-    """Makes samples of one graph with tokens in scratch files in ``directory``."""
+    """Makes samples of one graph with tokens in scratch files in ``directory``, up to ``together``
+    at a time.
+    """
 
     def __init__(
         self,
@@ -124,6 +150,7 @@ class ExternalWalker:
         rows: int,
         turn: int = 0,
         *,
+        together: int = 1,
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
@@ -137,35 +164,51 @@ class ExternalWalker:
         self.rooms = _Rooms(self.cuts, rows)
         self.dealer = Dealer(self.cuts, self.rooms.dealt)
         self._standing = self.rooms.flat.reshape(-1, 2)
-        self._arrived, self._going = Spool(directory, count), Spool(directory, count)
-        self._records = Spool(directory, 2 * count)
-        self._waiting = 0
+        self.together = together
+        self._free = [_State(directory, count) for _ in range(together)]
+        self._states: dict[int, _State] = {}
+        self._waiting: dict[_State, list[tuple[int, int]]] = {}  # where in the buffer
+        self._used = 0
 
     def __call__(self, sample: int) -> Meetings:
-        """Sample number ``sample``; its records are valid until the next call."""
-        self._records.clear()
+        """One of the samples that were walked last; its records are valid until others are."""
+        state = self._states[sample]
+        return Meetings(state.records, tuple(state.live))
+
+    def walk(self, samples: range) -> None:
+        """Walk these samples, up to ``together``; what was walked before is gone."""
+        self._states = dict(zip(samples, self._free, strict=False))
+        for state in self._states.values():
+            state.begin()
         self._standing.fill(NOWHERE)
-        live: list[int] = []
         for step in range(1, self._length + 2):
-            move = self._mover.kernel(sample, step)
-            self._going.clear()
-            tokens = 0
-            for block in range(self.cuts.size - 1):
-                count = self._arrive(block, step)
-                if count:
-                    self._leave(block, count, step, move)
-                tokens += count
+            living = {sample: state for sample, state in self._states.items() if state.tokens}
+            for sample, state in living.items():
+                state.move = self._mover.kernel(sample, step)
+                state.going.clear()
+                state.tokens = 0
+            for block in range(self.cuts.size - 1 if living else 0):
+                for state in living.values():
+                    self._pass(state, block, step)
+                self._links.forget()
+                if self._weights is not None:
+                    forget(self._weights.values)
             self._write_records(step - 1)
-            self._arrived, self._going = self._going, self._arrived
-            if tokens == 0:
-                break
-            if step <= self._length:
-                live.append(tokens)
-        return Meetings(self._records, tuple(live))
+            for state in living.values():
+                state.arrived, state.going = state.going, state.arrived
+                if state.tokens and step <= self._length:
+                    state.live.append(state.tokens)
+
+    def _pass(self, state: _State, block: int, step: int) -> None:
+        """The tokens of one sample in one block."""
+        count = self._arrive(state, block, step)
+        if count:
+            self._leave(state, block, count, step)
+        state.tokens += count
 
     # -- arrivals: what the block's nodes hold after the last step ------------------------
 
-    def _arrive(self, block: int, step: int) -> int:
+    def _arrive(self, state: _State, block: int, step: int) -> int:
         """Let the tokens of a block arrive; returns how many live."""
         from cocite.kernels import external
 
@@ -175,15 +218,17 @@ class ExternalWalker:
             external.begin(first, self.rooms.at[:size], self._standing[:size])
             return size
         live = 0
-        runs = self._arrived.readers(block)
+        runs = state.arrived.readers(block)
         if len(runs) == 1:
             while count := runs[0].fill(self.rooms.merged):
-                live = self._meet(count, first, live, step)
+                live = self._meet(state, count, first, live, step)
         elif runs:
-            live = self._merge(runs, first, step)
+            live = self._merge(state, runs, first, step)
         return live
 
-    def _merge(self, runs: Sequence[SpoolReader], first: np.uint32, step: int) -> int:
+    def _merge(
+        self, state: _State, runs: Sequence[SpoolReader], first: np.uint32, step: int
+    ) -> int:
         """Read all runs side by side, in ascending order of head."""
         from cocite.kernels import external
 
@@ -198,10 +243,10 @@ class ExternalWalker:
                 filled = runs[run].fill(self.rooms.incoming[begin : begin + each])
                 cursor[run], ends[run], more[run] = begin, begin + filled, runs[run].left > 0
             count = external.merge(self.rooms.incoming, cursor, ends, more, tree, self.rooms.merged)
-            live = self._meet(count, first, live, step)
+            live = self._meet(state, count, first, live, step)
         return live
 
-    def _meet(self, count: int, first: np.uint32, live: int, step: int) -> int:
+    def _meet(self, state: _State, count: int, first: np.uint32, live: int, step: int) -> int:
         from cocite.kernels import external
 
         self._make_room(count, step)
@@ -211,14 +256,14 @@ class ExternalWalker:
             self._standing,
             self.rooms.at,
             live,
-            self.rooms.records[self._waiting :],
+            self.rooms.records[self._used :],
         )
-        self._waiting += met
+        self._keep(state, met)
         return int(live)
 
     # -- departures: the step itself ------------------------------------------------------
 
-    def _leave(self, block: int, count: int, step: int, move: Move) -> None:
+    def _leave(self, state: _State, block: int, count: int, step: int) -> None:
         """Move the tokens of a block and send them; behind the last step all have ended."""
         from cocite.kernels import external
 
@@ -229,25 +274,43 @@ class ExternalWalker:
             if step > self._length:
                 moved.fill(NOWHERE)
             else:
-                move(at, moved, first, last)
+                assert state.move is not None
+                state.move(at, moved, first, last)
             self._make_room(at.size, step)
             gone, ended = external.leave(
-                at, moved, first, self._standing, rooms.going, rooms.records[self._waiting :]
+                at, moved, first, self._standing, rooms.going, rooms.records[self._used :]
             )
-            self._waiting += int(ended)
+            self._keep(state, int(ended))
             # After the first step the runs of the blocks follow each other in order of head.
-            self.dealer.rows(self._going, rooms.going[:gone], 0 if step == 1 else block)
-        self._links.forget()
-        if self._weights is not None:
-            forget(self._weights.values)
+            self.dealer.rows(state.going, rooms.going[:gone], 0 if step == 1 else block)
 
     # -- records ----------------------------------------------------------------------------
 
     def _make_room(self, count: int, step: int) -> None:
-        if self._waiting + count > self.rooms.records.shape[0]:
+        if self._used + count > self.rooms.records.shape[0]:
             self._write_records(step - 1)
 
+    def _keep(self, state: _State, count: int) -> None:
+        """Records of a sample stand behind those that wait."""
+        if count:
+            self._waiting.setdefault(state, []).append((self._used, self._used + count))
+            self._used += count
+
     def _write_records(self, step: int) -> None:
-        """Write what waits: the meetings after so many steps, and roots."""
-        self.dealer.records(self._records, self.rooms.records[: self._waiting], step)
-        self._waiting = 0
+        """Write what waits, sample by sample: the meetings after so many steps, and roots."""
+        for state, pieces in self._waiting.items():
+            count = 0
+            for begin, end in pieces:
+                self.rooms.going[count : count + end - begin] = self.rooms.records[begin:end]
+                count += end - begin
+            self.dealer.records(state.records, self.rooms.going[:count], step)
+        self._waiting.clear()
+        self._used = 0
+
+
+def tables(nodes: int, blocks: int, rows: int, together: int) -> int:
+    """Bytes that the spools of so many samples take in memory, about, at most: records of all are
+    written as often as ``rows`` of them wait, and behind every step.
+    """
+    batches = MAX_LENGTH + 1 + together * nodes // rows
+    return together * (batches * (8 * blocks + _BATCH) + 16 * blocks * blocks)

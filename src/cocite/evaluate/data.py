@@ -48,6 +48,7 @@ class Truth:
             cutoffs=plan.cutoffs,
             depth=plan.content,
             top=plan.top,
+            gamma_least=plan.gamma_least,
         )
 
 

@@ -11,7 +11,7 @@ v of u's own class before the nodes w of sibling classes (``labels.py``), and sa
 nodes of one kind, nor of all others, which are left out. So the pairs are those of one node v of
 the same class and one node w of a sibling class; tied scores make a pair incomparable. A node that
 scores 0, or stands below the part of the list that is looked at, is in no pair: both scores have
-to be above a threshold, as in 000.
+to be above a threshold, as in 000, where that is 0; ``least`` raises it.
 
 Two variants are in use, and they differ in three ways:
 
@@ -55,7 +55,11 @@ class PairCount(NamedTuple):
 
 
 def count_pairs(
-    scores: NDArray[np.float64], relation: NDArray[np.int8], *, with_query: bool = False
+    scores: NDArray[np.float64],
+    relation: NDArray[np.int8],
+    *,
+    with_query: bool = False,
+    least: float = 0.0,
 ) -> PairCount:
     """The pairs of one query's list.
 
@@ -67,8 +71,12 @@ def count_pairs(
         int8[h], the relation of each node to the query: ``labels.SAME``, ``SIBLING`` or ``OTHER``.
     with_query
         Count the query itself as the first of its list, of its own class, above all others.
+    least
+        If it is above 0, only nodes that score more than this are in pairs.
     """
     related = relation != 0
+    if least > 0:
+        related &= scores > least
     scores, relation = scores[related], relation[related]
     if scores.size == 0:
         return PairCount(0, 0)

@@ -118,15 +118,19 @@ class Judge:
         cutoffs: Sequence[int] = CUTOFFS,
         depth: int = 50,
         top: int = TOP,
+        gamma_least: float = 0.0,
     ) -> None:
         """``familial`` is the tree for Gamma, ``relevance`` the classes for precision and the like,
         ``content`` the texts, of which ``depth`` hits are compared: what is missing is not judged.
+        Gamma compares nodes that score more than ``gamma_least``.
         """
         if queries.size == 0:
             raise UsageError("there is no query: no node has a label or a text")
         if top < 2 or depth < 1 or not cutoffs or min(cutoffs) < 1:
             raise UsageError("top is 2 or more, cutoffs and depth are 1 or more")
-        self.queries = queries
+        if not 0 <= gamma_least < float("inf"):
+            raise UsageError(f"gamma_least is {gamma_least!r}; it is a number, 0 or more")
+        self.queries, self._least = queries, gamma_least
         self._familial, self._relevance, self._content = familial, relevance, content
         self._cutoffs, self._depth, self._top = sorted(set(cutoffs)), depth, top
         self._totals = [relevance.same_count(int(q)) for q in queries] if relevance else []
@@ -168,8 +172,8 @@ class Judge:
         parts, wholes = [float(ids.size), float(ids.size > 0)], [1.0, 1.0]
         if self._familial:
             relation = self._familial.relation(node, ids)
-            micro = count_pairs(scores[: self._top], relation[: self._top])
-            macro = count_pairs(scores, relation, with_query=True)
+            micro = count_pairs(scores[: self._top], relation[: self._top], least=self._least)
+            macro = count_pairs(scores, relation, with_query=True, least=self._least)
             parts += [micro.gamma, float(macro.concordant - macro.discordant)]
             wholes += [1.0, float(macro.concordant + macro.discordant)]
         if self._relevance:

@@ -46,13 +46,14 @@ class DataPlan:
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """How lists are judged; ``queries`` 0 stands for all nodes that can be,
-    ``sweep_queries`` (those of sweeps) 0 for the same.
+    """How lists are judged; Gamma by nodes that score more than ``gamma_least``. ``queries`` 0
+    stands for all nodes that can be, ``sweep_queries`` (those of sweeps) 0 for the same.
     """
 
     queries: int = 0
     sweep_queries: int = 0
     top: int = TOP
+    gamma_least: float = 0.0
     cutoffs: tuple[int, ...] = CUTOFFS
     content: int = 50
     resamples: int = 1000

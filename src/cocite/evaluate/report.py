@@ -45,7 +45,7 @@ how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 
 - **gamma**: sibling Γ, the agreement of a list with the categories: of the pairs of one node of the
   query's class and one of a sibling class, concordant less discordant over all that are ordered;
-  the mean over queries, in the best {top} of each list.
+  the mean over queries, in the best {top} of each list{least}.
 - **gamma_macro**: the same with the pairs of all queries added up, over whole lists, the query
   itself standing first; **pairs** is how many.
 - **precision@k**, **recall@k**, **ndcg@k**: a hit is relevant if it shares a label with the query.
@@ -280,7 +280,13 @@ def _figure_rows(
 
 def _explained(study: Study) -> str:
     plan = study.suite.judge
-    return _EXPLAINED.format(confidence=plan.confidence, resamples=plan.resamples, top=plan.top)
+    least = plan.gamma_least
+    return _EXPLAINED.format(
+        confidence=plan.confidence,
+        resamples=plan.resamples,
+        top=plan.top,
+        least=f"; of both gammas, of nodes that score more than {least:g}" if least > 0 else "",
+    )
 
 
 def _markdown(study: Study) -> str:

@@ -11,8 +11,8 @@ labels = "categories.tsv"      with label_columns, separator, depth (of the tree
 texts = "texts.tar.gz"
 unlabelled = true              if there are neither labels nor texts
 
-[judge]                        queries (0: all that are labelled), top, cutoffs, content,
-                               resamples, confidence
+[judge]                        queries (0: all that are labelled), top, gamma_least, cutoffs,
+                               content, resamples, confidence
 [settings]                     of every measure that takes them; else the measure's own
 
 [[method]]                     measures (["*"]: all), without, directions, settings

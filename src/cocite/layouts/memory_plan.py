@@ -25,8 +25,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cocite.engine.external import BLOCK_NODE, ROW_ROOM
-from cocite.engine.together import STATE_NODE
+from cocite.engine.external import BLOCK_NODE, ROW_ROOM, tables
+from cocite.engine.together import STATE_NODE, TOGETHER
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.rows import Links
@@ -40,6 +40,8 @@ __all__ = ["Demand", "MemoryPlan", "StepBytes", "least_block", "plan_fit", "too_
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
 _MOST_ROWS = (16 << 20) // ROW_ROOM
+_WALK_NODE, _TREE_NODE = 36, 33
+"""Bytes of scratch a node in the external form, of each sample that walks and of one laid out."""
 _MOST_BLOCKS = 1024
 """A table of four bytes for each pair of blocks is in memory, twice."""
 
@@ -124,11 +126,11 @@ class MemoryPlan:
                 text += f": in memory they take {format_size(self.tokens)}"
         elif self.cuts:
             text += f", {blocks} blocks of the graph one after another"
-            if self.together > 1:
-                text += (
-                    f", for {self.together} samples at once, which take at most "
-                    f"{format_size(self.scratch_bytes)} of scratch on disk"
-                )
+        if self.scratch_bytes:
+            text += (
+                f", for {self.together} sample{'s' * (self.together > 1)} at once, which take at "
+                f"most {format_size(self.scratch_bytes)} of scratch on disk"
+            )
         return text
 
 
@@ -198,15 +200,29 @@ def _plan_external(links: Links, means: Means, step: StepBytes, tokens: int) -> 
                 f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
             )
         need = rows * ROW_ROOM + -(-whole // blocks) + beside
-        return MemoryPlan(need, 1, cut_evenly(links, blocks), 0, rows, tokens)
-    needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
-    if memory < needed:
-        how = "with all tokens on disk"
-        raise too_little("trees", nodes, needed + beside, means.memory, how)
-    block = (memory - rows * ROW_ROOM) // 2
-    cuts = cut_blocks(links, block, BLOCK_NODE, step.read)
-    need = beside + min(memory, rows * ROW_ROOM + whole)
-    return MemoryPlan(need, 1, cuts, means.threads, rows, tokens)
+        cuts, wanted = cut_evenly(links, blocks), 0
+        together = _external_together(nodes, len(cuts) + 1, rows, means.memory)
+        need += tables(nodes, len(cuts) + 1, rows, together)
+    else:
+        needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
+        if memory < needed:
+            how = "with all tokens on disk"
+            raise too_little("trees", nodes, needed + beside, means.memory, how)
+        cuts = cut_blocks(links, (memory - rows * ROW_ROOM) // 2, BLOCK_NODE, step.read)
+        wanted = means.threads
+        together = _external_together(nodes, len(cuts) + 1, rows, memory)
+        need = rows * ROW_ROOM + whole + tables(nodes, len(cuts) + 1, rows, together)
+        need = beside + min(memory, need)
+    scratch = nodes * (_WALK_NODE * together + _TREE_NODE)
+    return MemoryPlan(need, 1, cuts, wanted, rows, tokens, together, scratch)
+
+
+def _external_together(nodes: int, blocks: int, rows: int, memory: int) -> int:
+    """As many samples as have their tables in a sixth of the memory, beside buffers and a block."""
+    for count in range(TOGETHER, 1, -1):
+        if tables(nodes, blocks, rows, count) <= memory // 6:
+            return count
+    return 1
 
 
 def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:

@@ -22,6 +22,7 @@ from cocite.measures import AskValue, Value
 from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
+from cocite.query.ordered import DEFAULT_ORDER, RanksLike
 from cocite.query.scores import Hit, Score
 from cocite.query.together import DEFAULT_TOGETHER
 from cocite.query.why import PageWhy, Reason, Why
@@ -44,7 +45,8 @@ _INSIDE = ("offset", "surely", "loss")
 @dataclass(frozen=True)
 class RelatedDocument(Document):
     """The nodes related to ``nodes``, to one or to several asked ``together`` (None of one). The
-    first ``certain`` of the ``hits`` stand in their order for certain.
+    first ``certain`` of the ``hits`` stand in their order for certain. Where the ``order`` goes by
+    PageRank, ``pageranks`` are those of the hits; None where it goes by scores.
 
     ``offset`` is how many hits were skipped; ``surely`` whether intervals hold for certain, and not
     with the probability ``confidence``.
@@ -60,6 +62,8 @@ class RelatedDocument(Document):
     refined: bool
     certain: int
     hits: Sequence[Hit]
+    order: str
+    pageranks: Sequence[float] | None
     offset: int
     surely: bool
     loss: dict[str, Any]
@@ -77,6 +81,9 @@ class RelatedDocument(Document):
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = DEFAULT_BOUND,
+        order: str = DEFAULT_ORDER,
+        candidates: int | None = None,
+        ranks: RanksLike = None,
         filters: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> Self:
@@ -88,7 +95,8 @@ class RelatedDocument(Document):
         level: dict[str, Any] = {"confidence": confidence, "bound": bound}
         chosen: dict[str, Any] = {"target_error": target_error, **(filters or {})}
         names = tuple(dict.fromkeys(node)) if isinstance(node, list | tuple) else (node,)
-        level["together"] = together
+        level |= {"together": together, "order": order, "ranks": ranks}
+        chosen["candidates"] = candidates
         asked = names[0] if len(names) == 1 else names
         hits = index.related(asked, k, offset=offset, refine=refined, **chosen, **level, **settings)
         certain = index.certain(asked, hits, refine=refined, **level, **settings)
@@ -101,24 +109,37 @@ class RelatedDocument(Document):
             refined,
             certain,
             hits,
+            order,
+            index.pageranks([hit.node for hit in hits], ranks) if order != DEFAULT_ORDER else None,
             offset,
             _surely(index, refined),
             _loss(index),
         )
 
     def facts(self) -> dict[str, Any]:
-        """Everything but what helps to read it; ``node``, or ``nodes`` and how they were asked."""
-        facts = _without(super().facts(), (*_INSIDE, "nodes", "together"))
+        """Everything but what helps to read it; ``node``, or ``nodes`` and how they were asked; of
+        an order by PageRank this beside the scores.
+        """
+        inside = *_INSIDE, "nodes", "together", "order", "pageranks"
+        facts = _without(super().facts(), inside)
+        if self.pageranks is not None:
+            ranked = zip(self.hits, self.pageranks, strict=True)
+            facts["order"] = self.order
+            facts["hits"] = [hit._asdict() | {"pagerank": rank} for hit, rank in ranked]
         asked: dict[str, Any] = {"node": self.nodes[0]}
         if self.together is not None:
             asked = {"nodes": list(self.nodes), "together": self.together}
         return asked | facts | self.loss
 
     def rows(self) -> Rows:
-        """A row a hit, with its rank."""
-        return Rows(
-            ("rank", *Hit._fields), [(i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)]
-        )
+        """A row a hit, with its rank; and its PageRank, if it goes by that."""
+        rows: list[tuple[Any, ...]] = [
+            (i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)
+        ]
+        if self.pageranks is None:
+            return Rows(("rank", *Hit._fields), rows)
+        ranked = zip(rows, self.pageranks, strict=True)
+        return Rows(("rank", *Hit._fields, "pagerank"), [(*row, rank) for row, rank in ranked])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from cocite.measures import AskValue
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
-from cocite.query.reasoned import Reasoned
+from cocite.query.ordered import DEFAULT_ORDER, Order, Ordered, RanksLike
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.together import DEFAULT_TOGETHER, checked_together
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Index"]
 
 
-class Index(Reasoned):
+class Index(Ordered):
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
     def __repr__(self) -> str:
@@ -114,6 +114,9 @@ class Index(Reasoned):
         exclude_prefix: str | None = None,
         among: Iterable[object] | None = None,
         other_sites: bool = False,
+        order: str = DEFAULT_ORDER,
+        candidates: int | None = None,
+        ranks: RanksLike = None,
         refine: bool = False,
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
@@ -145,6 +148,15 @@ class Index(Reasoned):
             Only these nodes, by name.
         other_sites
             No pages of the node's own site, the host in its URL.
+        order
+            What comes first: ``score``, ``score*pagerank`` (the product), or ``pagerank``.
+        candidates
+            How many of the best by score an order by PageRank is made of, by default
+            max(100, 4 * (k + offset)).
+        ranks
+            The PageRanks: a file that ``cocite rank -o`` wrote, or float64[nodes] by id. By default
+            they are computed from the graph when they are first needed, which takes seconds for
+            some million links (:meth:`pageranks` tells them).
         refine
             Give better scores than the samples alone (``query/refine/refiner.py``). With simrank,
             scores are computed, and their intervals always hold. With other measures that have
@@ -165,7 +177,7 @@ class Index(Reasoned):
         Returns
         -------
         list of Hit
-            By score descending, then by node id ascending.
+            By score descending, then by node id ascending; or in the ``order`` asked for.
 
         Raises
         ------
@@ -182,6 +194,8 @@ class Index(Reasoned):
         if min_confidence is not None:
             checked_confidence(min_confidence, bound, "min_confidence")
         checked_together(together)
+        listed = Order.checked(order, candidates, ranks, int(k), int(offset))
+        most = listed.candidates
         asked, nodes = self._asked(settings), self._ids_of(node)
         chosen = Filter.checked(
             self.nodes,
@@ -197,22 +211,23 @@ class Index(Reasoned):
                 raise UsageError(
                     "refined answers are of one node; ask for each of several, or leave refine out"
                 )
-            best_ids, grains = self.best_together(
-                nodes, together, int(k) + int(offset), min_score, chosen, asked
-            )
-            ids, scores = best_ids[offset:], (grains[offset:] / GRAINS).tolist()
+            ids, grains = self.best_together(nodes, together, most, min_score, chosen, asked)
+            places = self._places(listed, ids, grains, ranks)
+            ids, scores = ids[places], (grains[places] / GRAINS).tolist()
             levels = [confidence] if min_confidence is None else [confidence, min_confidence]
             errors, ends = self.held_together(nodes, together, ids, scores, asked, levels, bound)
             return self._hits(ids, scores, errors, ends, min_score)
         (me,) = nodes
         if level and self.refiner:
-            better = self.refiner.top(me, int(k) + int(offset), min_score, chosen, asked, level)
+            better = self.refiner.top(me, most, min_score, chosen, asked, level)
+            better = better.taken(self._places(listed, better.ids, better.scores, ranks))
             clear = better.above(min_score)
             rows = zip(self.nodes.names(better.ids), better.rows(), clear, strict=True)
             found = [(Hit(name, *values), clearly) for name, values, clearly in rows]
-            return [h for h, clearly in found[offset:] if min_confidence is None or clearly]
-        ids, best = self.top(me, int(k) + int(offset), min_score, chosen, asked)
-        ids, (scores, errors) = ids[offset:], scores_of(best[offset:])
+            return [h for h, clearly in found if min_confidence is None or clearly]
+        ids, best = self.top(me, most, min_score, chosen, asked)
+        places = self._places(listed, ids, best[:, 0], ranks)
+        ids, (scores, errors) = ids[places], scores_of(best[places])
         levels = [confidence] if min_confidence is None else [confidence, min_confidence]
         ends = self._intervals(nodes, ids, scores, asked, levels, bound)
         return self._hits(ids, scores, errors, ends, min_score)
@@ -239,6 +254,8 @@ class Index(Reasoned):
         hits: Sequence[Hit],
         *,
         together: str = DEFAULT_TOGETHER,
+        order: str = DEFAULT_ORDER,
+        ranks: RanksLike = None,
         refine: bool = False,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = DEFAULT_BOUND,
@@ -249,7 +266,8 @@ class Index(Reasoned):
         Each hit is compared with the next over the samples that they share, up to the first of
         those comparisons that is open (``query/confidence.py``). Exact scores are certain, and
         those of a refined answer (``refine``), or the least of several, where their intervals do
-        not overlap.
+        not overlap; so are products with PageRanks, which are taken as they are. By PageRank alone
+        the order of candidates is certain.
 
         Raises
         ------
@@ -258,6 +276,9 @@ class Index(Reasoned):
         asked, nodes = self._asked(settings), self._ids_of(node)
         checked_confidence(confidence, bound)
         checked_together(together)
+        Order.checked(order, None, None if order == DEFAULT_ORDER else ranks, 1, 0)
+        if order != DEFAULT_ORDER:
+            return self._certain_by(order, hits, ranks)
         ids = self.nodes.ids([hit.node for hit in hits])
         apart = len(nodes) > 1 and together == "least"
         if refine or apart or not self._sampled:

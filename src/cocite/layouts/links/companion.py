@@ -85,12 +85,13 @@ class CompanionReader(Reader):
         score = self.pair(first, second, settings).grains / GRAINS
         if score == 0:
             return NOTHING
-        hubs = found.sources[found.nodes[found.targets] == second]
+        there = found.sources[found.nodes[found.targets] == second]
+        hubs, times = np.unique(there, return_counts=True)  # links taken either way may be two
 
         def path(node: int) -> Paths:
             return [], []
 
-        return apportioned(score, found.nodes[hubs], found.hubs[hubs], path)
+        return apportioned(score, found.nodes[hubs], times * found.hubs[hubs], path)
 
     def _around(self, node: int, settings: PartSettings) -> _Vicinity:
         """The vicinity of a node."""
@@ -126,7 +127,7 @@ class CompanionReader(Reader):
         return begins, ends
 
     def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, NDArray[np.int64]]:
-        """All neighbours of ``nodes``, row behind row, and whose they are, by place in ``nodes``."""
+        """All neighbours of ``nodes``, row behind row, and whose they are, by place."""
         begins, ends = self._ends(links, nodes)
         sizes = ends - begins
         owner = np.repeat(np.arange(nodes.size), sizes)
@@ -145,14 +146,15 @@ def _hits(
     sources: NDArray[np.int64], targets: NDArray[np.int64], nodes: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """float64[nodes] authorities and hubs, each of sum 1; all 0 without links."""
-    authorities, hubs = np.zeros(nodes), np.ones(nodes)
+    authorities: NDArray[np.float64] = np.zeros(nodes)
+    hubs: NDArray[np.float64] = np.ones(nodes)
     if not sources.size:
         return authorities, authorities
     for _ in range(_ROUNDS):
         before = authorities
-        authorities = np.bincount(targets, hubs[sources], nodes)
+        authorities = np.bincount(targets, hubs[sources], nodes).astype(np.float64, copy=False)
         authorities /= authorities.sum()
-        hubs = np.bincount(sources, authorities[targets], nodes)
+        hubs = np.bincount(sources, authorities[targets], nodes).astype(np.float64, copy=False)
         hubs /= hubs.sum()
         if np.abs(authorities - before).sum() <= _ENOUGH:
             break

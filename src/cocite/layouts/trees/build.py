@@ -67,12 +67,13 @@ class TreesBuilder(TreesFormat, SampledBuilder):
                 folder,
                 fit.rows,
                 part.turn,
+                together=fit.together,
                 weights=weights,
                 in_share=part.in_share,
             )
             if wanted is not None:
-                return [SelectingTreeMaker(walker, links.nodes, folder, wanted)]
-            return [ExternalTreeMaker(walker, links.nodes, folder)]
+                return [SelectingTreeMaker(walker, links.nodes, folder, numbers, wanted)]
+            return [ExternalTreeMaker(walker, links.nodes, folder, numbers)]
         if fit.together > 1:
             group = WalkerGroup(
                 links,

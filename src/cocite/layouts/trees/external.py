@@ -14,8 +14,8 @@ Of pages that are wanted only, ranges of positions are cut down to them as they 
 (``kernels/trees.py``, ``select``); where each of them stands is kept in memory.
 
 Memory: what the walk had (``engine/external.py``), used again; 12 bytes a page that is wanted.
-Scratch: the walk's, 12 bytes for each message and each place, and the blob: at most 68.5 bytes a
-node in all.
+Scratch: the walk's, 12 bytes for each message and each place, and the blob: at most 33 bytes a
+node, and 36 for each sample that walks.
 
 Source: 001, section 2.1.3 (collecting trees by sorting and merging); there it takes a pass for each
 step, with offsets one pass is enough.
@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
 from cocite.engine.external import Dealer, ExternalWalker, Meetings
-from cocite.layouts.blobs import Blob
+from cocite.layouts.blobs import Blob, Maker
+from cocite.layouts.together import TogetherMaker
 from cocite.layouts.trees.format import blob_words
 from cocite.store import ScratchFile, Spool
 
@@ -56,10 +57,11 @@ class Words:
             yield piece
 
 
-class ExternalTreeMaker:
+class ExternalTreeMaker(TogetherMaker):
     """Makes blobs from the samples of an external walker; they last until the next one is made."""
 
-    def __init__(self, walker: ExternalWalker, nodes: int, directory: Path) -> None:
+    def __init__(self, walker: ExternalWalker, nodes: int, directory: Path, numbers: range) -> None:
+        super().__init__(numbers, walker.together)
         self._walker, self._nodes = walker, nodes
         self._rooms, self._cuts = walker.rooms, walker.cuts
         self._width = self._rooms.at.size // _EIGHT * _EIGHT
@@ -69,8 +71,13 @@ class ExternalTreeMaker:
         self._places = Spool(directory, len(ranges) - 1)
         self._blob = ScratchFile(directory)
 
-    def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``."""
+    def _make(self, samples: range) -> None:
+        self._walker.walk(samples)
+
+    def _layers(self) -> list[Maker]:
+        return [self._lay_out]
+
+    def _lay_out(self, sample: int) -> Blob:
         met = self._walker(sample)
         digest = xxhash.xxh3_64()
         members = self._write_positions(met, digest)
@@ -163,15 +170,19 @@ class SelectingTreeMaker(ExternalTreeMaker):
     """The same for the nodes that are ``wanted``, uint32[m], ascending."""
 
     def __init__(
-        self, walker: ExternalWalker, nodes: int, directory: Path, wanted: NDArray[np.uint32]
+        self,
+        walker: ExternalWalker,
+        nodes: int,
+        directory: Path,
+        numbers: range,
+        wanted: NDArray[np.uint32],
     ) -> None:
-        super().__init__(walker, nodes, directory)
+        super().__init__(walker, nodes, directory, numbers)
         self._wanted = wanted
         self._labels = ScratchFile(directory)
         self._standing = np.empty(wanted.size, np.uint32)
 
-    def __call__(self, sample: int) -> Blob:
-        """The blob of sample number ``sample``."""
+    def _lay_out(self, sample: int) -> Blob:
         met = self._walker(sample)
         members = self._select(self._write_positions(met, xxhash.xxh3_64()))
         words = self._pack(members)
