@@ -20,6 +20,7 @@ from cocite.graph import names as names_module
 from cocite.layouts.format import shard_number
 from cocite.layouts.freshness import SINCE
 from cocite.layouts.table import LAYOUTS, format_of, is_sampled, sampled_format
+from cocite.layouts.wanted import WANTED
 from cocite.store import manifest
 from tests.store.enemy import change_file, rewrite
 
@@ -98,7 +99,8 @@ def test_a_file_that_is_missing_is_refused(built: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["more", "in.more", "out.members", "in.samples-00000", "in.samples-0000000", SINCE]
+    "name",
+    ["more", "in.more", "out.members", "in.samples-00000", "in.samples-0000000", SINCE, WANTED],
 )
 def test_a_file_that_is_not_declared_is_refused(built: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / "x"
@@ -175,7 +177,7 @@ DECLARED: dict[str, Declared] = {
         name: form for files in names_module._FILES.values() for name, form in files.items()
     },
     "Graph": lambda: graph_module._FILES,
-    "Index": lambda: {SINCE: "<u4[n]"},
+    "Index": lambda: {SINCE: "<u4[n]", WANTED: "<u4[n]"},
     "Made ready for refined answers": lambda: {"in.diagonal": "<f4[n, 6]"},
     **{
         heading: lambda layout=layout: format_of(layout).files  # type: ignore[misc]

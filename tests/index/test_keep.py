@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from cocite.index.work import read_note
 from cocite.kernels import trees
 from cocite.layouts.table import LAYOUTS, is_sampled, sampled_format
 from cocite.means import Means
+from cocite.measures import MEASURES
 from cocite.store import Manifest, Store
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
@@ -109,6 +111,40 @@ def test_scores_are_those_of_the_index_of_all_pages(built: Built, kind: str) -> 
             node, 3, among=[name for name in names if name.startswith("http://s6")]
         )
     assert some
+
+
+SELECTING = [
+    pytest.param(name, layout, direction, id=f"{name}-{layout}-{direction}")
+    for name, measure in MEASURES.items()
+    for layout in measure.layouts
+    for direction in ("in", "out", "both")
+    if is_sampled(layout) and sampled_format(layout).selects
+]
+
+
+@pytest.mark.parametrize(("measure", "layout", "direction"), SELECTING)
+def test_all_measures_that_can_keep_the_scores_and_are_joined(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, layout: str, direction: str
+) -> None:
+    """Of each layout and direction: questions, reasons, and a merge of two pieces."""
+    rng = np.random.default_rng(7)
+    graph = make_graph(rng.integers(0, 40, (160, 2)).tolist(), range(40))
+    keep = [str(n) for n in range(40) if n % 3]
+    options: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
+    options |= {"bits": 2} if layout == "sketch" else {}
+    whole = cocite.build(graph, tmp_path / "all", samples=9, **options)
+    kept = cocite.build(graph, tmp_path / "some", samples=9, keep=keep, **options)
+    for node in keep[::5]:
+        hits = kept.related(node, 40)
+        assert hits == whole.related(node, 40, among=keep)
+        for hit in hits[:2] if layout != "sketch" else ():
+            why = kept.why(node, hit.node, 99)
+            shares = sum(reason.share for reason in why.reasons)
+            assert shares + why.unplaced == pytest.approx(hit.score, abs=1e-9)
+    for name, numbers in (("a", range(4)), ("b", range(4, 9))):
+        cocite.build(graph, tmp_path / name, numbers=numbers, keep=keep, **options)
+    cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
+    assert files(tmp_path / "joined") == files(tmp_path / "some")
 
 
 @settings(max_examples=25)
@@ -394,6 +430,9 @@ def test_the_command_line_keeps_pages_and_says_which(
     assert "'nobody'" in printed.err
     told = f"{len(cocite.open(path).nodes)} of the {graph.nodes:,} pages of its graph"
     assert told in printed.out
+    steps = re.findall(r"live steps +([0-9.]+) a node", printed.out)
+    assert main(["index", str(graph.path), "-o", path + "all", "--samples", "4"]) == 0
+    assert re.findall(r"live steps +([0-9.]+) a node", capsys.readouterr().out) == steps
     assert main(["info", path]) == 0
     assert told in capsys.readouterr().out
     assert main(["info", path, "--format", "json"]) == 0

@@ -41,6 +41,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "features": {"measure": "pagesim"},
     "nearest": {"measure": "shared-nearest", "nearest": 6},
     "blend": {"measure": "blend:psimrank+cocitation(idf=true)+xjaccard(bits=1)", "samples": 6},
+    "kept": {"samples": 6, "length": 5, "keep_prefix": "page", "shard": 2},
     "refreshed": {"samples": 6, "length": 5},
 }
 WEIGHTED = "weighted", "weighted-ppr"

@@ -146,6 +146,21 @@ def test_without_a_graph_ranks_are_asked_for(make_graph: MakeGraph, tmp_path: Pa
     assert given.related("a", order=RANK) == index.related("a", order=RANK, ranks=values)
 
 
+def test_an_index_of_some_pages_has_the_ranks_of_the_whole_graph(
+    graph: Graph, tmp_path: Path
+) -> None:
+    kept = [str(v) for v in range(1, 60, 3)]
+    index = cocite.build(graph, tmp_path / "k", samples=60, keep=kept)
+    ranks = dict(cocite.pagerank(graph).top(60))
+    assert index.pageranks(kept) == [ranks[name] for name in kept]
+    whole = expected(index, ranks, PRODUCT, index.related("7", 60))
+    assert index.related("7", 60, order=PRODUCT) == whole
+    for ending in ("npy", "csv"):
+        path = tmp_path / f"ranks.{ending}"
+        assert main(["rank", str(graph.path), "-o", str(path), "-k", "1"]) == 0
+        assert index.related("7", 60, order=PRODUCT, ranks=path) == whole
+
+
 def test_from_the_shell(
     graph: Graph, index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -94,9 +94,9 @@ class IndexDocument(Document):
 @dataclass(frozen=True)
 class BuildDocument(Document):
     """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
-    earlier run had made the others; ``live_steps`` of walks a node and sample are None without
-    walks; ``links`` says which links the measure looks at; ``numbers`` are those of its
-    samples; ``kept`` is None if all pages are.
+    earlier run had made the others; ``live_steps`` of walks, a node of the graph and sample, are
+    None without walks; ``links`` says which links the measure looks at; ``numbers`` are those of
+    its samples; ``kept`` is None if all pages are.
     """
 
     index: str
@@ -135,7 +135,7 @@ class BuildDocument(Document):
             made,
             report.seconds,
             report.bytes,
-            report.live_steps / (nodes * made) if report.live_steps else None,
+            report.live_steps / (work.graph.nodes * made) if report.live_steps else None,
             work.options.refine,
             work.options.numbers,
             work.kept_pages,
@@ -160,7 +160,7 @@ class BuildDocument(Document):
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
         first = {"first": self.numbers.start} if self.numbers.start else {}
-        kept = {"kept": {"pages": self.nodes, "of": self.kept.nodes}} if self.kept else {}
+        kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
         return facts | {"refined": self.refined} | first | kept
 
 

@@ -28,7 +28,14 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.stored import runs_of
 from cocite.store import Store
 
-__all__ = ["Lost", "in_runs", "lost_of", "numbers_in_words", "numbers_there"]
+__all__ = [
+    "Lost",
+    "in_runs",
+    "lost_in_words",
+    "lost_of",
+    "numbers_in_words",
+    "numbers_there",
+]
 
 
 class Lost(NamedTuple):
@@ -70,3 +77,20 @@ def numbers_in_words(runs: Sequence[range]) -> str:
     """``16..31, 48 and 64..79``, as ``--numbers`` takes them."""
     words = [f"{r.start}..{r.stop - 1}" if len(r) > 1 else f"{r.start}" for r in runs]
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
+
+
+def lost_in_words(path: str, lost: Sequence[Lost], left: int) -> str:
+    """What the index at ``path`` has lost, that so many samples are left, and how to make it whole;
+    empty if nothing is lost.
+    """
+    if not lost:
+        return ""
+    runs = in_runs({n for each in lost for n in range(each.first, each.first + each.samples)})
+    likewise = ", and the others likewise" if len(runs) > 1 else ""
+    return (
+        f"{path} has lost samples {numbers_in_words(runs)} with "
+        f"{' and '.join(each.file for each in lost)}; the other {left:,} answer. To make it whole, "
+        f"with the settings of the index: cocite index GRAPH -o PATCH --numbers "
+        f"{numbers_in_words(runs[:1])}{likewise}; then cocite merge {path} PATCH -o {path} "
+        "--overwrite"
+    )

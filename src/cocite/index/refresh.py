@@ -90,7 +90,7 @@ class RefreshBuild(IndexBuild):
         self._generations = _kept(old, numbers[len(self.drawn) :])
         if self.kept and old.lost:
             raise Damaged(
-                f"{old.loss}. Refresh it then; or draw all samples anew with --share 1 (share=1)"
+                f"{old.loss}. Refresh it then, or draw all samples anew with --share 1 (share=1)"
             )
         self._check_layouts(graph)
         self._check_names(graph)

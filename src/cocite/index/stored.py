@@ -17,7 +17,7 @@ from cocite.graph.names import Names, open_names
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
 from cocite.index.keep import KeptPages
-from cocite.index.lost import Lost, in_runs, lost_of, numbers_in_words, numbers_there
+from cocite.index.lost import Lost, lost_in_words, lost_of, numbers_there
 from cocite.index.refined import DIAGONAL, read_diagonal
 from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import SINCE, Freshness
@@ -130,16 +130,7 @@ class StoredIndex:
     @property
     def loss(self) -> str:
         """What is lost, and how it is made again, in a sentence; empty if nothing is."""
-        if not self.lost:
-            return ""
-        numbers = {n for each in self.lost for n in range(each.first, each.first + each.samples)}
-        runs, path = in_runs(numbers), self.store.path
-        return (
-            f"{path} has lost samples {numbers_in_words(runs)} with "
-            f"{' and '.join(each.file for each in self.lost)}; the other {self.samples:,} answer. "
-            f"Build the lost ones with cocite index --numbers, and join them with: cocite merge "
-            f"{path}"
-        )
+        return lost_in_words(str(self.store.path), self.lost, self.samples or 0)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cocite.errors import InputError, UsageError
-from cocite.graph.names import Names
+from cocite.index import StoredIndex
 from cocite.query.opened import check_number
 from cocite.query.reasoned import Reasoned
 from cocite.query.scores import Hit
@@ -97,17 +97,24 @@ class Ordered(Reasoned):
         NotAStore, UsageError
             If the graph is needed and not found, or another one.
         """
-        found: list[float] = self._ranks(ranks)[self.nodes.ids(list(nodes))].tolist()
+        found: list[float] = self._ranked(self.nodes.ids(list(nodes)), ranks).tolist()
+        return found
+
+    def _ranked(self, ids: NDArray[np.uint32], ranks: RanksLike) -> Ranks:
+        """float64[h]: the ranks of some nodes. An index that keeps some pages only has other ids
+        than the graph.
+        """
+        found: Ranks = self._ranks(ranks)[self._stored.in_graph(ids)]
         return found
 
     def _ranks(self, ranks: RanksLike) -> Ranks:
-        """float64[nodes]: those given, or those of the graph."""
+        """float64[nodes of the graph]: those given, or those of the graph."""
         if ranks is not None and not isinstance(ranks, str | os.PathLike):
-            return _checked(ranks, len(self.nodes), "ranks")
+            return _checked(ranks, self._stored.graph_nodes, "ranks")
         kept: dict[str, Ranks] = self.__dict__.setdefault("_kept_ranks", {})
         key = "" if ranks is None else str(Path(ranks).absolute())
         if key not in kept:
-            kept[key] = self._computed() if ranks is None else _read(Path(ranks), self.nodes)
+            kept[key] = self._computed() if ranks is None else _read(Path(ranks), self._stored)
         return kept[key]
 
     def _computed(self) -> Ranks:
@@ -123,7 +130,7 @@ class Ordered(Reasoned):
         """Which of the candidates are shown, in their order; ``ids`` are in that of scores."""
         if order.by == DEFAULT_ORDER:
             return np.arange(ids.size)[order.shown]
-        values = self._ranks(ranks)[ids]
+        values = self._ranked(ids, ranks)
         if order.by != "pagerank":
             values = values * np.asarray(scores, np.float64)
         return np.argsort(-values, kind="stable")[order.shown]
@@ -150,20 +157,24 @@ def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
     return found.astype(np.float64, copy=False)
 
 
-def _read(path: Path, names: Names) -> Ranks:
-    """The ranks in a file."""
+def _read(path: Path, stored: StoredIndex) -> Ranks:
+    """float64[nodes of the graph]: the ranks in a file, of the nodes of the index at least."""
     from cocite.ranking import WeightsFile
 
+    names, nodes = stored.names, stored.graph_nodes
     if path.suffix == ".npy":
         try:
-            return _checked(np.load(path, mmap_mode="r", allow_pickle=False), len(names), str(path))
+            return _checked(np.load(path, mmap_mode="r", allow_pickle=False), nodes, str(path))
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {error}") from error
-    found = np.full(len(names), np.nan)
-    rows = WeightsFile(path).items()
+    found, rows = np.full(nodes, np.nan), WeightsFile(path).items()
     while piece := list(islice(rows, _ROWS)):
-        found[names.ids([name for name, _ in piece])] = [weight for _, weight in piece]
-    missing = np.flatnonzero(np.isnan(found))
+        if stored.wanted is not None:  # the others of the graph are no nodes here
+            piece = [row for row in piece if row[0] in names]
+        ids = names.ids([name for name, _ in piece])
+        found[stored.in_graph(ids)] = [weight for _, weight in piece]
+    own = stored.in_graph(np.arange(stored.nodes, dtype=np.uint32))
+    missing = np.flatnonzero(np.isnan(found[own]))
     if missing.size:
         raise InputError(
             f"{path} has no rank of {missing.size:,} nodes, such as {names.name(int(missing[0]))!r}"

@@ -85,12 +85,13 @@ class CompanionReader(Reader):
         score = self.pair(first, second, settings).grains / GRAINS
         if score == 0:
             return NOTHING
-        hubs = found.sources[found.nodes[found.targets] == second]
+        there = found.sources[found.nodes[found.targets] == second]
+        hubs, times = np.unique(there, return_counts=True)  # links taken either way may be two
 
         def path(node: int) -> Paths:
             return [], []
 
-        return apportioned(score, found.nodes[hubs], found.hubs[hubs], path)
+        return apportioned(score, found.nodes[hubs], times * found.hubs[hubs], path)
 
     def _around(self, node: int, settings: PartSettings) -> _Vicinity:
         """The vicinity of a node."""
