@@ -1,0 +1,73 @@
+"""A row of the document: what is printed, what came of it here, whether it holds, how to repeat it.
+
+What a row says is made of measurements alone (``results/reproduction.json``), so that no number is
+written twice; what is printed stands as the papers have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Measured", "Paper", "Row", "between", "each", "grows", "picture", "unavailable"]
+
+Measured = Mapping[str, Any]
+Told = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """``key`` such as 001.figure5, the ``figure``, what is ``printed``, the measurements that it
+    ``needs``, and ``tell``, which makes two cells of them: ours, and whether it holds. ``command``
+    is another one than this package's.
+    """
+
+    key: str
+    figure: str
+    printed: str
+    needs: tuple[str, ...]
+    tell: Callable[[Measured], Told]
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One of the five."""
+
+    number: str
+    title: str
+    about: str
+    rows: Sequence[Row]
+
+
+def picture(key: str, figure: str, printed: str, where: str) -> Row:
+    """A figure that explains something, and has nothing to be measured."""
+    return Row(key, figure, printed, (), lambda _: (where, "nothing to reproduce"))
+
+
+def unavailable(key: str, figure: str, printed: str, why: str) -> Row:
+    """A figure that cannot be had."""
+    return Row(key, figure, printed, (), lambda _: (why, "**not reproduced**"))
+
+
+def between(interval: Sequence[float], digits: int = 3, sign: bool = False) -> str:
+    """A figure and its 95 % interval."""
+    value, low, high = (f"{x:{'+' if sign else ''}.{digits}f}" for x in interval)
+    return f"{value} [{low}, {high}]".replace("-", "−")
+
+
+def each(parts: Mapping[str, str]) -> str:
+    """One line a graph."""
+    return "<br>".join(f"{name}: {text}" for name, text in parts.items())
+
+
+def grows(holds: Mapping[str, bool]) -> str:
+    """On which graphs it holds."""
+    right = [name for name, fine in holds.items() if fine]
+    wrong = [name for name, fine in holds.items() if not fine]
+    if not wrong:
+        return "**yes**"
+    if not right:
+        return "**no**"
+    return f"**in part**: yes on {', '.join(right)}; no on {', '.join(wrong)}"
