@@ -295,12 +295,13 @@ def test_the_measures_that_need_an_index_are_named_in_help_and_readme(
         code, _, err = ask(capsys, "related", index.parent / "g", "one", "--measure", measure)
         assert code == (2 if "needs an index" in err else 0), err
         need += [measure] if code else []
-    first, second, third = need
+    *most, last = need
     command = cli.get_command(None, "related")  # type: ignore[arg-type]
     help_text = " ".join(str(command and command.help).split())
-    assert f"Some measures need an index: {first}, {second} and {third}." in help_text
+    assert f"Some measures need an index: {', '.join(most)} and {last}." in help_text
     readme = " ".join(Path(__file__).parents[2].joinpath("README.md").read_text("utf-8").split())
-    assert f"by any measure but `{first}`, `{second}` and `{third}`." in readme
+    named = ", ".join(f"`{name}`" for name in most)
+    assert f"by any measure but {named} and `{last}`." in readme
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -351,7 +352,7 @@ def test_what_an_index_cannot_be_asked_with_stands_apart(
     asking = {s.name for measure in MEASURES.values() for s in measure.ask}
     assert {flag[2:] for flag in re.findall(r"^  (--[a-z-]+)", asked, re.M)} == asking
     only = re.findall(r"^  (--[a-z-]+)(?: ([A-Z]+|\[))?", built, re.M)
-    assert len(only) == 7
+    assert len(only) == 8
     for flag, kind in only:
         value = {"": [], "NAME": ["simrank"], "[": ["in" if "dir" in flag else "idf"]}
         given = value.get(kind, ["1"])

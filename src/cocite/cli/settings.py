@@ -186,7 +186,8 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
             default=None,
             help=sentence,
         )
-    kind: Any = click.Choice(setting.choices) if setting.choices else type(setting.default)
+    choices = list(dict.fromkeys(choice for _, each in takers for choice in each.choices))
+    kind: Any = click.Choice(choices) if choices else type(setting.default)
     if name == BY.name:
         kind, sentence = _MeetingType(), f"{sentence} {_FROM_FILE}"
     help_text = f"{sentence}  [default: {_default({m: s.default for m, s in takers})}]"
