@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cocite.query.plan.plan import plan_index as plan_index
     from cocite.query.why import Reason as Reason
     from cocite.query.why import Why as Why
+    from cocite.query.why import WhyTogether as WhyTogether
     from cocite.ranking import pagerank as pagerank
 
 __version__ = "0.1.0"
@@ -48,6 +49,7 @@ _HOMES = {
     "Scores": ("cocite.allpairs", "Scores"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
     "Why": ("cocite.query.why", "Why"),
+    "WhyTogether": ("cocite.query.why", "WhyTogether"),
     "build": ("cocite.query", "build"),
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
@@ -71,6 +73,7 @@ __all__ = [
     "Scores",
     "UnknownNode",
     "Why",
+    "WhyTogether",
     "__version__",
     "build",
     "exact_simrank",

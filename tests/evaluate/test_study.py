@@ -529,7 +529,7 @@ def test_gamma_takes_a_least_similarity(
     rng = np.random.default_rng(3)
     edges = [(f"hub{i}", f"p{v}") for i in range(8) for v in rng.choice(20, 6).tolist()]
     edges += [(f"own{i}", f"p{v}") for i in range(4) for v in range(5 * i, 5 * i + 5)]
-    cocite.build(make_graph(edges), tmp_path / "i", samples=200)
+    cocite.build(make_graph(edges), tmp_path / "i", samples=200, measure="psimrank")
     (tmp_path / "labels.tsv").write_text("".join(f"p{v}\ta.{'xy'[v // 10]}\n" for v in range(20)))
     command = ["evaluate", str(tmp_path / "i"), "--labels", str(tmp_path / "labels.tsv")]
 

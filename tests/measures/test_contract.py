@@ -20,7 +20,7 @@ from hypothesis import given, settings
 import cocite
 from cocite import Graph, Hit, Index, UnknownNode
 from cocite.errors import UsageError
-from cocite.measures import MEASURES, Measure, find_measure
+from cocite.measures import BY, MEASURES, Measure, find_measure
 from cocite.query.confidence import BOUNDS
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
@@ -385,6 +385,21 @@ def test_a_larger_decay_never_lowers_a_score(
     if measure.monotone:
         assert all(row == sorted(row) for row in rows)
     assert any(row[0] < row[-1] for row in rows)
+
+
+@every
+def test_what_is_worth_more_never_lowers_a_score(
+    built: Built, measure: Measure, layout: str | None, direction: str
+) -> None:
+    if BY not in measure.ask:
+        pytest.skip(f"{measure.name} does not take by")
+    index = built(measure, layout, direction)
+    worth = ("t == 2", "t <= 2", "max(t <= 2, 1 / t)", "1")
+    rows = [[index.similarity("n77", v, by=by).score for by in worth] for v in index.nodes]
+    assert all(row == sorted(row) for row in rows)
+    assert any(row[0] < row[1] for row in rows)
+    assert index.related("n77", by="t <= 2") == index.related("n77", by=lambda t: t < 3)
+    assert index.related("n77", by="decay ** t") == index.related("n77")
 
 
 @every

@@ -16,6 +16,7 @@ from cocite.measures import (
     PartSettings,
     find_measure,
 )
+from cocite.measures.pagesim import DECAY_PER, RADIUS
 
 
 def test_settings_of_one_name_are_of_one_kind_in_all_measures() -> None:
@@ -45,7 +46,25 @@ def test_a_component_narrows_the_settings_of_the_whole() -> None:
     asked = blend.ask_settings({"decay": 0.5, "form": "count"})
     own = [component.ask_settings(asked).to_json() for component in blend.components]
     assert own[0] == {"decay": 0.3, "normalised": False}
-    assert own[1:] == [{"decay": 0.5}, {"form": "count", "idf": False}]
+    assert own[1:] == [{"decay": 0.5, "by": "decay ** t"}, {"form": "count", "idf": False}]
     for component in blend.components:
         assert isinstance(component, Component)
         assert type(component.choose(None, {"samples": 9})[1]) is PartSettings
+
+
+def test_a_late_setting_is_named_only_where_it_is_chosen() -> None:
+    """What was written before it came stays as it is, and says the same."""
+    settings = PartSettings.checked((RADIUS, DECAY_PER), {})
+    assert settings.to_json() == {"radius": 3}
+    assert settings[DECAY_PER] == "hop"
+    chosen = settings.changed(DECAY_PER, "path")
+    assert chosen.to_json() == {"radius": 3, "decay_per": "path"}
+    assert chosen.changed(DECAY_PER, "hop").to_json() == {"radius": 3}
+    with pytest.raises(UsageError, match="decay_per is 'link'; it is hop or path"):
+        settings.changed(DECAY_PER, "link")
+    blend = find_measure("blend:pagesim+psimrank")
+    assert "decay_per" not in blend.build_settings({}).to_json()
+    assert blend.build_settings({"decay_per": "path"}).to_json()["decay_per"] == "path"
+    assert blend.components[0].choose(None, {"decay_per": "path"})[1][DECAY_PER] == "path"
+    fixed = find_measure("blend:pagesim(decay_per=path)+psimrank").components[0]
+    assert fixed.choose(None, {})[1][DECAY_PER] == "path"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import itertools
 import math
 import os
 import signal
@@ -473,20 +474,29 @@ def test_a_disk_that_is_full_while_writing_is_told(
     assert related_all(index, tmp_path / "x.parquet", 5).nodes == 0
 
 
-def test_a_damaged_shard_is_named(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_a_damaged_shard_is_left_out_or_named(make_graph: MakeGraph, tmp_path: Path) -> None:
     """A position behind the last member, and a member that is no node."""
     rng = np.random.default_rng(1)
     graph = make_graph(rng.integers(0, 40, (200, 2)).tolist())
-    for where, value in ((0, 10**6), (2, 10**6)):
-        path = tmp_path / f"i{where}"
-        index = cocite.build(graph, path, samples=6, shard=2, threads=1, measure="psimrank")
-        shard = index.stored.parts[0].shards[1]
+    for where, size in itertools.product((0, 2), (2, 6)):
+        path = tmp_path / f"i{where}{size}"
+        built = cocite.build(graph, path, samples=6, shard=size, threads=1, measure="psimrank")
+        shard = built.stored.parts[0].shards[-1]
+        name = f"in.samples-{shard.number:06d}"
         words = np.array(shard.words)
         begin = int(shard.blobs[1, min(where, 1)])
-        words[begin : begin + int(shard.blobs[1, 3])] = value
-        (path / "in.samples-000002").write_bytes(words.tobytes())
-        with pytest.raises(Damaged, match=r"in.samples-000002 is damaged"):
-            related_all(cocite.open(path), tmp_path / f"x{where}.csv")
+        words[begin : begin + int(shard.blobs[1, 3])] = 10**6
+        (path / name).write_bytes(words.tobytes())
+        index, output = cocite.open(path), tmp_path / f"x{where}{size}.csv"
+        if size == 6:
+            with pytest.raises(Damaged, match=rf"{name} is damaged"):
+                related_all(index, output)
+            continue
+        related_all(index, output)
+        assert [lost.file for lost in index.lost] == [name]
+        (path / name).unlink()
+        related_all(cocite.open(path), tmp_path / "again.csv", overwrite=True)
+        assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()
 
 
 # -- refined ------------------------------------------------------------------------------

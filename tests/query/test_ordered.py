@@ -28,7 +28,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 @pytest.fixture
 def index(graph: Graph, tmp_path: Path) -> Index:
-    return cocite.build(graph, tmp_path / "i", samples=60)
+    return cocite.build(graph, tmp_path / "i", samples=60, measure="psimrank")
 
 
 def expected(index: Index, ranks: dict[str, float], by: str, hits: list[Hit]) -> list[Hit]:
@@ -88,7 +88,7 @@ def test_filters_and_refined_answers_can_be_ordered(graph: Graph, tmp_path: Path
 def test_a_certain_order_of_products_is_that_of_their_intervals(
     graph: Graph, tmp_path: Path
 ) -> None:
-    index, found = cocite.build(graph, tmp_path / "many", samples=3000), 0
+    index, found = cocite.build(graph, tmp_path / "many", samples=3000, measure="psimrank"), 0
     for node in map(str, range(0, 60, 5)):
         hits = index.related(node, 8, order=PRODUCT)
         ranks = index.pageranks([hit.node for hit in hits])
@@ -136,7 +136,7 @@ def test_ranks_of_something_else_are_refused(index: Index, tmp_path: Path) -> No
 
 def test_without_a_graph_ranks_are_asked_for(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("h", "a"), ("h", "b"), ("h", "c"), ("a", "b")])
-    cocite.build(graph, tmp_path / "i", samples=9)
+    cocite.build(graph, tmp_path / "i", samples=9, measure="psimrank")
     graph.path.rename(tmp_path / "away")
     index = cocite.open(tmp_path / "i")
     with pytest.raises(NotAStore, match="--graph"):
@@ -150,7 +150,7 @@ def test_an_index_of_some_pages_has_the_ranks_of_the_whole_graph(
     graph: Graph, tmp_path: Path
 ) -> None:
     kept = [str(v) for v in range(1, 60, 3)]
-    index = cocite.build(graph, tmp_path / "k", samples=60, keep=kept)
+    index = cocite.build(graph, tmp_path / "k", samples=60, keep=kept, measure="psimrank")
     ranks = dict(cocite.pagerank(graph).top(60))
     assert index.pageranks(kept) == [ranks[name] for name in kept]
     whole = expected(index, ranks, PRODUCT, index.related("7", 60))

@@ -18,10 +18,10 @@ from cocite.cli.options import (
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.settings import build_options, given, measure_options
+from cocite.cli.settings import build_options, by_option, given, measure_options
 from cocite.cli.text import facts_text, prose_text, say, table_text
 from cocite.means import Means
-from cocite.measures import DECAY, Measure
+from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
 from cocite.measures.floors import FLOOR_WORDS, FLOORS
 from cocite.memory import format_size, format_time
@@ -37,6 +37,7 @@ __all__ = ["index", "measures"]
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @measure_options
 @build_options
+@by_option
 @keep_options
 @click.option(
     "--unweighted",
@@ -103,6 +104,7 @@ def index(
     restart: bool,
     unweighted: bool,
     refine: bool,
+    by: By | None,
     numbers: range | None,
     keep: Path | None,
     keep_prefix: tuple[str, ...],
@@ -115,6 +117,7 @@ def index(
     memory, the blocks and the shards.
     """
     from cocite.graph import Graph
+    from cocite.index.asked import asked_settings
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
     from cocite.index.plan import BuildOptions
@@ -128,12 +131,13 @@ def index(
         unweighted=unweighted,
         refine=refine,
         numbers=numbers,
+        by=by,
         keep=kept_by(keep, keep_prefix),
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
     with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
-        asked = options.measure.ask_settings({})
+        asked = asked_settings(options.measure, options.parts, {}, options.by)
         errors = standard_errors(options.parts, asked, options.samples)
         say(f"{output}: {work.estimate()}{expected_error(errors)}")
         stage = "sampling" if work.unit == "samples" else "computing"
@@ -143,7 +147,7 @@ def index(
                 lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
             )
         found = BuildDocument.of(work, report, output)
-    ready = f"ready for decay {asked[DECAY]}" if refine else ""
+    ready = f"ready for decay {options.measure.ask_settings({})[DECAY]}" if refine else ""
     show(Reply(found, lambda: _text(found, ready)))
 
 
@@ -174,6 +178,8 @@ def _text(found: BuildDocument, ready: str) -> str:
         shown["live steps"] = f"{found.live_steps:.2f} a node and sample"
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
+    if found.by is not None:
+        shown["by"] = f"{found.by}, unless a question says otherwise"
     return facts_text(shown | ({"refined": ready} if ready else {}))
 
 

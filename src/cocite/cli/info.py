@@ -92,6 +92,7 @@ def _index_text(found: IndexDocument) -> str:
             **_shown_numbers(found),
             **({"weights": used} if found.graph["weighted"] else {}),
             **_shown_refined(found),
+            **({"by": f"{found.by}, unless a question says otherwise"} if found.by else {}),
             "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
             + (" and sample" if found.samples else ""),
         }

@@ -255,6 +255,11 @@ def similarity(
 def _similarity_text(found: SimilarityDocument) -> str:
     score = found.found
     held = ", for certain" if found.surely else f" ({found.confidence:.0%})"
+    length = found.settings.get("length")
+    steps = {}
+    if found.settings.get("by") == "hitting" and isinstance(length, int) and found.a != found.b:
+        mean = (1 - score.score) * (length + 1)
+        steps = {"meeting": f"{mean:.2f} steps on average, {length + 1} where they do not meet"}
     return facts_text(
         {
             "a": found.a,
@@ -262,5 +267,6 @@ def _similarity_text(found: SimilarityDocument) -> str:
             "score": f"{score.score:.4f}",
             "error": f"{score.stderr:.4f}",
             "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
+            **steps,
         }
     )

@@ -8,13 +8,15 @@ refuses itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
-from cocite.cli.options import Sectioned
+from cocite.cli.options import Sectioned, names_in
+from cocite.errors import InputError
 from cocite.graph.links import DIRECTIONS
-from cocite.measures import DEFAULT, MEASURES, Measure, Setting, Value
+from cocite.measures import BY, DEFAULT, MEASURES, Measure, Setting, Value
 from cocite.measures.measure import Takes
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "all_options",
     "ask_options",
     "build_options",
+    "by_option",
     "given",
     "graph_options",
     "measure_options",
@@ -33,6 +36,45 @@ _SETTING = "setting_"
 """What the commands' parameters begin with: a setting may be called what an option is called."""
 SETTINGS = "Settings of the measure"
 """The title under which they stand in a verb's help."""
+
+
+_FROM_FILE = "The name of a FILE stands for what is in it: a number for each step, one a line."
+
+
+class _MeetingType(click.ParamType):  # type: ignore[type-arg]
+    """What a meeting is worth, or the name of a file that says it."""
+
+    name = "by"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """What stands behind ``--by``."""
+        return "FILE|hitting|EXPR"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | list[float]:
+        """The numbers of a file; else the text, which is looked at where its walks are known."""
+        return value if value == "hitting" or not Path(value).is_file() else _numbers_in(value)
+
+
+def _numbers_in(path: str) -> list[float]:
+    try:
+        return [float(line) for line in names_in(Path(path))]
+    except ValueError as error:
+        raise InputError(
+            f"{path}: {error}; it is to hold a number from 0 to 1 for each step, one a line"
+        ) from error
+
+
+def by_option(command: Command) -> Command:
+    """Add ``--by`` to a verb that builds: what its questions go by unless they say."""
+    option = click.option(
+        "--by",
+        type=_MeetingType(),
+        help="What a meeting of walks is worth where a question does not say, for measures of "
+        "walks (see: cocite related --help). It is kept with the index; its samples are the same.",
+    )
+    return option(command)
 
 
 def given(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -144,8 +186,10 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
             default=None,
             help=sentence,
         )
-    words = dict.fromkeys(word for _, each in takers for word in each.choices)
-    kind: Any = click.Choice([*words]) if words else type(setting.default)
+    choices = list(dict.fromkeys(choice for _, each in takers for choice in each.choices))
+    kind: Any = click.Choice(choices) if choices else type(setting.default)
+    if name == BY.name:
+        kind, sentence = _MeetingType(), f"{sentence} {_FROM_FILE}"
     help_text = f"{sentence}  [default: {_default({m: s.default for m, s in takers})}]"
     return click.option(
         flag,

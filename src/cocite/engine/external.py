@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
 from cocite.engine.step import MAX_LENGTH, Step
+from cocite.engine.together import FEW
 from cocite.engine.walk import Move, Mover
 from cocite.engine.weights import StepWeights
 from cocite.graph.rows import Links
@@ -128,10 +129,10 @@ class _State:
         self.tokens = 0
         self.move: Move | None = None
 
-    def begin(self) -> None:
+    def begin(self, nodes: int) -> None:
         """Take up a sample anew."""
         self.records.clear()
-        self.live, self.tokens = [], 1
+        self.live, self.tokens = [], nodes
 
 
 class ExternalWalker:
@@ -179,15 +180,18 @@ class ExternalWalker:
         """Walk these samples, up to ``together``; what was walked before is gone."""
         self._states = dict(zip(samples, self._free, strict=False))
         for state in self._states.values():
-            state.begin()
+            state.begin(self._links.nodes)
         self._standing.fill(NOWHERE)
         for step in range(1, self._length + 2):
             living = {sample: state for sample, state in self._states.items() if state.tokens}
+            tokens = sum(state.tokens for state in living.values())
             for sample, state in living.items():
                 state.move = self._mover.kernel(sample, step)
                 state.going.clear()
                 state.tokens = 0
             for block in range(self.cuts.size - 1 if living else 0):
+                if step <= self._length and tokens * FEW > self._links.nodes:
+                    self._links.fetch(int(self.cuts[block]), int(self.cuts[block + 1]))
                 for state in living.values():
                     self._pass(state, block, step)
                 self._links.forget()

@@ -13,7 +13,8 @@ reads and writes them in place of the graph: 40 bytes a live token.
 The samples are those of ``walk.py``, to the bit: draws are keyed, and tokens meet in the order of
 their heads.
 
-Threads share the block: each moves, or lets meet, the tokens of one sample.
+Threads share the block: each moves, or lets meet, the tokens of one sample. It is read from begin
+to end, unless few tokens are left.
 
 Cost of a sample: O(live steps), and 1/group of a scan a step. Memory: 25 bytes a node and thread,
 and a block. Scratch: 28 bytes a node and sample at most, where no walks meet at first and all do
@@ -42,13 +43,15 @@ from cocite.graph.rows import Links
 from cocite.runner import Team
 from cocite.store import ScratchFile, forget
 
-__all__ = ["STATE_NODE", "TOGETHER", "GroupWalker", "WalkerGroup"]
+__all__ = ["FEW", "STATE_NODE", "TOGETHER", "GroupWalker", "WalkerGroup"]
 
 TOGETHER = 16
 """Samples that walk together: with more, what they read and write themselves is all there is."""
 STATE_NODE = 28
 """Bytes of scratch for each node of a sample, at most."""
 
+FEW = 64
+"""Where fewer than one node in so many has a token, links are read as they are touched."""
 _HOME_WORDS = 1 << 14
 _LEAST_WORDS = 192
 """Of a buffer of records: 64 of them."""
@@ -133,6 +136,10 @@ class WalkerGroup:
             team.split(work, team.threads, aligned=1)
 
         for block in range(self._cuts.size - 1 if living else 0):
+            first, last = int(self._cuts[block]), int(self._cuts[block + 1])
+            tokens = sum(int(s.starts[block + 1] - s.starts[block]) for s in living.values())
+            if tokens * FEW > last - first:
+                self._links.fetch(first, last)
             each(partial(GroupWalker.leave, step=step, block=block))
             self._links.forget()
             if self._weights is not None:

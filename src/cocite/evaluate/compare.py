@@ -66,7 +66,7 @@ def compare_indexes(
         judgement = judge(
             ranker, threads=means.threads, progress=partial(progress, f"judging {path}")
         )
-        asked = index.stored.measure.ask_settings(settings).to_json()
+        asked = index.stored.ask_settings(settings).to_json()
         built, asking = tuple(sorted(index.settings.items())), tuple(sorted(asked.items()))
         study.methods.append(
             Result(

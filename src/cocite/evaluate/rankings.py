@@ -64,7 +64,7 @@ class IndexRanker:
     def __init__(self, index: Index, candidates: Ids | None = None, **settings: Value) -> None:
         """``candidates``: ascending ids, or None for all nodes. Raises :class:`UsageError`."""
         self._index = index
-        self._settings = index.stored.measure.ask_settings(settings)
+        self._settings = index.stored.ask_settings(settings)
         self._filter = Filter() if candidates is None else Filter(only=(candidates,))
         self._mask = np.ones(self.nodes, bool)
         if candidates is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.store import forget
+from cocite.store import fetch, forget
 
 __all__ = ["Links"]
 
@@ -47,6 +47,14 @@ class Links:
         """What all of it takes."""
         own = self.offsets.nbytes + self.link_bytes * self.edges
         return own + (0 if self.back is None else self.back.nbytes)
+
+    def fetch(self, first: int, last: int) -> None:
+        """Have the rows of nodes [first, last) read, of what lies in files."""
+        offsets = self.offsets[first : last + 1]
+        part = slice(int(offsets[0]), int(offsets[-1]))
+        fetch(offsets, self.neighbours[part])
+        if self.weights is not None:
+            fetch(self.weights[part])
 
     def forget(self) -> None:
         """Give back the memory of what lies in files."""

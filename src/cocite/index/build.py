@@ -41,7 +41,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled
 from cocite.layouts.wanted import WANTED, Wanted
 from cocite.means import Means
-from cocite.measures import SAMPLES
+from cocite.measures import BY, SAMPLES
 from cocite.memory import OWN_MEMORY, format_size, format_time
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
 
@@ -243,9 +243,15 @@ class IndexBuild:
             "shard": self._shards,
             "refine": self._options.refine,
             "graph": self._graph.digest,
+            **self._default,
             "first": self._options.first,
             "keep": None if self._wanted is None else self._wanted.entry.xxh3_128,
         }
+
+    @property
+    def _default(self) -> dict[str, str]:
+        """What questions go by that do not say, if that is kept."""
+        return {} if self._options.by is None else {BY.name: self._options.by}
 
     def _resume_or_clear(self) -> None:
         """Keep what an earlier run of the same plan has finished."""
@@ -402,6 +408,7 @@ def index_facts(
         "graph": dict(graph),
     }
     facts |= {"first": options.first} if options.first else {}
+    facts |= {} if options.by is None else {BY.name: options.by}
     return facts | ({"wanted": kept.to_json()} if kept else {})
 
 

@@ -26,7 +26,7 @@ __all__ = ["BuildDocument", "IndexDocument", "MergeDocument", "RefreshDocument"]
 class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
     ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
-    some are ``lost``; ``kept`` is None if all pages are.
+    some are ``lost``; ``kept`` is None if all pages are. Questions go ``by`` that unless they say.
     """
 
     path: str
@@ -42,6 +42,7 @@ class IndexDocument(Document):
     generations: Sequence[Generation]
     bytes: int
     refined: dict[str, Any]
+    by: str | None
     digest: str
     answering: int | None
     lost: Sequence[Lost]
@@ -64,6 +65,7 @@ class IndexDocument(Document):
             index.freshness.generations,
             index.store.nbytes,
             index.refined,
+            index.by,
             index.digest,
             index.samples,
             index.lost,
@@ -84,6 +86,8 @@ class IndexDocument(Document):
         """What there is, without words for people."""
         facts = {"kind": "index"} | super().facts()
         del facts["links"]
+        if self.by is None:
+            del facts["by"]
         if not self.lost:
             del facts["answering"], facts["lost"]
         if self.kept is None:
@@ -114,6 +118,7 @@ class BuildDocument(Document):
     bytes: int
     live_steps: float | None
     refined: bool
+    by: str | None
     numbers: range
     kept: KeptPages | None
 
@@ -137,6 +142,7 @@ class BuildDocument(Document):
             report.bytes,
             report.live_steps / (work.graph.nodes * made) if report.live_steps else None,
             work.options.refine,
+            work.options.by,
             work.options.numbers,
             work.kept_pages,
         )
@@ -159,9 +165,10 @@ class BuildDocument(Document):
         facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
+        facts |= {"refined": self.refined} | ({"by": self.by} if self.by else {})
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
-        return facts | {"refined": self.refined} | first | kept
+        return facts | first | kept
 
 
 @dataclass(frozen=True)

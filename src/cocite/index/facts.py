@@ -18,13 +18,14 @@ from typing import Any
 from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.names import NAME_KINDS
+from cocite.index.asked import asked_settings
 from cocite.index.keep import KeptPages, kept_of
 from cocite.index.plan import component_parts
 from cocite.index.refined import DIAGONAL
 from cocite.layouts.freshness import Generation, generations_of
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled, sampled_format
-from cocite.measures import SAMPLES, Component, Measure, WholeSettings, find_measure
+from cocite.measures import BY, SAMPLES, Component, Measure, WholeSettings, find_measure
 from cocite.measures.blend import overall_direction
 from cocite.store import Facts
 
@@ -37,7 +38,8 @@ _LARGEST_RESIDUAL = 1e9
 class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
     ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
-    ``refined``, by the name of the file; and of the pages that are ``kept``, if not all are.
+    ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; and what
+    questions go ``by`` unless they say.
     """
 
     nodes: int
@@ -50,6 +52,7 @@ class IndexFacts:
     generations: tuple[Generation, ...]
     refined: dict[str, dict[str, float]]
     kept: KeptPages | None
+    by: str | None
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -92,7 +95,19 @@ def _read(facts: Facts) -> IndexFacts:
         generations_of(facts, max(counts, default=0)),
         _refined(facts, parts),
         kept,
+        _by(facts, measure, parts),
     )
+
+
+def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None:
+    """What meetings are worth by default, as it is written when it is kept."""
+    if BY.name not in facts:
+        return None
+    told = facts.text(BY.name)
+    if told != BY.checked(told):
+        raise facts.refused(BY.name, f"written {BY.checked(told)}")
+    asked_settings(measure, parts, {BY.name: told})
+    return told
 
 
 def _graph(facts: Facts) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from cocite.layouts.part import Progress
 from cocite.layouts.stored import Shard, StoredPart
 from cocite.layouts.table import is_sampled
 from cocite.layouts.wanted import WANTED
-from cocite.measures import SAMPLES, PartSettings, WholeSettings
+from cocite.measures import BY, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size
 from cocite.store import Access, ArrayWriter, Draft, Entry, Manifest
@@ -102,6 +102,7 @@ class Merge:
             _with(first.settings, samples),
             tuple(plans),
             first=self.numbers.start,
+            by=first.by,
         )
         self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
         self._cut = {i: shard_samples(plans[i], first.nodes, shard) for i in self._sampled}
@@ -270,7 +271,7 @@ def _told(index: StoredIndex) -> dict[str, Any]:
         settings.pop(SAMPLES.name, None)
         told |= {f"{name}{which}": value for name, value in settings.items()}
         told |= {f"{name}{which}": plan[name] for name in ("layout", "weight", "weighted")}
-    return told
+    return told | ({} if index.by is None else {BY.name: index.by})
 
 
 def _shown(told: dict[str, Any], name: str) -> str:

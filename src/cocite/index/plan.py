@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, checked_direction
+from cocite.index.asked import asked_settings
 from cocite.index.keep import Keep
 from cocite.layouts.freshness import MOST_NUMBERS
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled, sampled_format
 from cocite.measures import (
+    BY,
     MEASURES,
     SAMPLES,
+    By,
     Component,
     Measure,
     PartSettings,
@@ -42,8 +45,8 @@ def links_in_words(measure: Measure, direction: str) -> str:
 class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
-    (``index/refined.py``); ``first`` is the number of the first sample,
-    ``keep`` says which pages are kept, if not all.
+    (``index/refined.py``); ``first`` is the number of the first sample, ``keep`` says which pages
+    are kept, if not all; ``by`` is what meetings are worth where a question does not say.
     """
 
     measure: Measure
@@ -54,6 +57,7 @@ class BuildOptions:
     refine: bool = False
     first: int = 0
     keep: Keep | None = None
+    by: str | None = None
 
     @classmethod
     def checked(
@@ -65,6 +69,7 @@ class BuildOptions:
         *,
         unweighted: bool = False,
         refine: bool = False,
+        by: By | None = None,
         numbers: range | None = None,
         keep: Keep | None = None,
     ) -> BuildOptions:
@@ -88,7 +93,9 @@ class BuildOptions:
         if keep is not None:
             _check_keeps(parts, refine)
         way, first = overall_direction(ways), 0 if numbers is None else numbers.start
-        return cls(found, way, filled, tuple(parts), unweighted, refine, first, keep)
+        asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
+        kept = None if by is None else asked.get(BY, BY.default)
+        return cls(found, way, filled, tuple(parts), unweighted, refine, first, keep, kept)
 
     @property
     def samples(self) -> int | None:

@@ -101,6 +101,7 @@ class RefreshBuild(IndexBuild):
             tuple(part.plan for part in old.parts),
             unweighted=not old.weighted,
             refine=bool(old.refined),
+            by=old.by,
         )
         super().__init__(graph, index, options, means, overwrite=True, restart=restart)
 

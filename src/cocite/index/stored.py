@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from cocite.engine.certificate import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.names import Names, open_names
+from cocite.index.asked import asked_settings
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
 from cocite.index.keep import KeptPages
@@ -25,7 +27,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.table import format_of
 from cocite.layouts.wanted import WANTED
-from cocite.measures import SAMPLES
+from cocite.measures import SAMPLES, WholeSettings
 from cocite.store import Access, Store
 
 __all__ = ["StoredIndex"]
@@ -51,6 +53,7 @@ class StoredIndex:
         self.settings = facts.settings
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
+        self.by = facts.by
         self.kept = facts.kept
         self.wanted = None if facts.kept is None else store.array(WANTED)
         since = store.array(SINCE) if store.has(SINCE) else None
@@ -76,6 +79,10 @@ class StoredIndex:
             )
             for plan in facts.parts
         )
+
+    def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
+        """All settings of a question; raises :class:`UsageError`."""
+        return asked_settings(self.measure, self.parts, given, self.by)
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
         """Which samples of each part are there, by its prefix; raises :class:`Damaged` if none."""

@@ -153,12 +153,11 @@ class SummingReader(SampledReader):
 
 
 @lru_cache(maxsize=64)
-def weights_of(decay: float) -> NDArray[np.uint64]:
-    """uint64[16, 2]: decay**tau and its square for tau = 0..15, fixed-point.
+def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
+    """uint64[16, 2]: what meetings after 0..15 steps are worth and its square, fixed-point.
 
     Their rounding is below 2**-49. None is 0: a sum of 0 tells a kernel that a node was not met.
     """
-    values = [decay**tau for tau in range(16)]
     table = np.array([[max(1, round(w * ONE)), round(w * w * ONE)] for w in values], np.uint64)
     table.flags.writeable = False
     return table

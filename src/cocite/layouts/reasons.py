@@ -2,7 +2,7 @@
 
 Every measure is a sum over pages, and the terms are its reasons:
 
-    walks           the nodes at which the two walks first meet: decay**tau / samples a meeting
+    walks           the nodes at which the two walks first meet: f(tau) / samples a meeting
     common neighbours    the neighbours that both have, by what each is worth
     shared nearest  the pages in both lists, by the smaller value or the product
     PageSim         the features that both hold, min**2 / max of each

@@ -9,6 +9,7 @@ from cocite.measures.compact_simrank import COMPACT_SIMRANK
 from cocite.measures.companion import COMPANION
 from cocite.measures.coupling import COUPLING
 from cocite.measures.measure import Component, Measure
+from cocite.measures.meeting import BY, AskValue, By
 from cocite.measures.neighbourhood import NEIGHBOURHOOD
 from cocite.measures.pagesim import PAGESIM
 from cocite.measures.ppr import PPR
@@ -32,6 +33,7 @@ from cocite.measures.simrank import SIMRANK
 from cocite.measures.xjaccard import XJACCARD
 
 __all__ = [
+    "BY",
     "DECAY",
     "DEFAULT",
     "HUBS",
@@ -41,6 +43,8 @@ __all__ = [
     "OF_A_GRAPH",
     "SAMPLES",
     "SEED",
+    "AskValue",
+    "By",
     "Component",
     "Measure",
     "PartSettings",

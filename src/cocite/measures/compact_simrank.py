@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from cocite.engine.step import Step
 from cocite.measures.measure import Measure
+from cocite.measures.meeting import BY
 from cocite.measures.settings import DECAY, LENGTH, SAMPLES, SEED
 
 __all__ = ["COMPACT_SIMRANK"]
@@ -34,6 +35,6 @@ COMPACT_SIMRANK = Measure(
     summary="nearly simrank: each node keeps one drawn in-link for all steps (Fogaras, Racz)",
     layouts=("compact", "trees", "paths"),
     build=(SAMPLES, LENGTH, SEED),
-    ask=(DECAY,),
+    ask=(DECAY, BY),
     step=Step.COMPACT,
 )

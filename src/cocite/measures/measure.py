@@ -14,7 +14,8 @@ from typing import Protocol
 from cocite.engine.step import Step
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, checked_direction, opposite
-from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
+from cocite.measures.meeting import BY, heeds_decay
+from cocite.measures.settings import DECAY, PartSettings, Setting, Value, WholeSettings
 
 __all__ = ["Choice", "Component", "Measure", "Takes"]
 
@@ -105,8 +106,24 @@ class Measure:
         return layout or self.layouts[0], settings
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """All settings of a question, with defaults; raises :class:`UsageError`."""
-        return self._filled(self.ask, given)
+        """All settings of a question, with defaults; raises :class:`UsageError`.
+
+        Of decay and ``by`` only what the answer goes by: ``by`` where it is not decay**t, and no
+        decay where no component heeds it.
+        """
+        found = self._filled(self.ask, given)
+        if not any(BY in component.measure.ask for component in self.components):
+            return found
+        by = found.get(BY, BY.default)
+        left_out = {BY.name} if by == BY.default else set()
+        if DECAY in found and not any(c.heeds_decay(by) for c in self.components):
+            if DECAY.name in given:
+                raise UsageError(
+                    f"decay is {found[DECAY]:g}, and no score depends on it: by says what meetings "
+                    "are worth. Leave one of the two out, or write decay into the other"
+                )
+            left_out.add(DECAY.name)
+        return found.only(s for s in self.ask if s.name not in left_out)
 
     def _filled(self, settings: Takes, given: Mapping[str, object]) -> WholeSettings:
         known = {setting.name for setting in settings}
@@ -155,6 +172,12 @@ class Component:
         """Its own settings of a question, out of those of the whole."""
         found = {**asked.to_json(), **self.fixed.to_json()}
         return PartSettings.checked(self.measure.ask, found)
+
+    def heeds_decay(self, by: str) -> bool:
+        """Whether a decay that is chosen changes its scores, where ``by`` is what is chosen."""
+        if DECAY not in self.free(self.measure.ask):
+            return False
+        return BY not in self.measure.ask or heeds_decay(self.fixed.get(BY, by))
 
     def free(self, settings: Takes) -> Takes:
         """Those of its ``settings`` that are not fixed."""

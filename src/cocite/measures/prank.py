@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from cocite.engine.step import Step
 from cocite.measures.measure import Measure
+from cocite.measures.meeting import BY
 from cocite.measures.settings import DECAY, IN_SHARE, LENGTH, SAMPLES, SEED
 
 __all__ = ["PRANK"]
@@ -37,7 +38,7 @@ PRANK = Measure(
     summary="similar if similar pages link to both, and if they link to similar pages (Zhao et al)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, IN_SHARE),
-    ask=(DECAY,),
+    ask=(DECAY, BY),
     step=Step.UNIFORM,
     direction="both",
     joint=True,

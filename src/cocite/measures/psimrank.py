@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from cocite.engine.step import Step
 from cocite.measures.measure import Measure
+from cocite.measures.meeting import BY
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 
 __all__ = ["PSIMRANK"]
@@ -50,7 +51,7 @@ PSIMRANK = Measure(
     summary="like simrank, but walks meet as likely as in-links overlap (Fogaras, Racz)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
-    ask=(DECAY,),
+    ask=(DECAY, BY),
     weighted=True,
     weighted_step=Step.CLOCK,
     step=Step.ARGMIN,

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from cocite.engine.step import Step
 from cocite.measures.measure import Measure
+from cocite.measures.meeting import BY
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
 
 __all__ = ["SIMRANK"]
@@ -44,7 +45,7 @@ SIMRANK = Measure(
     summary="similar if similar pages link to both (Jeh, Widom)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
-    ask=(DECAY,),
+    ask=(DECAY, BY),
     weighted=True,
     weighted_step=Step.WEIGHTED,
     step=Step.UNIFORM,

@@ -23,7 +23,7 @@ from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader, SampledReader, Span
 from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.table import reader_of
-from cocite.measures import Value, WholeSettings
+from cocite.measures import AskValue, WholeSettings
 from cocite.query.confidence import Draws, around, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.scores import scores_of
@@ -243,5 +243,5 @@ class Answers:
                 return begin + sure
         return max(0, ids.size - 1)
 
-    def _asked(self, settings: dict[str, Value]) -> WholeSettings:
-        return self._stored.measure.ask_settings(settings)
+    def _asked(self, settings: dict[str, AskValue]) -> WholeSettings:
+        return self._stored.ask_settings(settings)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.means import Means
-from cocite.measures import DEFAULT, OF_A_GRAPH, Value
+from cocite.measures import DEFAULT, OF_A_GRAPH, By, Value
 from cocite.query.index import Index
 from cocite.query.source import Given
 
@@ -84,6 +84,7 @@ def build(
     restart: bool = False,
     unweighted: bool = False,
     refine: bool = False,
+    by: By | None = None,
     numbers: range | None = None,
     keep: Iterable[object] | None = None,
     keep_prefix: str | Sequence[str] | None = None,
@@ -133,6 +134,9 @@ def build(
     refine
         Prepare refined answers of simrank (``related(..., refine=True)``), in 24 bytes a node.
         Otherwise that is done when the first one is asked for.
+    by
+        What a meeting after t steps is worth where a question does not say, for measures of walks:
+        a function of t, numbers, an expression or a name (:meth:`Index.related`).
     numbers
         Draw the samples with these numbers, such as ``range(100, 200)``, instead of the first ones:
         :func:`merge` joins indexes that were built so, anywhere. Each answers alone, too.
@@ -162,6 +166,7 @@ def build(
         unweighted=unweighted,
         refine=refine,
         numbers=numbers,
+        by=by,
         keep=Keep.checked(keep, keep_prefix),
     )
     means = Means.checked(threads, memory, shard, blocks, external)

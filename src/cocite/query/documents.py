@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document, Rows
-from cocite.measures import Value
+from cocite.measures import AskValue, Value
 from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
@@ -323,9 +323,9 @@ def _why_rows(why: Why | WhyDocument) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _asked(index: Index, settings: dict[str, Value]) -> tuple[str, str, dict[str, Value]]:
+def _asked(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
     """Measure, direction and settings that an answer goes by."""
-    asked = index.stored.measure.ask_settings(settings).to_json()
+    asked = index.stored.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
 
 

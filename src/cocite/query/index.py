@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
 from cocite.errors import UsageError
-from cocite.measures import Value
+from cocite.measures import AskValue
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
@@ -54,7 +54,7 @@ class Index(Ordered):
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = DEFAULT_BOUND,
-        **settings: Value,
+        **settings: AskValue,
     ) -> Score:
         """How similar two nodes are.
 
@@ -72,7 +72,10 @@ class Index(Ordered):
             Where the interval comes from: ``betting``, ``bernstein`` or ``theorem5``
             (``query/confidence.py``).
         settings
-            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
+            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``). For
+            measures of walks ``by`` says what a meeting after t steps is worth, from 0 to 1: a
+            function of t, numbers for t = 1, 2, ..., an expression such as ``"t <= 3"``, or
+            ``"hitting"`` (``measures/meeting.py``).
 
         Returns
         -------
@@ -118,7 +121,7 @@ class Index(Ordered):
         target_error: float | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = DEFAULT_BOUND,
-        **settings: Value,
+        **settings: AskValue,
     ) -> list[Hit]:
         """The nodes most related to ``node``, itself left out; or to several together.
 
@@ -168,7 +171,8 @@ class Index(Ordered):
             Where the interval comes from: ``betting``, ``bernstein`` or ``theorem5``
             (``query/confidence.py``). Refined answers take the first only.
         settings
-            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``).
+            What the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``, as for
+            :meth:`similarity`.
 
         Returns
         -------
@@ -255,7 +259,7 @@ class Index(Ordered):
         refine: bool = False,
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = DEFAULT_BOUND,
-        **settings: Value,
+        **settings: AskValue,
     ) -> int:
         """How many of the first ``hits`` of ``node`` stand in their order for certain.
 

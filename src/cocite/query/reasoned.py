@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cocite.errors import UsageError
-from cocite.measures import Value, WholeSettings
+from cocite.measures import AskValue, WholeSettings
 from cocite.query.opened import DEFAULT_REASONS, Opened, check_number, from_the_others
 from cocite.query.source import Given, find_graphs
 from cocite.query.together import DEFAULT_TOGETHER, checked_together
@@ -31,7 +31,7 @@ class Reasoned(Opened):
         k: int = DEFAULT_REASONS,
         *,
         graph: Given = None,
-        **settings: Value,
+        **settings: AskValue,
     ) -> Why:
         """Why two nodes are similar: the pages that their score comes from.
 
@@ -79,7 +79,7 @@ class Reasoned(Opened):
         *,
         together: str = DEFAULT_TOGETHER,
         graph: Given = None,
-        **settings: Value,
+        **settings: AskValue,
     ) -> WhyTogether:
         """Why a node is related to several that are asked together: what each of them adds, and
         the pages that this comes from.

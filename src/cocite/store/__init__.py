@@ -9,6 +9,7 @@ from cocite.store.arrays import (
     Entry,
     advise,
     checksum,
+    fetch,
     forget,
     map_array,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "check_file",
     "check_folder",
     "checksum",
+    "fetch",
     "forget",
     "kind_of",
     "map_array",

@@ -35,6 +35,7 @@ __all__ = [
     "Entry",
     "advise",
     "checksum",
+    "fetch",
     "forget",
     "map_array",
     "open_regular",
@@ -46,6 +47,8 @@ _DIGEST = re.compile("[0-9a-f]{32}")
 _MAX_BYTES = 2**56
 _CHUNK, _PIECE = 1 << 24, 1 << 20
 """Bytes that are written at a time, and that are in memory of a file whose checksum is made."""
+_FETCHED = 1 << 17
+"""Bytes that are asked for at a time: a system reads no more than it reads ahead."""
 _AROUND = 1 << 21
 """Linux maps up to so many bytes of a file around a page that is touched: 64 kB, and from 6.18 on
 all of what its cache holds in one piece."""
@@ -221,6 +224,20 @@ def forget(*arrays: NDArray[Any]) -> None:
             low = (low - start) // _AROUND * _AROUND
             high = min(-(-(high - start) // _AROUND) * _AROUND, len(view))
             view.madvise(mmap.MADV_DONTNEED, low, high - low)
+
+
+def fetch(*arrays: NDArray[Any]) -> None:
+    """Have all of mapped arrays read from begin to end, and nothing around them: of a slice, those
+    of the slice. An array that is not a view of a mapped file is left alone.
+    """
+    for array in arrays:
+        view = _view(array)
+        if view is not None and array.size:
+            start = np.frombuffer(view, np.uint8).ctypes.data
+            low, high = np.lib.array_utils.byte_bounds(array)
+            low, high = (low - start) // mmap.PAGESIZE * mmap.PAGESIZE, high - start
+            for piece in range(low, high, _FETCHED):
+                view.madvise(mmap.MADV_WILLNEED, piece, min(_FETCHED, high - piece))
 
 
 class Access(Enum):

@@ -25,7 +25,7 @@ from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.meetings import Times
 from cocite.layouts.walks.replay import part_mover
 from cocite.layouts.walks.replayed import ReplayedReader
-from cocite.measures import DECAY, LENGTH, PartSettings
+from cocite.measures import LENGTH, PartSettings
 
 __all__ = ["DrawnReader"]
 
@@ -56,7 +56,7 @@ class DrawnReader(ReplayedReader):
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all samples what the node meets."""
-        weights, count = weights_of(settings[DECAY]), 0
+        weights, count = weights_of(self.worth(settings).values), 0
         for sample in range(self.part.samples):
             met, times = probe(self._mover, self._length, self._columns, sample, node)
             fresh = met[scratch.sums[met, 0] == 0]

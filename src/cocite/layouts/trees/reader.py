@@ -1,7 +1,7 @@
 """Asking fingerprint trees: the range maximum between two places, a walk outwards from one.
 
 Every other member of a node's tree has met it; the largest label on the way to it is the step at
-which it did. A sample's value is decay**tau, 0 where the walks do not meet.
+which it did. A sample's value is what meeting then is worth, 0 where the walks do not meet.
 
 Cost: a pair reads one access a sample and the labels between; relatives about 3 ns a member of the
 trees read, and their number is what matters.
@@ -23,7 +23,7 @@ from cocite.layouts.stored import Shard
 from cocite.layouts.trees.format import labels_at
 from cocite.layouts.walks.meetings import ShardReader, Times
 from cocite.layouts.walks.replayed import ReplayedReader
-from cocite.measures import DECAY, PartSettings
+from cocite.measures import PartSettings
 
 __all__ = ["TreeReader"]
 
@@ -74,7 +74,7 @@ class TreeReader(ReplayedReader, ShardReader):
         """
         from cocite.kernels import trees_batch
 
-        weights = weights_of(settings[DECAY])
+        weights = weights_of(self.worth(settings).values)
         weights = np.concatenate((weights, np.zeros((1, 2), np.uint64)))  # for those never met
         with borrowed(self.part.nodes) as scratch:
             arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched

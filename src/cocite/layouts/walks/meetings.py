@@ -1,7 +1,8 @@
 """What all layouts of walks share: scores from meeting times, and meetings from stored walks.
 
-A sample's value is decay**tau, tau the step at which two walks first meet, 0 where they do not.
-Equal meeting times give equal scores, to the bit, whatever the layout that holds them.
+A sample's value is f(tau), tau the step at which two walks first meet, 0 where they do not; by
+default f(tau) = decay**tau (``measures/meeting.py``). Equal meeting times give equal scores, to the
+bit, whatever the layout that holds them.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-meeting distance).
 """
@@ -20,7 +21,8 @@ from cocite.layouts.reader import Estimate, Ids, Span, SummingReader, weights_of
 from cocite.layouts.reasons import NOTHING, Graphs, Paths, Reasons
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard
-from cocite.measures import DECAY, LENGTH, PartSettings
+from cocite.measures import LENGTH, PartSettings
+from cocite.measures.meeting import Worth, worth_of
 
 __all__ = ["MeetingReader", "Points", "ShardReader", "Times", "WalkReader", "Ways"]
 
@@ -71,19 +73,25 @@ class MeetingReader(SummingReader):
             shards = self.part.shards
             raise self.part.damaged(max(s.first for s in shards if s.first <= samples[0]))
 
+    def worth(self, settings: PartSettings) -> Worth:
+        """What meetings are worth."""
+        return worth_of(settings, self.part.settings)
+
     def values(
         self, node: int, others: Ids, settings: PartSettings
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """decay**tau in every sample. Walks that do not meet within ``length`` steps are worth 0;
-        what they may be worth if they went on is decay**(length + 1) at most.
+        """f(tau) in every sample. Walks that do not meet within ``length`` steps are worth 0; what
+        they may be worth if they went on is f(length + 1) at most, for a decay; see ``Worth``.
         """
         times = self.times_with(node, others)
-        least, most = _worth(settings[DECAY], self.part.settings[LENGTH])
+        least, most = _by_time(self.worth(settings))
         return np.take(least, times), np.take(most, times)
 
     def span(self, settings: PartSettings) -> Span:
-        """Different nodes meet after one step at best."""
-        return Span(0.0, settings[DECAY] ** (self.part.settings[LENGTH] + 1), settings[DECAY])
+        """Different nodes meet after one step or later."""
+        worth = self.worth(settings)
+        values = *worth.values[1 : self.part.settings[LENGTH] + 1], worth.beyond
+        return Span(0.0, min(values), max(values))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node and itself score 1 with no error."""
@@ -92,18 +100,25 @@ class MeetingReader(SummingReader):
             return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
         times = self.meeting_times(first, second)
         counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
-        return self.estimated(counts @ weights_of(settings[DECAY]), samples)
+        return self.estimated(counts @ weights_of(self.worth(settings).values), samples)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """The nodes at which two walks first meet, each meeting worth decay**tau / samples."""
+        """The nodes at which two walks first meet, each meeting worth f(tau) / samples; those
+        worth nothing are left out.
+        """
         times = self.meeting_times(first, second)
+        worth = np.array(self.worth(settings).values)
         met = np.flatnonzero(times != NEVER)
         if met.size == 0:
             return NOTHING
         steps = times[met]
         self._refuse(met[(steps < 1) | (steps > self.part.settings[LENGTH])])
+        met = met[worth[steps] > 0]
+        if met.size == 0:
+            return NOTHING
+        steps = times[met]
         found = self._ways(first, second, met, steps, graphs)
-        values = settings[DECAY] ** steps.astype(np.float64) / self.known(first, second)
+        values = worth[steps] / self.known(first, second)
         there = found.placed
         unplaced, values, steps = values[~there].sum(), values[there], steps[there]
         ways = found.one[there], found.other[there]
@@ -144,7 +159,7 @@ class ShardReader(MeetingReader):
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all walks that meet the node's."""
-        gather, weights, count = self._gather(), weights_of(settings[DECAY]), 0
+        gather, weights, count = self._gather(), weights_of(self.worth(settings).values), 0
         for shard in self.part.shards:
             count = int(
                 gather(
@@ -221,10 +236,11 @@ class WalkReader(ShardReader):
 
 
 @lru_cache(maxsize=64)
-def _worth(decay: float, length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _by_time(worth: Worth) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """float64[256] both, by meeting time: its value, and the most that it may stand for."""
-    least = np.where(np.arange(256) < NEVER, decay ** np.arange(256.0), 0.0)
+    least = np.zeros(256)
+    least[: len(worth.values)] = worth.values
     most = least.copy()
-    most[NEVER] = decay ** (length + 1)
+    most[NEVER] = worth.beyond
     least.flags.writeable = most.flags.writeable = False
     return least, most

@@ -38,7 +38,7 @@ from cocite.errors import UsageError
 from cocite.graph.writers import TABLES, check_output, write_table
 from cocite.layouts.stored import DamagedShard
 from cocite.layouts.trees.reader import TreeReader
-from cocite.measures import Value
+from cocite.measures import AskValue
 from cocite.memory import checked_threads
 from cocite.query.batch.rows import WORDS, packed, ranks, rows_of
 from cocite.query.filters import Filter
@@ -130,7 +130,7 @@ class Batch:
     restart
         Throw away an unfinished batch with other settings.
     settings
-        What the measure takes when asking, such as ``decay=0.6``.
+        What the measure takes when asking, such as ``decay=0.6`` or ``by="t <= 3"``.
 
     Raises
     ------
@@ -154,7 +154,7 @@ class Batch:
         threads: int | None = None,
         overwrite: bool = False,
         restart: bool = False,
-        **settings: Value,
+        **settings: AskValue,
     ) -> None:
         self._output = check_output(output, overwrite, TABLES)
         if not isinstance(k, int | np.integer) or k < 1:
@@ -165,7 +165,7 @@ class Batch:
         self._stopped = Event()
         self._threads = index.means.threads if threads is None else checked_threads(threads)
         self._k = max(1, min(int(k), len(index.nodes) - 1))
-        self._asked = index.stored.measure.ask_settings(settings)
+        self._asked = index.stored.ask_settings(settings)
         self._min_score = float(min_score)
         self._filter = Filter.checked(index.nodes, (), prefix=prefix, exclude_prefix=exclude_prefix)
         self._nodes = self._chosen(nodes)
@@ -178,7 +178,8 @@ class Batch:
         if refine or target_error is not None:
             self._level = Level.checked(target_error, DEFAULT_CONFIDENCE)
             self._facts["target_error"] = self._level.target
-            _ = index.refiner  # which says so now if there is none
+            if index.refiner:  # which says so now if there is none
+                index.refiner.check(self._asked)
         self._order = self._working_order()
         self._building = Building(self._output, resumable=True)
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from cocite.documents import Document
 from cocite.errors import UsageError
 from cocite.graph import Graph
+from cocite.index.asked import asked_settings
 from cocite.index.keep import Keep
 from cocite.index.plan import BuildOptions
 from cocite.layouts.memory_plan import MemoryPlan
@@ -192,7 +193,7 @@ def plan_index(
             f"{measure} fixes its number of samples, but a plan is measured with fewer. Leave it "
             "out there, and give --samples (samples=) instead"
         )
-    asked = options.measure.ask_settings(ask)
+    asked = asked_settings(options.measure, options.parts, ask)
     means = Means.checked(threads, memory)
     ways = {"samples": samples, "delta": delta, "disk": disk, "time": time}
     listed = checked_listed(listed, graph.nodes)

@@ -20,11 +20,12 @@ What stands on the right is at most ``failure``. These hold for values in [0, 1]
 independently, sample by sample, whatever depends on what within a sample; also for the mean of two
 directions, which share the numbers of their samples and nothing else.
 
-The standard error is that of one score s. A sample's value z lies in [0, decay], so
+The standard error is that of one score s. A sample's value z lies in [0, R], R being the decay, or
+the most that a meeting is worth (``measures/meeting.py``), so
 
-    V = E z**2 - s**2 <= decay * s - s**2,      stderr <= sqrt(V / N)
+    V = E z**2 - s**2 <= R * s - s**2,      stderr <= sqrt(V / N)
 
-with equality if walks meet in the first step or never. Four times the samples halve it.
+with equality if walks meet when that is worth R, or never. Four times the samples halve it.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 4.
 """
@@ -37,7 +38,8 @@ from dataclasses import dataclass, replace
 
 from cocite.errors import UsageError
 from cocite.layouts.plan import PartPlan
-from cocite.measures import DECAY, SAMPLES, WholeSettings
+from cocite.measures import BY, DECAY, SAMPLES, WholeSettings
+from cocite.measures.meeting import worth_of
 from cocite.measures.settings import MAX_SAMPLES
 
 __all__ = [
@@ -139,19 +141,27 @@ def checked_samples(needed: int, promise: Promise, delta: float, failure: float)
     )
 
 
-def standard_error(score: float, decay: float, samples: int) -> float:
-    """The standard error of a score at most; 0 where no score of two nodes is so high."""
-    return math.sqrt(max(0.0, decay * score - score * score) / samples)
+def standard_error(score: float, most: float, samples: int) -> float:
+    """The standard error of a score at most, where samples are ``most`` at most; 0 where no score
+    of two nodes is so high.
+    """
+    return math.sqrt(max(0.0, most * score - score * score) / samples)
 
 
 def standard_errors(
     parts: Iterable[PartPlan], asked: WholeSettings, samples: int | None
 ) -> dict[float, float]:
-    """Those of :data:`SCORES`, by the largest decay of the parts that sample; none if none does."""
-    decays = [part.ask_settings(asked)[DECAY] for part in parts if SAMPLES in part.settings]
+    """Those of :data:`SCORES`, by the largest value of the parts that sample; none if none does."""
     if samples is None:
         return {}
-    return {score: standard_error(score, max(decays), samples) for score in SCORES}
+    most = max(_most(part, asked) for part in parts if SAMPLES in part.settings)
+    return {score: standard_error(score, most, samples) for score in SCORES}
+
+
+def _most(part: PartPlan, asked: WholeSettings) -> float:
+    """The most that a sample of a part can be."""
+    own = part.ask_settings(asked)
+    return worth_of(own, part.settings).most if BY in own else own[DECAY]
 
 
 def expected_error(errors: Mapping[float, float]) -> str:

@@ -23,9 +23,9 @@ from cocite.engine.diagonal import diagonal_room, make_diagonal
 from cocite.index import StoredIndex
 from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.means import Means
-from cocite.measures import DECAY, WholeSettings
+from cocite.measures import WholeSettings
 from cocite.query.filters import Filter
-from cocite.query.refine.refiner import Level, Refined, Refiner, most_of
+from cocite.query.refine.refiner import Level, Refined, Refiner, decay_of, most_of
 from cocite.query.refine.row import Linear
 from cocite.query.source import Given
 
@@ -59,6 +59,10 @@ class LinearRefiner(Refiner):
             diagonal = make_diagonal(rows, columns, decay, threads=threads, progress=self.report)
         return Linear(rows, columns, diagonal)
 
+    def check(self, settings: WholeSettings) -> None:
+        """Refuse what is not by decay alone."""
+        most_of(self._stored, settings)
+
     def top(
         self,
         node: int,
@@ -90,7 +94,7 @@ class LinearRefiner(Refiner):
         """
         bound, low, high = 0.0, 0.0, 0.0
         for number, part in enumerate(self._stored.parts):
-            linear = self.linear(number, part.ask_settings(settings)[DECAY])
+            linear = self.linear(number, decay_of(part, settings))
             row = linear.add_row(node, target, _MOST_LINKS, part.weight, scratch)
             bound += part.weight * row.bound
             low, high = min(low, linear.diagonal.low), max(high, linear.diagonal.high)

@@ -35,10 +35,10 @@ from cocite.engine.run_space import make_space
 from cocite.errors import ResourceError
 from cocite.graph.rows import Links
 from cocite.layouts.scratch import borrowed
-from cocite.measures import DECAY, WholeSettings
+from cocite.measures import WholeSettings
 from cocite.memory import format_size, short_of
 from cocite.query.filters import Filter
-from cocite.query.refine.refiner import Level, Refined, Refiner, most_of
+from cocite.query.refine.refiner import Level, Refined, Refiner, decay_of, most_of
 
 if TYPE_CHECKING:
     from cocite.kernels.linear import RunSpace
@@ -66,6 +66,10 @@ class NearbyRefiner(Refiner):
     """Of SimRank, where there is no index."""
 
     certain = True
+
+    def check(self, settings: WholeSettings) -> None:
+        """Refuse what is not by decay alone."""
+        most_of(self._stored, settings)
 
     def top(
         self,
@@ -96,7 +100,7 @@ class NearbyRefiner(Refiner):
         found = np.zeros((self._stored.nodes, 3))
         for part in self._stored.parts:
             near = self._near[part.direction]
-            decay = part.ask_settings(settings)[DECAY]
+            decay = decay_of(part, settings)
             found += part.weight * near.row(node, decay, target)
         most = most_of(self._stored, settings)
         found[:, 1] = np.rint(np.minimum(found[:, 1], most) * GRAINS) / GRAINS

@@ -28,12 +28,13 @@ from cocite.graph.links import links_of, opposite
 from cocite.graph.rows import Links
 from cocite.index import StoredIndex
 from cocite.layouts.drawn.part import UnbuiltPart
+from cocite.layouts.stored import StoredPart
 from cocite.means import Means
-from cocite.measures import DECAY, WholeSettings
+from cocite.measures import BY, DECAY, WholeSettings
 from cocite.query.filters import Filter
 from cocite.query.source import Given, find_graph
 
-__all__ = ["DEFAULT_TARGET", "Level", "Refined", "Refiner", "most_of"]
+__all__ = ["DEFAULT_TARGET", "Level", "Refined", "Refiner", "decay_of", "most_of"]
 
 DEFAULT_TARGET = 0.001
 
@@ -125,6 +126,10 @@ class Refiner(ABC):
             return {way: part.links(way) for way in ("in", "out")}
         return {way: links_of(self.graph, way, self._means.memory) for way in ("in", "out")}
 
+    def check(self, settings: WholeSettings) -> None:
+        """Raise :class:`UsageError` for a question that it cannot answer; by default for none."""
+        return
+
     @abstractmethod
     def top(
         self,
@@ -144,4 +149,17 @@ class Refiner(ABC):
 
 def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
     """The most that different nodes score where all parts are walks: their decays' mean."""
-    return sum(part.weight * part.ask_settings(settings)[DECAY] for part in stored.parts)
+    return sum(part.weight * decay_of(part, settings) for part in stored.parts)
+
+
+def decay_of(part: StoredPart, settings: WholeSettings) -> float:
+    """The decay of a part that is computed; raises :class:`UsageError` if it goes by anything else,
+    for which there is no linearised form.
+    """
+    own = part.ask_settings(settings)
+    if own[BY] != BY.default:
+        raise UsageError(
+            f"by is {own[BY]!r}, and refined answers of simrank are computed for a decay alone: "
+            "give one, or leave out what refines (--refine, --target-error)"
+        )
+    return own[DECAY]

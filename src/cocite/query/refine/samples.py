@@ -39,7 +39,7 @@ from cocite.layouts.stored import StoredPart
 from cocite.layouts.walks.meetings import MeetingReader
 from cocite.layouts.walks.replay import part_mover
 from cocite.means import Means
-from cocite.measures import DECAY, LENGTH, WholeSettings
+from cocite.measures import LENGTH, WholeSettings
 from cocite.query.confidence import counted_ends
 from cocite.query.refine.candidates import CandidateRefiner, Top, shared_confidence
 from cocite.query.refine.refiner import Level, Refined
@@ -168,7 +168,7 @@ class SampleRefiner(CandidateRefiner):
         best = np.zeros((still.ids.size, 2))
         for reader, each in zip(self._walking, still.counts, strict=True):
             own, weight = reader.part.ask_settings(settings), reader.part.weight
-            sums = each @ weights_of(own[DECAY])
+            sums = each @ weights_of(reader.worth(own).values)
             for row in range(still.ids.size):
                 grains, variance = totals.estimate(sums[row, 0], sums[row, 1], float(samples))
                 best[row, 0] += weight * grains
@@ -194,9 +194,10 @@ class SampleRefiner(CandidateRefiner):
         for reader, met in zip(self._walking, still.counts, strict=True):
             own, weight = reader.part.ask_settings(settings), parts * reader.part.weight
             span = reader.span(own)
-            worth = weight * own[DECAY] ** np.arange(met.shape[1])
+            found = reader.worth(own)
+            worth = weight * np.array(found.values)
             values.append(np.append(worth, weight * span.least))
-            most.append(np.append(worth, weight * span.beyond))
+            most.append(np.append(worth, weight * found.beyond))
             counts.append(np.column_stack((met, samples - met.sum(axis=1, dtype=np.int64))))
             spans.append([weight * each for each in span])
         least, beyond, top = np.array(spans).T

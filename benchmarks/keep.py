@@ -1,0 +1,73 @@
+"""What an index of some pages takes, against one of all pages, and that it answers the same.
+
+    python -m benchmarks.keep GRAPH --prefix TEXT [--samples 100] [--threads 2]
+
+Each measure whose layout can keep some pages alone is built twice, all pages and those with the
+prefix. Sizes on disk, of all files and of the samples alone; processor times of the builds, kernels
+compiled before; and of 100 pages that are kept, ``related`` with k = 20 must be equal to the bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import cocite
+from cocite import Graph, Index
+from cocite.index import is_shard
+
+TITLES = ["measure", "pages", "bytes", "of samples", "build", "of all pages", "bytes", "of samples"]
+KINDS: dict[str, dict[str, Any]] = {
+    "psimrank": {},
+    "xjaccard": {"measure": "xjaccard"},
+    "xjaccard, 8 bits": {"measure": "xjaccard", "bits": 8},
+}
+ASKED, K = 100, 20
+
+
+def built(graph: Graph, output: Path, options: dict[str, Any]) -> tuple[Index, float]:
+    """The index, and seconds of the processor."""
+    begin = time.process_time()
+    return cocite.build(graph, output, overwrite=True, **options), time.process_time() - begin
+
+
+def sizes(index: Index) -> list[str]:
+    """Megabytes of all files, and of samples."""
+    files = index.stored.store.manifest.files.items()
+    samples = sum(entry.nbytes for name, entry in files if is_shard(name))
+    return [f"{size / 1e6:.1f} MB" for size in (index.stored.store.nbytes, samples)]
+
+
+def row(folder: Path, name: str, graph: Graph, options: argparse.Namespace) -> list[str]:
+    """One line of the table."""
+    kind = {"threads": options.threads, **KINDS[name]}
+    built(graph, folder / "whole", kind | {"samples": options.threads})
+    chosen = kind | {"samples": options.samples}
+    whole, all_seconds = built(graph, folder / "whole", chosen)
+    kept, seconds = built(graph, folder / "kept", chosen | {"keep_prefix": options.prefix})
+    pages = list(kept.nodes)
+    for page in pages[:: max(1, len(pages) // ASKED)]:
+        assert kept.related(page, K) == whole.related(page, K, prefix=options.prefix)
+    share = f"{len(pages):,} ({len(pages) / graph.nodes:.1%})"
+    return [name, share, *sizes(kept), f"{seconds:.1f} s", f"{all_seconds:.1f} s", *sizes(whole)]
+
+
+def main() -> None:
+    """Print a line a measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graph", type=Graph.open)
+    parser.add_argument("--prefix", required=True)
+    parser.add_argument("--samples", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    print(" | ".join(TITLES))
+    with tempfile.TemporaryDirectory() as folder:
+        for name in KINDS:
+            print(" | ".join(row(Path(folder), name, options.graph, options)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

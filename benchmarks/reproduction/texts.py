@@ -1,0 +1,142 @@
+"""PageSim judged by the words of pages: figures 1 to 4 of 002.
+
+The paper has 20,000 pages of one department's site. Here are the articles of wikispeedia, and a
+site that is small enough for r = n - 1: the 272 pages of git's manual, as they are in HTML.
+
+Cost: a minute of processor time, most of it for words and lists of wikispeedia.
+"""
+
+from __future__ import annotations
+
+import html.parser
+import tarfile
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+import cocite
+from benchmarks.reproduction.gamma import rounded
+from cocite.evaluate.plans import DataPlan, JudgePlan, MethodPlan, SweepPlan
+from cocite.evaluate.running import run_suite
+from cocite.evaluate.suite import Suite
+from cocite.layouts.features.reader import FeatureReader
+
+__all__ = ["SITES", "content", "example"]
+
+_DEPTH = 20
+SITES = ("wikispeedia", "git's manual")
+
+
+def example(data: Path, work: Path) -> dict[str, Any]:
+    """Figure 1: what v0 hands on to v1 and v2, d = 0.8, its own score being 1."""
+    links = work / "links.tsv"
+    links.write_text("v0\tv1\nv0\tv2\nv1\tv2\nv2\tv0\n")
+    graph = cocite.ingest(links, work / "g.graph", header="no", delimiter="tab")
+    index = cocite.build(
+        graph, work / "i", measure="pagesim", decay=0.8, radius=2, threshold=0.0, threads=1
+    )
+    reader = index.readers[0]
+    assert isinstance(reader, FeatureReader)
+    source = index.nodes.id("v0")
+    given = {}
+    for name in ("v0", "v1", "v2"):
+        members, values = reader.features(index.nodes.id(name))
+        given[name] = float(values[members.tolist().index(source)])
+    return {name: round(value / given["v0"], 6) for name, value in given.items()}
+
+
+def content(site: str, data: Path, work: Path) -> dict[str, Any]:
+    """Figures 2 to 4: Delta(., T) by decay and radius, and of SimRank beside it."""
+    folder = data / "wikispeedia"
+    plan = DataPlan(links="links.tsv", texts="plaintext_articles.tar.gz")
+    settings: dict[str, Any] = {"samples": 1000}
+    far = {"radius": 6}
+    if site != "wikispeedia":
+        folder = work / "site"
+        pages = _site(data / "html-git-htmldocs" / "git-htmldocs.tar.gz", folder)
+        plan = DataPlan(links="links.tsv", texts="texts")
+        far = {"radius": pages - 1}
+    suite = Suite(
+        name=site,
+        baseline="simrank in",
+        data=plan,
+        judge=JudgePlan(queries=1000, sweep_queries=1000, content=_DEPTH),
+        settings=settings,
+        method=(MethodPlan(measures=("simrank", "pagesim"), directions=("in",)),),
+        sweep=(
+            SweepPlan("decay", (0.1, 0.3, 0.5, 0.7, 0.9), ("pagesim",), (), ("in",), far),
+            SweepPlan("radius", (1, 2, 3, 4, far["radius"]), ("pagesim",), (), ("in",)),
+        ),
+    )
+    scratch = work / "work"
+    scratch.mkdir()
+    study = run_suite(suite, folder, scratch, threads=1)
+    titles = [f"content@{t}" for t in range(1, _DEPTH + 1)]
+    found: dict[str, Any] = {"facts": dict(study.facts), "radius": far["radius"]}
+    for result in study.methods:
+        found[result.name.split()[0]] = [rounded(result.figures[title]) for title in titles]
+    difference = study.differences["pagesim in"]
+    found["difference"] = [rounded(difference[title]) for title in titles]
+    for setting, (series,) in study.sweeps.items():
+        found[setting if setting == "decay" else "radius_sweep"] = {
+            str(value): [round(float(r.figures[title].value), 4) for title in titles]
+            for value, r in series.results.items()
+        }
+    return found
+
+
+# -- a site as links and texts ------------------------------------------------------------------
+
+
+class _Page(html.parser.HTMLParser):
+    """The addresses that a page links to, and its words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._silent += tag in ("script", "style")
+        self.links += [value for name, value in attrs if (tag, name) == ("a", "href") and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.words.append(data)
+
+
+def _site(archive: Path, folder: Path) -> int:
+    """Write links.tsv and texts; returns how many pages there are."""
+    pages: dict[str, _Page] = {}
+    with tarfile.open(archive) as files:
+        for member in files:
+            content = files.extractfile(member) if member.name.endswith(".html") else None
+            if content is not None:
+                page = pages[str(PurePosixPath(member.name))] = _Page()
+                page.feed(content.read().decode("utf-8", errors="replace"))
+    (folder / "texts").mkdir(parents=True)
+    called = {path: path.replace("/", "!") for path in pages}
+    rows = set()
+    for path, page in pages.items():
+        (folder / "texts" / called[path]).write_text(" ".join(page.words))
+        for link in page.links:
+            target = _resolved(path, unquote(link.split("#")[0].split("?")[0]))
+            if target in pages and target != path:
+                rows.add((called[path], called[target]))
+    (folder / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in sorted(rows)))
+    return len({name for row in rows for name in row})
+
+
+def _resolved(path: str, link: str) -> str:
+    """Where a link of a page leads, within the archive."""
+    parts = list(PurePosixPath(path).parent.parts)
+    for part in PurePosixPath(link).parts:
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
