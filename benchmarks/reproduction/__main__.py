@@ -1,7 +1,7 @@
 """Make the papers' figures anew: ``python -m benchmarks.reproduction [--only KEY] [--document]``.
 
 ``--only`` takes a row (001.figure5), a paper (001) or a measurement (trees); without it everything
-is measured, which takes twenty minutes of processor time. What is measured is kept in
+is measured, which takes a quarter of an hour. What is measured is kept in
 ``results/reproduction.json``, the rest stays as it was; ``docs/reproduction.md`` is then written
 anew from all of it, and nothing else: ``--document`` writes it without measuring.
 

@@ -10,7 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Measured", "Paper", "Row", "between", "each", "grows", "picture", "unavailable"]
+__all__ = [
+    "Measured",
+    "Paper",
+    "Row",
+    "between",
+    "decided",
+    "each",
+    "grows",
+    "picture",
+    "unavailable",
+]
 
 Measured = Mapping[str, Any]
 Told = tuple[str, str]
@@ -60,6 +70,18 @@ def between(interval: Sequence[float], digits: int = 3, sign: bool = False) -> s
 def each(parts: Mapping[str, str]) -> str:
     """One line a graph."""
     return "<br>".join(f"{name}: {text}" for name, text in parts.items())
+
+
+def decided(intervals: Mapping[str, Sequence[float]], rises: bool = True) -> str:
+    """Where differences are above 0, or below it, as claimed, by their intervals."""
+    sign = 1 if rises else -1
+    right = [n for n, (_, low, high) in intervals.items() if min(sign * low, sign * high) > 0]
+    wrong = [n for n, (_, low, high) in intervals.items() if max(sign * low, sign * high) < 0]
+    open_ = [name for name in intervals if name not in (*right, *wrong)]
+    said = [("yes", right), ("no, the reverse,", wrong), ("undecided", open_)]
+    told = "; ".join(f"{word} on {', '.join(names)}" for word, names in said if names)
+    whole = "**yes**" if not wrong + open_ else "**in part**" if right else "**no**"
+    return f"{whole}: {told}"
 
 
 def grows(holds: Mapping[str, bool]) -> str:

@@ -6,6 +6,7 @@ Cost: two minutes of processor time.
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ KEPT = ("omega", "sparse", "dense", "bandwidth")
 
 
 def experiment(name: str, data: Path, work: Path) -> list[dict[str, Any]]:
-    """The rows of one of the experiments of ``benchmarks.sor``."""
-    return list(EXPERIMENTS[name](Shop(work, False, [])))
+    """The rows of one of the experiments of ``benchmarks.sor``, in seconds of processor time, which
+    others on the machine change least.
+    """
+    return list(EXPERIMENTS[name](Shop(work, False, [], time.process_time)))
 
 
 def beforehand(data: Path, work: Path) -> dict[str, int]:

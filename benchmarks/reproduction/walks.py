@@ -66,4 +66,7 @@ def sizes(data: Path, work: Path) -> dict[str, Any]:
             graph, work / name, measure=name.split()[0], samples=20, length=length, threads=1
         )
         found[name] = round(index.stored.store.nbytes / graph.nodes / 20, 2)
+    wanted = [graph.names.name(node) for node in range(0, graph.nodes, 10)]
+    index = cocite.build(graph, work / "kept", samples=20, threads=1, keep=wanted)
+    found["kept"] = round(index.stored.store.nbytes / len(wanted) / 20, 2)
     return found
