@@ -114,7 +114,8 @@ def check_paths(
     onward = not measure.symmetric  # the last step goes to b and not from it
     for end, path in ((a, reason.path_a), (b, reason.path_b)):
         if not path:
-            assert measure.name in ("companion", "pagesim", "ppr", "shared-nearest", "xjaccard")
+            whole = ("companion", "pagesim", "ppr", "proximity", "shared-nearest", "xjaccard")
+            assert measure.name in whole
             assert reason.steps is None
             continue
         assert (path[0], path[-1]) == (end, reason.node)

@@ -62,11 +62,12 @@ class Pushed(Reader):
         before = self._before.neighbours[begin:end]
         if begin > end or (before.size and int(before.max()) >= self.part.nodes):
             raise self.part.damaged_file(f"{self._way}_neighbours")
+        before, times = np.unique(before, return_counts=True)  # either way: linked both ways, twice
         degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
         with borrowed(self.part.nodes) as scratch:
             values = scratch.sums.view(np.float64)
             state = self._pushed(first, settings, values, scratch)
-            worths = values[before, 0] / degrees
+            worths = times * values[before, 0] / degrees
             count, _ = self._finished(values, scratch, state, settings)
             score = float(values[second, 0]) / GRAINS
             values[scratch.used[:count]] = 0.0
