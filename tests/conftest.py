@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -57,3 +58,8 @@ def make_graph(tmp_path: Path) -> MakeGraph:
         return cocite.ingest(links, output, nodes=extra, **options)  # type: ignore[arg-type]
 
     return make
+
+
+def by_walks(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a build, of ``psimrank`` unless they name another measure."""
+    return {"measure": "psimrank", **options}

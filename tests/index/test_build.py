@@ -19,7 +19,7 @@ from cocite.index.plan import BuildOptions
 from cocite.layouts.trees.format import blob_words
 from cocite.means import Means
 from cocite.store import disk
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 
 OPTIONS = BuildOptions.checked("psimrank", settings={"samples": 20, "length": 6, "seed": 5})
 
@@ -244,7 +244,7 @@ def test_wrong_options_are_refused_before_anything_is_written(
     graph: Graph, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        cocite.build(graph, tmp_path / "x", **options)
+        cocite.build(graph, tmp_path / "x", **by_walks(options))
     assert not list(tmp_path.glob("x*"))
 
 

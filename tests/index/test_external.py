@@ -29,7 +29,7 @@ from cocite.layouts.blobs import Blob
 from cocite.layouts.trees.build import TreeMaker, maker_bytes
 from cocite.layouts.trees.external import ExternalTreeMaker
 from cocite.means import Means
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.oracles.graphs import Edges, graphs
 
 
@@ -98,12 +98,12 @@ def test_an_index_is_the_same_to_the_byte(
 ) -> None:
     graph = tangled(make_graph)
     options: dict[str, Any] = {"measure": measure, "samples": 9, "shard": 4, "seed": 3}
-    cocite.build(graph, tmp_path / "whole", threads=2, **options)
+    cocite.build(graph, tmp_path / "whole", threads=2, **by_walks(options))
     for blocks in (1, 2, 7, 64):
         path = tmp_path / f"b{blocks}"
-        cocite.build(graph, path, blocks=blocks, external=True, threads=2, **options)
+        cocite.build(graph, path, blocks=blocks, external=True, threads=2, **by_walks(options))
         assert files(path) == files(tmp_path / "whole")
-    cocite.build(graph, tmp_path / "free", external=True, **options)
+    cocite.build(graph, tmp_path / "free", external=True, **by_walks(options))
     assert files(tmp_path / "free") == files(tmp_path / "whole")
 
 
@@ -213,11 +213,13 @@ def test_a_build_goes_on_in_another_form(make_graph: MakeGraph, tmp_path: Path) 
             raise KeyboardInterrupt
 
     options: dict[str, Any] = {"samples": 9, "shard": 2, "seed": 3}
-    cocite.build(graph, tmp_path / "whole", **options)
+    cocite.build(graph, tmp_path / "whole", **by_walks(options))
     for first, then in ((True, False), (False, True), (True, True)):
         output = tmp_path / f"{first}{then}"
         with pytest.raises(KeyboardInterrupt):
-            cocite.build(graph, output, external=first, blocks=3, progress=stop, **options)
+            cocite.build(
+                graph, output, external=first, blocks=3, progress=stop, **by_walks(options)
+            )
         left = {file.name for file in output.with_name(output.name + ".building").iterdir()}
         shards = {"in.samples-000000", "in.samples-000002"}
         notes = {f"{name}.json" for name in shards}

@@ -22,6 +22,7 @@ from cocite.layouts.freshness import SINCE
 from cocite.layouts.table import LAYOUTS, format_of, is_sampled, sampled_format
 from cocite.layouts.wanted import WANTED
 from cocite.store import manifest
+from tests.conftest import by_walks
 from tests.store.enemy import change_file, rewrite
 
 FORMAT = Path(manifest.__file__).with_name("FORMAT.md")
@@ -53,7 +54,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 @pytest.fixture(scope="module", params=sorted(CASES))
 def built(request: pytest.FixtureRequest, graph: Graph, tmp_path_factory: Any) -> Path:
     path: Path = tmp_path_factory.mktemp("index") / "x"
-    cocite.build(graph, path, **CASES[request.param])
+    cocite.build(graph, path, **by_walks(CASES[request.param]))
     return path
 
 

@@ -32,7 +32,7 @@ from cocite.layouts.table import LAYOUTS, is_sampled, sampled_format
 from cocite.means import Means
 from cocite.measures import MEASURES
 from cocite.store import Manifest, Store
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.oracles.graphs import Edges, graphs
 from tests.store.enemy import change_facts, change_file
 
@@ -74,9 +74,12 @@ def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
     def get(kind: str) -> tuple[Index, Index]:
         if kind not in found:
             options = {"samples": SAMPLES, **KINDS[kind]}
-            whole = cocite.build(graph, folder / kind, **options)
+            whole = cocite.build(graph, folder / kind, **by_walks(options))
             names = [name for name in WANTED if name in whole.nodes]
-            found[kind] = whole, cocite.build(graph, folder / f"{kind}-k", keep=names, **options)
+            found[kind] = (
+                whole,
+                cocite.build(graph, folder / f"{kind}-k", keep=names, **by_walks(options)),
+            )
         return found[kind]
 
     return get
@@ -132,8 +135,8 @@ def test_all_measures_that_can_keep_the_scores_and_are_joined(
     keep = [str(n) for n in range(40) if n % 3]
     options: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
     options |= {"bits": 2} if layout == "sketch" else {}
-    whole = cocite.build(graph, tmp_path / "all", samples=9, **options)
-    kept = cocite.build(graph, tmp_path / "some", samples=9, keep=keep, **options)
+    whole = cocite.build(graph, tmp_path / "all", samples=9, **by_walks(options))
+    kept = cocite.build(graph, tmp_path / "some", samples=9, keep=keep, **by_walks(options))
     for node in keep[::5]:
         hits = kept.related(node, 40)
         assert hits == whole.related(node, 40, among=keep)
@@ -142,7 +145,7 @@ def test_all_measures_that_can_keep_the_scores_and_are_joined(
             shares = sum(reason.share for reason in why.reasons)
             assert shares + why.unplaced == pytest.approx(hit.score, abs=1e-9)
     for name, numbers in (("a", range(4)), ("b", range(4, 9))):
-        cocite.build(graph, tmp_path / name, numbers=numbers, keep=keep, **options)
+        cocite.build(graph, tmp_path / name, numbers=numbers, keep=keep, **by_walks(options))
     cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
     assert files(tmp_path / "joined") == files(tmp_path / "some")
 
@@ -157,8 +160,8 @@ def test_on_any_graph_any_pages_score_what_they_do(
     keep = sorted(data.draw(st.sets(st.integers(0, n - 1), min_size=1)))
     measure = data.draw(st.sampled_from(["psimrank", "simrank", "xjaccard"]))
     chosen: dict[str, Any] = {"measure": measure, "samples": 6, "direction": "both"}
-    whole = cocite.build(stored, stored.path.with_suffix(".all"), **chosen)
-    kept = cocite.build(stored, stored.path.with_suffix(".some"), keep=keep, **chosen)
+    whole = cocite.build(stored, stored.path.with_suffix(".all"), **by_walks(chosen))
+    kept = cocite.build(stored, stored.path.with_suffix(".some"), keep=keep, **by_walks(chosen))
     assert [int(name) for name in kept.nodes] == keep
     for a, b in itertools.product(keep, keep):
         assert kept.similarity(a, b) == whole.similarity(a, b)
@@ -199,7 +202,7 @@ def test_memory_threads_and_blocks_change_no_byte(
         pytest.skip("min-hashes have no external form")
     _, kept = built(kind)
     options = {"samples": SAMPLES, "keep": list(kept.nodes), **KINDS[kind], **WAYS[way]}
-    again = cocite.build(graph, tmp_path / "x", **options)
+    again = cocite.build(graph, tmp_path / "x", **by_walks(options))
     assert again.stored.digest == kept.stored.digest
 
 
@@ -358,11 +361,11 @@ def test_a_merge_of_kept_pages_is_one_build(
     for numbers in (range(9), range(9, SAMPLES)):
         pieces.append(tmp_path / f"{numbers.start}")
         options = {"numbers": numbers, "keep": list(kept.nodes), **KINDS[kind]}
-        cocite.build(graph, pieces[-1], **options)
+        cocite.build(graph, pieces[-1], **by_walks(options))
     cocite.merge(pieces, kept.stored.store.path.parent / f"{kind}-merged")
     merged = kept.stored.store.path.parent / f"{kind}-merged"
     assert files(merged) == files(kept.stored.store.path)
-    other = cocite.build(graph, tmp_path / "other", numbers=range(9, 12), **KINDS[kind])
+    other = cocite.build(graph, tmp_path / "other", numbers=range(9, 12), **by_walks(KINDS[kind]))
     with pytest.raises(UsageError, match="pages kept"):
         cocite.merge([pieces[0], other.stored.store.path], tmp_path / "x")
 
@@ -383,8 +386,10 @@ def test_a_refresh_keeps_what_was_kept_and_what_has_the_prefix_now(
     newer = cocite.ingest(tmp_path / "links", tmp_path / "h", delimiter="tab", header="no")
     options = {"samples": 20, "shard": 4, **KINDS[kind], "direction": "in"}
     share = 1 if kind == "sketch" else 0.25
-    cocite.build(graph, tmp_path / "all", **options)
-    cocite.build(graph, tmp_path / "some", keep=["page two"], keep_prefix="http://s3", **options)
+    cocite.build(graph, tmp_path / "all", **by_walks(options))
+    cocite.build(
+        graph, tmp_path / "some", keep=["page two"], keep_prefix="http://s3", **by_walks(options)
+    )
     whole = cocite.refresh(tmp_path / "all", newer, share=share)
     kept = cocite.refresh(tmp_path / "some", newer, share=share)
     names = [n for n in whole.nodes if n.startswith("http://s3") or n == "page two"]
@@ -493,7 +498,7 @@ def test_what_cannot_be_kept_is_refused(
     graph: Graph, tmp_path: Path, given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        cocite.build(graph, tmp_path / "x", **given)
+        cocite.build(graph, tmp_path / "x", **by_walks(given))
     assert not list(tmp_path.iterdir())
 
 

@@ -19,7 +19,7 @@ from cocite.cli.main import main
 from cocite.errors import Damaged, OutputExists, UsageError
 from cocite.index.merge import Merge
 from cocite.layouts.table import LAYOUTS, is_sampled
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 
 KINDS: dict[str, dict[str, Any]] = {
     "trees": {},
@@ -47,7 +47,9 @@ def files(path: Path) -> dict[str, bytes]:
 
 
 def test_there_is_a_kind_of_every_layout_of_samples(graph: Graph, tmp_path: Path) -> None:
-    made = [cocite.build(graph, tmp_path / kind, samples=1, **KINDS[kind]) for kind in KINDS]
+    made = [
+        cocite.build(graph, tmp_path / kind, samples=1, **by_walks(KINDS[kind])) for kind in KINDS
+    ]
     layouts = {part.layout for index in made for part in index.stored.parts}
     assert layouts >= {layout for layout in LAYOUTS if is_sampled(layout)}
 
@@ -55,12 +57,12 @@ def test_there_is_a_kind_of_every_layout_of_samples(graph: Graph, tmp_path: Path
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_merge_is_one_build_to_the_byte(graph: Graph, tmp_path: Path, kind: str) -> None:
     """In whatever order, from wherever, however they were cut."""
-    cocite.build(graph, tmp_path / "whole", samples=37, **KINDS[kind])
+    cocite.build(graph, tmp_path / "whole", samples=37, **by_walks(KINDS[kind]))
     (tmp_path / "elsewhere").mkdir()
     pieces = []
     for numbers, shard in ((range(20, 37), 5), (range(3), None), (range(3, 20), 8)):
         pieces.append(tmp_path / "elsewhere" / f"{numbers.start}")
-        cocite.build(graph, pieces[-1], numbers=numbers, shard=shard, **KINDS[kind])
+        cocite.build(graph, pieces[-1], numbers=numbers, shard=shard, **by_walks(KINDS[kind]))
     joined = cocite.merge(pieces, tmp_path / "joined")
     assert files(tmp_path / "joined") == files(tmp_path / "whole")
     assert joined.samples == 37
@@ -90,7 +92,7 @@ def test_however_numbers_are_cut_the_bytes_are_those_of_one_build(
         cocite.build(graph, pieces[-1], numbers=numbers, measure="simrank", length=3)
     order.shuffle(pieces)
     chosen: dict[str, Any] = {"measure": "simrank", "length": 3, "shard": shard}
-    cocite.build(graph, folder / "whole", numbers=range(first, first + 30), **chosen)
+    cocite.build(graph, folder / "whole", numbers=range(first, first + 30), **by_walks(chosen))
     cocite.merge(pieces, folder / "joined", shard=shard)
     assert files(folder / "joined") == files(folder / "whole")
 
@@ -98,9 +100,9 @@ def test_however_numbers_are_cut_the_bytes_are_those_of_one_build(
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_of_other_numbers_answer_alone(graph: Graph, tmp_path: Path, kind: str) -> None:
     """Their samples are those of a larger index, which has them behind others."""
-    late = cocite.build(graph, tmp_path / "late", numbers=range(18, 30), **KINDS[kind])
+    late = cocite.build(graph, tmp_path / "late", numbers=range(18, 30), **by_walks(KINDS[kind]))
     assert late.samples == 12
-    whole = cocite.build(graph, tmp_path / "whole", samples=30, **KINDS[kind])
+    whole = cocite.build(graph, tmp_path / "whole", samples=30, **by_walks(KINDS[kind]))
     for mine, all_ in zip(late.stored.parts, whole.stored.parts, strict=True):
         if is_sampled(mine.layout):
             assert mine.array("digests").tolist() == all_.array("digests").tolist()[18:]
@@ -112,7 +114,7 @@ def test_samples_of_other_numbers_answer_alone(graph: Graph, tmp_path: Path, kin
         if kind != "sketch":
             why = late.why(node, hit.node)
             assert sum(r.share for r in why.reasons) + why.rest == pytest.approx(why.score)
-    assert cocite.build(graph, tmp_path / "w", numbers=range(12), **KINDS[kind]).related(
+    assert cocite.build(graph, tmp_path / "w", numbers=range(12), **by_walks(KINDS[kind])).related(
         node, 60
     ) == whole.first(12).related(node, 60)
 
@@ -143,7 +145,7 @@ def test_what_are_no_numbers_is_refused(
     graph: Graph, tmp_path: Path, given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        cocite.build(graph, tmp_path / "x", **given)
+        cocite.build(graph, tmp_path / "x", **by_walks(given))
     assert not list(tmp_path.iterdir())
 
 
@@ -188,7 +190,7 @@ def test_what_is_no_piece_of_one_index_is_refused(
     graph: Graph, make_graph: MakeGraph, tmp_path: Path
 ) -> None:
     def made(name: str, numbers: range, of: Graph = graph, **chosen: Any) -> None:
-        cocite.build(of, tmp_path / name, numbers=numbers, **chosen)
+        cocite.build(of, tmp_path / name, numbers=numbers, **by_walks(chosen))
 
     made("a", range(10))
     made("b", range(10, 20))
@@ -277,7 +279,7 @@ def test_a_sample_that_is_not_its_digest_is_not_joined(graph: Graph, tmp_path: P
 def test_a_lost_shard_is_made_again_by_its_numbers(
     graph: Graph, tmp_path: Path, how: str, kind: str
 ) -> None:
-    cocite.build(graph, tmp_path / "whole", samples=40, shard=16, **KINDS[kind])
+    cocite.build(graph, tmp_path / "whole", samples=40, shard=16, **by_walks(KINDS[kind]))
     shutil.copytree(tmp_path / "whole", tmp_path / "x")
     (first, *_) = sorted((tmp_path / "x").glob("*samples-000016"))
     if how == "removed":
@@ -286,10 +288,10 @@ def test_a_lost_shard_is_made_again_by_its_numbers(
         content = bytearray(first.read_bytes())
         content[17] ^= 4
         first.write_bytes(content[: None if how == "changed" else -64])
-    cocite.build(graph, tmp_path / "patch", numbers=range(16, 32), **KINDS[kind])
+    cocite.build(graph, tmp_path / "patch", numbers=range(16, 32), **by_walks(KINDS[kind]))
     with Merge([tmp_path / "x", tmp_path / "patch"], tmp_path / "x", overwrite=True) as work:
         work.run()
-    cocite.build(graph, tmp_path / "again", samples=40, **KINDS[kind])
+    cocite.build(graph, tmp_path / "again", samples=40, **by_walks(KINDS[kind]))
     assert files(tmp_path / "x") == files(tmp_path / "again")
     assert cocite.open(tmp_path / "x").lost == ()
 

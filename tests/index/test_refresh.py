@@ -27,7 +27,7 @@ from cocite.index import StoredIndex
 from cocite.index.refresh import RefreshBuild
 from cocite.means import Means
 from cocite.store import Draft, disk
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 
 Pairs = set[tuple[str, str]]
 DAY = "2026-11-21"
@@ -53,7 +53,7 @@ def graphs(make_graph: MakeGraph) -> list[Graph]:
 
 
 def build(graph: Graph, path: Path, samples: int = 12, **options: Any) -> cocite.Index:
-    return cocite.build(graph, path, samples=samples, length=6, seed=5, **options)
+    return cocite.build(graph, path, samples=samples, length=6, seed=5, **by_walks(options))
 
 
 def files(path: Path) -> dict[str, bytes]:

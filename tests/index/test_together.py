@@ -27,7 +27,7 @@ from cocite.layouts import memory_plan
 from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
 from cocite.layouts.trees.build import GroupMaker, TreeMaker, maker_bytes
 from cocite.means import Means
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.index.test_external import files, tangled, words
 from tests.oracles.graphs import Edges, graphs
 
@@ -75,10 +75,10 @@ def test_an_index_is_the_same_to_the_byte(
     for hubs in ("plain", "idf"):
         options: dict[str, Any] = {"measure": measure, "samples": 37, "seed": 3, "hubs": hubs}
         whole = tmp_path / hubs
-        cocite.build(graph, whole, shard=4, **options)
+        cocite.build(graph, whole, shard=4, **by_walks(options))
         for blocks in (2, 7, 64):
             path = tmp_path / f"{hubs}{blocks}"
-            cocite.build(graph, path, blocks=blocks, threads=threads, shard=4, **options)
+            cocite.build(graph, path, blocks=blocks, threads=threads, shard=4, **by_walks(options))
             assert files(path) == files(whole)
 
 
@@ -112,7 +112,7 @@ def test_a_step_of_all_samples_together_reads_the_links_once(
 def test_a_build_goes_on_behind_its_shards(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     options: dict[str, Any] = {"samples": 40, "shard": 3, "seed": 3, "length": 5}
-    cocite.build(graph, tmp_path / "whole", **options)
+    cocite.build(graph, tmp_path / "whole", **by_walks(options))
 
     def stop(done: int, total: int) -> None:
         if done == 20:
@@ -121,7 +121,7 @@ def test_a_build_goes_on_behind_its_shards(make_graph: MakeGraph, tmp_path: Path
     for first, then in ((3, None), (None, 3), (3, 3)):
         output = tmp_path / f"{first}{then}"
         with pytest.raises(KeyboardInterrupt):
-            cocite.build(graph, output, blocks=first, threads=2, progress=stop, **options)
+            cocite.build(graph, output, blocks=first, threads=2, progress=stop, **by_walks(options))
         built = BuildOptions.checked("psimrank", settings={"samples": 40, "seed": 3, "length": 5})
         with IndexBuild(graph, output, built, Means.checked(2, shard=3, blocks=then)) as work:
             assert work.run().units == 22

@@ -20,7 +20,7 @@ from cocite.layouts.trees.reader import TreeReader
 from cocite.means import Means
 from cocite.measures import PartSettings, find_measure
 from cocite.query.confidence import Draws, leading_certain
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.oracles import neighbours as exact
 from tests.oracles import simrank as recursions
 from tests.oracles.bounds import bernstein
@@ -84,7 +84,7 @@ def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independen
     measure = "blend:psimrank+psimrank+simrank"
     chosen: dict[str, Any] = {"samples": 10_000, "shard": 1000}
     index = cocite.build(graph, tmp_path / "b", measure=measure, direction="both", **chosen)
-    alone = cocite.build(graph, tmp_path / "a", direction="both", **chosen)
+    alone = cocite.build(graph, tmp_path / "a", direction="both", **by_walks(chosen))
     values, two = [], np.array([2], np.uint32)
     for reader in index.readers:
         assert isinstance(reader, TreeReader)

@@ -21,7 +21,7 @@ from cocite.errors import UsageError
 from cocite.query.confidence import BOUNDS
 from cocite.query.documents import RelatedDocument
 from cocite.store import Store
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.oracles import compact as compacted
 from tests.oracles import meeting, walks
 from tests.oracles.bounds import bernstein
@@ -305,8 +305,8 @@ def test_more_samples_are_those_of_a_larger_index(
 ) -> None:
     graph, by = make_graph(EDGES, range(12)), FUNCTIONS[name][0]
     chosen: dict[str, Any] = {"length": LENGTH, "seed": 3}
-    small = cocite.build(graph, tmp_path / "small", samples=64, **chosen)
-    large = cocite.build(graph, tmp_path / "large", samples=4096, **chosen)
+    small = cocite.build(graph, tmp_path / "small", samples=64, **by_walks(chosen))
+    large = cocite.build(graph, tmp_path / "large", samples=4096, **by_walks(chosen))
     a, b = LINKED, small.related(LINKED, 1, by=by)[0].node
     better = small.similarity(a, b, by=by, target_error=1e-6)
     assert better.score == large.similarity(a, b, by=by).score

@@ -21,7 +21,7 @@ from cocite.graph.matching import match_names
 from cocite.index import StoredIndex
 from cocite.kernels.trees_lookup import DAMAGED, gather
 from cocite.query.source import find_graph
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.store.enemy import change_facts, change_file
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,7 @@ def stores(make_graph: MakeGraph, tmp_path: Path) -> dict[str, Path]:
     newer = make_graph([edge[:2] for edge in edges(2)])
     found = {"graph": plain.path, "weighted graph": weighted.path}
     for name, options in INDEXES.items():
-        cocite.build(weighted if name in WEIGHTED else plain, tmp_path / name, **options)
+        cocite.build(weighted if name in WEIGHTED else plain, tmp_path / name, **by_walks(options))
         found[name] = tmp_path / name
     cocite.refresh(tmp_path / "refreshed", newer, share=0.5)
     return found

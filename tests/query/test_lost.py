@@ -21,6 +21,7 @@ from cocite.errors import Damaged
 from cocite.layouts.reader import SampledReader, Span
 from cocite.query.confidence import half_width
 from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
+from tests.conftest import by_walks
 
 SAMPLES, SHARD = 40, 10
 KINDS: dict[str, dict[str, Any]] = {
@@ -52,7 +53,7 @@ def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
     def get(kind: str) -> Index:
         if kind not in found:
             options = {"samples": SAMPLES, "shard": SHARD, **KINDS[kind]}
-            found[kind] = cocite.build(graph, folder / kind, **options)
+            found[kind] = cocite.build(graph, folder / kind, **by_walks(options))
         return found[kind]
 
     return get
@@ -90,7 +91,7 @@ def test_at_either_end_what_is_left_is_the_index_of_its_numbers(
     gone = [name for name in files if name.endswith(f"samples-{begin:06d}")]
     left = without(whole, tmp_path / "left", *gone)
     numbers = range(SHARD, SAMPLES) if begin == 0 else range(SAMPLES - SHARD)
-    expected = cocite.build(graph, tmp_path / "expected", numbers=numbers, **KINDS[kind])
+    expected = cocite.build(graph, tmp_path / "expected", numbers=numbers, **by_walks(KINDS[kind]))
     assert left.samples == expected.samples == 30
     for node in (expected.nodes.name(i) for i in range(0, len(expected.nodes), 7)):
         hits = expected.related(node, 50)

@@ -29,7 +29,7 @@ from cocite.query.plan.precision import (
     standard_errors,
 )
 from cocite.store import disk
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 
 PILOT = 0.5
 """Seconds: enough for pilots of graphs this small."""
@@ -135,7 +135,7 @@ def test_sizes_and_memory_are_those_of_the_build(
     graph: Graph, tmp_path: Path, measure: str, layout: str, direction: str
 ) -> None:
     kind: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
-    plan = cocite.plan_index(graph, **kind, samples=90, seed=3, pilot=PILOT)
+    plan = cocite.plan_index(graph, **by_walks(kind), samples=90, seed=3, pilot=PILOT)
     options = BuildOptions.checked(measure, direction, layout, {"samples": 90, "seed": 3})
     with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
         work.estimate()
@@ -285,7 +285,7 @@ def test_what_cannot_be_planned_is_refused(
     graph: Graph, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        cocite.plan_index(graph, **options)
+        cocite.plan_index(graph, **by_walks(options))
 
 
 @pytest.mark.parametrize(

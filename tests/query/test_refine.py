@@ -18,7 +18,7 @@ from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.layouts.trees.reader import TreeReader
 from cocite.query.refine.samples import SampleRefiner
 from cocite.store import Journal
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.oracles import simrank as exact
 from tests.oracles import xjaccard as rings
 from tests.oracles.graphs import Edges, graphs
@@ -219,7 +219,7 @@ def test_damage_is_not_certified(graph: Graph, tmp_path: Path) -> None:
 
 def test_threads_make_the_same_index(graph: Graph, index: Index, tmp_path: Path) -> None:
     options: dict[str, Any] = {"measure": "simrank", "samples": 10, "refine": True}
-    one = cocite.build(graph, tmp_path / "i", threads=1, **options)
+    one = cocite.build(graph, tmp_path / "i", threads=1, **by_walks(options))
     assert one.stored.digest == index.stored.digest
     assert one.stored.refined == index.stored.refined
 
@@ -286,7 +286,7 @@ def test_walks_replayed_are_those_of_the_index(
     n, edges = graph
     stored = make_graph(edges, range(n))
     options: dict[str, Any] = {"direction": direction, "seed": seed, "length": 5}
-    index = cocite.build(stored, stored.path.with_suffix(".i"), samples=12, **options)
+    index = cocite.build(stored, stored.path.with_suffix(".i"), samples=12, **by_walks(options))
     refiner = index.refiner
     assert isinstance(refiner, SampleRefiner)
     for reader, mover in zip(index.readers, refiner.movers, strict=True):
@@ -481,10 +481,10 @@ def test_an_interrupted_build_goes_on_with_what_was_ready(
     monkeypatch.setattr(Journal, "append", stop)
     for stage in range(4):
         with pytest.raises(KeyboardInterrupt):
-            cocite.build(graph, tmp_path / "i", **options)  # type: ignore[arg-type]
+            cocite.build(graph, tmp_path / "i", **by_walks(options))
         assert kept == [24 * graph.nodes] * (stage + 1)
     monkeypatch.setattr(Journal, "append", keep)
-    again = cocite.build(graph, tmp_path / "i", **options)  # type: ignore[arg-type]
+    again = cocite.build(graph, tmp_path / "i", **by_walks(options))
     assert again.stored.digest == index.stored.digest
     assert {file.name for file in (tmp_path / "i").iterdir()} == {
         file.name for file in index.stored.store.path.iterdir()

@@ -20,7 +20,7 @@ from cocite.errors import UsageError
 from cocite.layouts.reader import Span
 from cocite.query import source
 from cocite.query.confidence import BOUNDS, Draws, around, leading_certain
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.oracles import betting
 from tests.oracles import refreshed as exact
 from tests.oracles.betting import Wealth
@@ -65,7 +65,9 @@ def refresh_through(
         names = list(graph.names)
         return [exact.drawn(names, pairs, step, SEED, number, LENGTH) for number in numbers]
 
-    index = cocite.build(graphs[0][0], path, samples=samples, length=LENGTH, seed=SEED, **kind)
+    index = cocite.build(
+        graphs[0][0], path, samples=samples, length=LENGTH, seed=SEED, **by_walks(kind)
+    )
     held, end, fresh = drawn(*graphs[0], range(samples)), samples, math.ceil(share * samples)
     for graph, pairs in graphs[1:]:
         index = cocite.refresh(path, graph, share=share)
@@ -392,7 +394,7 @@ def test_refined_scores_are_of_samples_of_the_newest_graph(made: Any, tmp_path: 
     """Its 6 samples, 30 to 35, and further ones behind them, twice as many each round."""
     case, refined = made("psimrank", "in", 1), 0
     kind: dict[str, Any] = {"samples": 30 + 6 * 1024, "length": LENGTH, "seed": SEED}
-    whole = cocite.build(case.graphs[1], tmp_path / "n", **kind)
+    whole = cocite.build(case.graphs[1], tmp_path / "n", **by_walks(kind))
     for a, b in [("p7", "p9"), ("z", "a0"), ("p7", "a1"), ("p12", "p28")]:
         found = case.index.similarity(a, b, decay=DECAY, refine=True, target_error=0.05)
         times = whole.readers[0].meeting_times(*whole.nodes.ids([a, b]).tolist())  # type: ignore[attr-defined]

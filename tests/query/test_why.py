@@ -19,7 +19,7 @@ from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.graph.links import links_of
 from cocite.graph.rows import Links
 from cocite.measures import Measure
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, by_walks
 from tests.measures.test_contract import build, every
 from tests.oracles import neighbours as exact
 from tests.oracles import pagesim, walks
@@ -213,8 +213,8 @@ def test_layouts_give_the_same_reasons(
     edges += [(int(a), hub) for hub in (3, 4) for a in rng.permutation(6000)[:5000]]
     graph = make_graph(edges)
     options: dict[str, Any] = {"measure": measure, "samples": 30, "seed": 5, "direction": "both"}
-    index = cocite.build(graph, tmp_path / layout, layout=layout, **options)
-    other = cocite.build(graph, tmp_path / "other", layout="paths", **options)
+    index = cocite.build(graph, tmp_path / layout, layout=layout, **by_walks(options))
+    other = cocite.build(graph, tmp_path / "other", layout="paths", **by_walks(options))
     needed = graph if layout == "trees" else None
     nodes = [index.nodes.name(i) for i in rng.integers(0, 400, 12)] + ["3", "4"]
     met = 0
