@@ -78,7 +78,8 @@ def make_all(folder: Path) -> None:
     pages = [*PAGES, GNU]
     graphs["later"] = _graph(folder, "later", [f"{pages[u]}\t{pages[v]}" for u, v in LATER])
     for name, (graph, options) in INDEXES.items():
-        settings = {"samples": 20} | options if _walks(options) else options
+        settings = {"measure": "psimrank"} | options
+        settings |= {"samples": 20} if _walks(options) else {}
         output = folder / "indexes" / name
         cocite.build(graphs[graph], output, shard=8 if _walks(options) else None, **settings)
         if name.startswith("refreshed"):

@@ -300,8 +300,9 @@ def test_the_command_line_merges_and_says_which_numbers_there_are(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [str(tmp_path / name) for name in "abc"]
-    assert main(["index", str(graph.path), "-o", paths[0], "--numbers", "0..9"]) == 0
-    assert main(["index", str(graph.path), "-o", paths[1], "--numbers", "10..14"]) == 0
+    made = ["index", str(graph.path), "--measure", "psimrank", "-o"]
+    assert main([*made, paths[0], "--numbers", "0..9"]) == 0
+    assert main([*made, paths[1], "--numbers", "10..14"]) == 0
     assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
     assert main(["info", paths[1]]) == 0
     assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
@@ -310,6 +311,6 @@ def test_the_command_line_merges_and_says_which_numbers_there_are(
     assert "samples 0 to 14, from 2 indexes" in printed.err
     assert "15, numbers 0 to 14" in printed.out
     for wrong in ("9..3", "a", "-3", "1..2..3", "1.5"):
-        assert main(["index", str(graph.path), "-o", paths[2] + "x", f"--numbers={wrong}"]) == 2
+        assert main([*made, paths[2] + "x", f"--numbers={wrong}"]) == 2
     assert main(["merge", paths[0], "-o", paths[2] + "x"]) == 2
     assert "two indexes or more" in capsys.readouterr().err

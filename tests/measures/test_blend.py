@@ -117,7 +117,7 @@ def test_settings_reach_the_components_that_have_them_and_no_fixed_one(
     asked = index.stored.measure.ask_settings({"form": "jaccard", "decay": 0.3})
     own = {name: part.ask_settings(asked).to_json() for name, part in parts.items()}
     assert own["cocitation"] == {"form": "jaccard", "idf": True}
-    assert own["simrank"] == {"decay": 0.3}
+    assert own["simrank"] == {"decay": 0.3, "by": "decay ** t"}
     assert own["pagesim"] == {}
     with pytest.raises(UsageError, match="has no setting 'idf' when asking; it takes decay, form"):
         index.related("3", idf=False)
