@@ -83,7 +83,7 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
     ways = {measure.looks_at(direction)} if alone and direction != "both" else {"in", "out"}
     neighbours = {links: turned(n, edges, links) for links in ways}
     ends = turned(n, edges, "in"), turned(n, edges, "out")
-    neighbours["both"] = [ins + outs for ins, outs in zip(*ends, strict=True)]
+    neighbours["both"] = neighbours["any"] = [ins + outs for ins, outs in zip(*ends, strict=True)]
     for a, b in pairs(index):
         found = index.why(a, b, ALL, graph=graph)
         assert found.score == index.similarity(a, b).score

@@ -129,13 +129,16 @@ class Replay:
         return ids[rows].reshape(nodes.shape)
 
     def _check(self, links: Links, at: Points) -> None:
-        """See that the rows of two nodes are rows of nodes, ascending."""
+        """See that the rows of two nodes are rows of nodes, ascending; where links are taken either
+        way, a node that is linked both ways stands there twice.
+        """
+        ascends = np.greater_equal if self._part.direction == "any" else np.greater
         for node in at.tolist():
             if (links is self._links, node) in self._sound:
                 continue
             begin, end = links.offsets[node : node + 2].tolist()
             row = links.neighbours[begin:end]
-            fine = begin <= end <= links.edges and bool((row[1:] > row[:-1]).all())
+            fine = begin <= end <= links.edges and bool(ascends(row[1:], row[:-1]).all())
             if not fine or (row.size and int(row[-1]) >= links.nodes):
                 raise self._damaged()
             self._sound.add((links is self._links, node))
