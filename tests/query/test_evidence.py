@@ -110,7 +110,12 @@ def test_related_is_similarity_sorted_and_scaled(
     for node in index.nodes:
         hits = index.related(node, n, evidence=form)
         assert repr(hits) == repr(sorted_pairs(index, node, evidence=form))
-        assert repr(hits) == repr(alone.related(node, n, evidence=form))
+        for hit in hits:
+            pair = node, hit.node
+            found_alone = alone.similarity(*pair, evidence=form)
+            assert repr(found_alone) == repr(index.similarity(*pair, evidence=form))
+        if direction != "any":
+            assert repr(hits) == repr(alone.related(node, n, evidence=form))
         assert index.certain(node, hits, evidence=form) == alone.certain(node, hits, evidence=form)
         for hit in hits:
             assert 0 <= hit.low <= hit.score <= hit.high <= 1

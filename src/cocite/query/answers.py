@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +26,14 @@ from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.table import reader_of
 from cocite.means import Means
 from cocite.measures import AskValue, WholeSettings
+from cocite.measures.evidence import EVIDENCE
 from cocite.query.confidence import Draws, around, leading_certain
-from cocite.query.evidence import Evidence
 from cocite.query.filters import Filter
 from cocite.query.scores import scores_of
 from cocite.query.source import Given
+
+if TYPE_CHECKING:
+    from cocite.query.evidence import Evidence
 
 __all__ = ["Answers", "Asked"]
 
@@ -45,7 +49,6 @@ class Answers:
     def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
         """``means`` are for what reads the graph again; ``graph`` says where that is."""
         self._stored, self.means, self._graph = stored, means, graph
-        self._evidence = Evidence(stored, means, graph)
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:
@@ -54,7 +57,15 @@ class Answers:
 
     def reading(self, asked: WholeSettings) -> tuple[Reader, ...]:
         """What answers for each part of a question: with evidence, if that is asked for."""
+        if all(reader.part.evidence(asked) == EVIDENCE.default for reader in self.readers):
+            return self.readers
         return self._evidence.over(self.readers, asked)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        from cocite.query.evidence import Evidence
+
+        return Evidence(self._stored, self.means, self._graph)
 
     def top(
         self, node: int, k: int, min_score: float, chosen: Filter, settings: WholeSettings

@@ -50,10 +50,7 @@ class Evidence:
 
     def over(self, readers: tuple[Reader, ...], asked: WholeSettings) -> tuple[Reader, ...]:
         """What answers for each part, with evidence where it is asked for."""
-        forms = [form_of(reader.part, asked) for reader in readers]
-        if all(form == EVIDENCE.default for form in forms):
-            return readers
-        return tuple(map(self._weighed, readers, forms))
+        return tuple(self._weighed(reader, reader.part.evidence(asked)) for reader in readers)
 
     def _weighed(self, reader: Reader, form: str) -> Reader:
         if form == EVIDENCE.default:
@@ -155,14 +152,9 @@ class EvidenceReader(SummingReader):
         return replace(found, shares=found.shares * factor, unplaced=found.unplaced * factor)
 
 
-def form_of(part: StoredPart, asked: WholeSettings) -> str:
-    """The evidence that is asked of a part; of one that takes none, the default."""
-    return part.ask_settings(asked).get(EVIDENCE, EVIDENCE.default)
-
-
 def refuse_evidence(parts: Sequence[StoredPart], asked: WholeSettings) -> None:
     """Raise :class:`UsageError` for evidence in a refined answer."""
-    for form in (form_of(part, asked) for part in parts):
+    for form in (part.evidence(asked) for part in parts):
         if form != EVIDENCE.default:
             raise UsageError(
                 f"evidence is {form!r}, and refined answers have none: leave it out, or what "

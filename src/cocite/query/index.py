@@ -14,7 +14,6 @@ from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.measures import AskValue, WholeSettings
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
-from cocite.query.evidence import refuse_evidence
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
 from cocite.query.ordered import DEFAULT_ORDER, Order, Ordered, RanksLike
@@ -315,6 +314,7 @@ class Index(Ordered):
         """How far to refine; None for not at all."""
         if not refine and target is None:
             return None
+        from cocite.query.evidence import refuse_evidence
         from cocite.query.refine.refiner import Level
 
         refuse_evidence(self._stored.parts, asked)
