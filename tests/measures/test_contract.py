@@ -36,8 +36,8 @@ FIXED = tuple(
         "0.5*xjaccard(bits=8,length=3,decay=0.3)+0.5*cocitation(form=jaccard)",
         "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalised=true)",
         "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)",
-        "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalised=true)+0.2*simrank(length=4,decay=0.5)",
-        "simrank(hubs=idf,decay=0.3)+shared-nearest(nearest=9,mutual=true,form=cosine)",
+        "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalised=true)+0.2*simrank(length=4,decay=0.5,evidence=geometric)",
+        "simrank(hubs=idf,decay=0.3,evidence=exponential)+shared-nearest(nearest=9,mutual=true,form=cosine)",
     )
 )
 """Blends with a component of each layout, that have settings of their own, built and asked."""

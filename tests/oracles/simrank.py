@@ -64,6 +64,19 @@ def psimrank(inlinks: Matrix, decay: float, rounds: int) -> Matrix:
     return _spread(scores, active, n)
 
 
+def evidence(rows: Matrix, form: str) -> Matrix:
+    """SimRank++'s evidence of all pairs: the printed sum of 2**-i for i = 1, ..., n, or 1 - e**-n,
+    n the neighbours shared; 1 for a node and itself. ``rows[v, x] = 1`` if x is a neighbour of v.
+    """
+    shared = (rows @ rows.T).astype(int)
+    if form == "geometric":
+        found = np.array([[sum(0.5**i for i in range(1, n + 1)) for n in row] for row in shared])
+    else:
+        found = 1 - np.exp(-shared.astype(float))
+    np.fill_diagonal(found, 1)
+    return found
+
+
 def psimrank_by_definition(inlinks: Matrix, decay: float, rounds: int) -> Matrix:
     """The same recursion, pair by pair, as printed; for graphs of a dozen nodes."""
     n = len(inlinks)

@@ -30,7 +30,7 @@ import numpy as np
 from cocite.codes import GRAINS
 from cocite.kernels._jit import helper, kernel, prefetch
 
-__all__ = ["DAMAGED", "FORMS", "gather", "normalise", "norms", "pair", "score"]
+__all__ = ["DAMAGED", "FORMS", "gather", "normalise", "norms", "pair", "score", "shared"]
 
 DAMAGED = -1
 """Returned where links point outside of themselves."""
@@ -140,6 +140,46 @@ def pair(
         right += 1 if y <= x else 0
     mine, theirs = _norm(offsets, sums, first, power), _norm(offsets, sums, second, power)
     return score(common, mine, theirs, form)
+
+
+@kernel
+def shared(offsets: Any, neighbours: Any, node: Any, others: Any, out: Any) -> Any:
+    """How many different neighbours ``node`` shares with each of ``others``; ``out``: int64[h].
+
+    A row may name a neighbour twice. Each of the shorter row is searched for in the longer one.
+    Returns whether the links are sound.
+    """
+    nodes = np.int64(offsets.size - 1)
+    if np.int64(node) >= nodes:
+        return False
+    mine, mine_end = _begin(offsets, node), _end(offsets, node)
+    if not _sound(mine, mine_end, neighbours.size):
+        return False
+    for i in range(others.size):
+        if np.int64(others[i]) >= nodes:
+            return False
+        short, short_end = _begin(offsets, others[i]), _end(offsets, others[i])
+        if not _sound(short, short_end, neighbours.size):
+            return False
+        long, long_end = mine, mine_end
+        if long_end - long < short_end - short:
+            short, short_end, long, long_end = long, long_end, short, short_end
+        count = 0
+        for link in range(short, short_end):
+            x = neighbours[link]
+            if link > short and neighbours[link - 1] == x:
+                continue
+            low, high = long, long_end
+            while low < high:
+                middle = (low + high) >> 1
+                if neighbours[middle] < x:
+                    low = middle + 1
+                else:
+                    high = middle
+            long = low  # rows ascend
+            count += 1 if low < long_end and neighbours[low] == x else 0
+        out[i] = count
+    return True
 
 
 @kernel

@@ -7,7 +7,8 @@ being equal, and its variance, and adds both to the query's totals with the part
     grains   += weight * rint(mean * 10**12)
     variance += weight**2 * (mean of squares - mean**2) / (samples - 1)       nan for one sample
 
-``settle_exact`` does so for parts that are not sampled: their scores are in grains already.
+``settle_scaled`` does so with a factor for each node, the grains rounded again. ``settle_exact``
+does so for parts that are not sampled: their scores are in grains already.
 ``top`` picks the best by grains, ties by ascending node, with a heap of k.
 
 Cost: O(nodes touched), and O(touched log k) at worst for the heap, near O(touched) mostly.
@@ -22,7 +23,7 @@ import numpy as np
 from cocite.codes import GRAINS, ONE
 from cocite.kernels._jit import helper, kernel
 
-__all__ = ["estimate", "settle", "settle_exact", "top"]
+__all__ = ["estimate", "settle", "settle_exact", "settle_scaled", "top"]
 
 _ROUNDING = 2.0**-45
 """A variance below this is the rounding of the weights."""
@@ -71,6 +72,33 @@ def settle(
             have += 1
         totals[node, 0] += weight * grains
         totals[node, 1] += weight * weight * variance
+    return have
+
+
+@kernel
+def settle_scaled(
+    sums: Any,
+    used: Any,
+    factors: Any,
+    samples: Any,
+    weight: Any,
+    totals: Any,
+    touched: Any,
+    have: Any,
+) -> Any:
+    """As ``settle``, each estimate times the factor of its node; ``factors``: float64[count]."""
+    for i in range(factors.size):
+        node, factor = used[i], factors[i]
+        grains, variance = estimate(sums[node, 0], sums[node, 1], samples)
+        sums[node, 0] = sums[node, 1] = _ZERO64
+        grains = np.rint(grains * factor)
+        if grains == 0.0:
+            continue
+        if totals[node, 0] == 0.0 and totals[node, 1] == 0.0:
+            touched[have] = node
+            have += 1
+        totals[node, 0] += weight * grains
+        totals[node, 1] += weight * weight * (variance * factor * factor)
     return have
 
 

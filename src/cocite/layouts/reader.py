@@ -118,13 +118,14 @@ class SummingReader(SampledReader):
         used = scratch.used[: self.gather_sums(node, settings, scratch)]
         freshness = self.part.freshness
         if freshness.since is None:
-            self._settle(scratch, used, self.part.samples)
+            self._settle(node, scratch, used, self.part.samples)
             return
         known = freshness.knowing(node, used)
         for samples in np.unique(known).tolist():
-            self._settle(scratch, used[known == samples], samples)
+            self._settle(node, scratch, used[known == samples], samples)
 
-    def _settle(self, scratch: QueryScratch, used: Ids, samples: int) -> None:
+    def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:
+        """Turn the sums of ``used`` with ``node``, over so many samples, into totals."""
         from cocite.kernels import totals
 
         scratch.have = int(

@@ -21,6 +21,7 @@ from cocite.measures import (
     PartSettings,
     WholeSettings,
 )
+from cocite.measures.evidence import EVIDENCE
 from cocite.store import Store
 
 __all__ = ["DRAWN", "DamagedShard", "Shard", "StoredPart", "runs_of"]
@@ -112,6 +113,10 @@ class StoredPart:
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
         """Its own settings of a question, out of those of the index."""
         return Component(self.measure, fixed=self.fixed).ask_settings(asked)
+
+    def evidence(self, asked: WholeSettings) -> str:
+        """The evidence that is asked of it; if it takes none, the default."""
+        return self.ask_settings(asked).get(EVIDENCE, EVIDENCE.default)
 
     @property
     def samples(self) -> int:

@@ -31,7 +31,7 @@ w(u, v) is the link's weight. With ``hubs`` a link from a page that links everyw
 a word does that is in every document: w(u, v) is log((nodes + 1) / |O(u)|), its inverse document
 frequency (``idf``), or 1 / |O(u)| (``rare``), O(u) being the nodes that u links to; times the
 link's weight, if it has one. The direction ``out`` has everything turned round: out-links, and
-|I(u)|.
+|I(u)|. Scores may be taken times ``evidence`` (``evidence.py``).
 
 Source: Moulton, Jiang 2018, *Maximally consistent sampling and the Jaccard index of probability
 distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity search*, 2.2.1 and 2.2.2.
@@ -40,6 +40,7 @@ distributions*, for weights; Fogaras, Racz, *Scaling link-based similarity searc
 from __future__ import annotations
 
 from cocite.engine.step import Step
+from cocite.measures.evidence import EVIDENCE
 from cocite.measures.measure import Measure
 from cocite.measures.meeting import BY
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
@@ -51,7 +52,7 @@ PSIMRANK = Measure(
     summary="like simrank, but walks meet as likely as in-links overlap (Fogaras, Racz)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
-    ask=(DECAY, BY),
+    ask=(DECAY, BY, EVIDENCE),
     weighted=True,
     weighted_step=Step.CLOCK,
     step=Step.ARGMIN,

@@ -26,7 +26,7 @@ The direction ``out`` has everything turned round: out-links, and |I(u)|. A scal
 a page's in-links changes nothing.
 
 Known weakness: two pages with the same k otherwise unrelated in-neighbours score decay / k, so
-popular pages look unrelated (001, 2.2). PSimRank mends it.
+popular pages look unrelated (001, 2.2). PSimRank mends it; ``evidence`` (``evidence.py``) in part.
 
 Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 1.3 and 2.1.
 """
@@ -34,6 +34,7 @@ Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 
 from __future__ import annotations
 
 from cocite.engine.step import Step
+from cocite.measures.evidence import EVIDENCE
 from cocite.measures.measure import Measure
 from cocite.measures.meeting import BY
 from cocite.measures.settings import DECAY, HUBS, LENGTH, SAMPLES, SEED
@@ -45,7 +46,7 @@ SIMRANK = Measure(
     summary="similar if similar pages link to both (Jeh, Widom)",
     layouts=("trees", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
-    ask=(DECAY, BY),
+    ask=(DECAY, BY, EVIDENCE),
     weighted=True,
     weighted_step=Step.WEIGHTED,
     step=Step.UNIFORM,

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +24,16 @@ from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader, SampledReader, Span
 from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.table import reader_of
+from cocite.means import Means
 from cocite.measures import AskValue, WholeSettings
+from cocite.measures.evidence import EVIDENCE
 from cocite.query.confidence import Draws, around, leading_certain
 from cocite.query.filters import Filter
 from cocite.query.scores import scores_of
+from cocite.query.source import Given
+
+if TYPE_CHECKING:
+    from cocite.query.evidence import Evidence
 
 __all__ = ["Answers", "Asked"]
 
@@ -39,13 +46,26 @@ _AT_ONCE = 256
 class Answers:
     """Answers for all parts of an index together. Safe to share between threads."""
 
-    def __init__(self, stored: StoredIndex) -> None:
-        self._stored = stored
+    def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
+        """``means`` are for what reads the graph again; ``graph`` says where that is."""
+        self._stored, self.means, self._graph = stored, means, graph
 
     @cached_property
     def readers(self) -> tuple[Reader, ...]:
         """What answers for each part."""
         return tuple(map(reader_of, self._stored.parts))
+
+    def reading(self, asked: WholeSettings) -> tuple[Reader, ...]:
+        """What answers for each part of a question: with evidence, if that is asked for."""
+        if all(reader.part.evidence(asked) == EVIDENCE.default for reader in self.readers):
+            return self.readers
+        return self._evidence.over(self.readers, asked)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        from cocite.query.evidence import Evidence
+
+        return Evidence(self._stored, self.means, self._graph)
 
     def top(
         self, node: int, k: int, min_score: float, chosen: Filter, settings: WholeSettings
@@ -54,14 +74,14 @@ class Answers:
         with borrowed(self._stored.nodes) as scratch:
             self._gather(node, settings, scratch)
             ids, best = chosen.best(scratch, k, min_score)
-        for reader in self.readers:
+        for reader in self.reading(settings):
             own = reader.part.ask_settings(settings)
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
 
     def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
         """Add up the scores of all nodes with ``node``."""
-        for reader in self.readers:
+        for reader in self.reading(settings):
             reader.gather(node, reader.part.ask_settings(settings), scratch)
             if self._scatters:
                 scratch.list_once()
@@ -75,12 +95,16 @@ class Answers:
     def _sampled(self) -> list[SampledReader]:
         return [reader for reader in self.readers if isinstance(reader, SampledReader)]
 
+    def _sampling(self, asked: WholeSettings) -> list[SampledReader]:
+        """Those of a question."""
+        return [reader for reader in self.reading(asked) if isinstance(reader, SampledReader)]
+
     def _estimate(
         self, first: int, second: int, asked: WholeSettings
     ) -> tuple[list[float], list[float]]:
         """The score of a pair and its standard error."""
         grains = variance = 0.0
-        for reader in self.readers:
+        for reader in self.reading(asked):
             found, weight = (
                 reader.pair(first, second, reader.part.ask_settings(asked)),
                 reader.part.weight,
@@ -95,7 +119,7 @@ class Answers:
         none of them.
         """
         span, found = Span(0.0, 0.0, 0.0), []
-        for reader in self._sampled:
+        for reader in self._sampling(asked):
             own, weight = reader.part.ask_settings(asked), reader.part.weight
             span, share = span.plus(reader.span(own), weight), weight / len(nodes)
             for node in nodes:
@@ -126,7 +150,7 @@ class Answers:
         if not lost and (len(nodes) == 1 or self._stored.freshness.since is None):
             return 0.0
         shared, found = self._knowing(nodes, others).tolist(), np.zeros(others.size)
-        for reader in self._sampled:
+        for reader in self._sampling(asked):
             share = reader.part.weight / len(nodes)
             for node in nodes:
                 values, _ = reader.values(node, others, reader.part.ask_settings(asked))
@@ -218,7 +242,7 @@ class Answers:
         """The most that the samples of two different nodes say."""
         return sum(
             reader.part.weight * reader.span(reader.part.ask_settings(asked)).most
-            for reader in self._sampled
+            for reader in self._sampling(asked)
         )
 
     def _leading(

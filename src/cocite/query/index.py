@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
 from cocite.errors import UsageError
-from cocite.measures import AskValue
+from cocite.measures import AskValue, WholeSettings
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
@@ -75,7 +75,9 @@ class Index(Ordered):
             What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``). For
             measures of walks ``by`` says what a meeting after t steps is worth, from 0 to 1: a
             function of t, numbers for t = 1, 2, ..., an expression such as ``"t <= 3"``, or
-            ``"hitting"`` (``measures/meeting.py``).
+            ``"hitting"`` (``measures/meeting.py``). For ``simrank`` and ``psimrank``
+            ``evidence="geometric"`` or ``"exponential"`` takes scores times what the neighbours
+            that pages share tell (``measures/evidence.py``); it reads the graph.
 
         Returns
         -------
@@ -92,7 +94,7 @@ class Index(Ordered):
         asked = self._asked(settings)
         checked_confidence(confidence, bound)
         first, second = self.nodes.id(a), self.nodes.id(b)
-        level = self._level(refine, target_error, confidence, bound)
+        level = self._level(asked, refine, target_error, confidence, bound)
         if level and self.refiner and first != second:
             return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
         scores, errors = self._estimate(first, second, asked)
@@ -205,7 +207,7 @@ class Index(Ordered):
             among=among,
             other_sites=other_sites,
         )
-        level = self._level(refine, target_error, confidence, bound, min_confidence)
+        level = self._level(asked, refine, target_error, confidence, bound, min_confidence)
         if len(nodes) > 1:
             if level:
                 raise UsageError(
@@ -302,6 +304,7 @@ class Index(Ordered):
 
     def _level(
         self,
+        asked: WholeSettings,
         refine: bool,
         target: float | None,
         confidence: float,
@@ -311,8 +314,10 @@ class Index(Ordered):
         """How far to refine; None for not at all."""
         if not refine and target is None:
             return None
+        from cocite.query.evidence import refuse_evidence
         from cocite.query.refine.refiner import Level
 
+        refuse_evidence(self._stored.parts, asked)
         level = Level.checked(target, confidence, above)
         if bound != DEFAULT_BOUND and self.refiner:
             raise UsageError(

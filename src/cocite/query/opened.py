@@ -52,8 +52,7 @@ class Opened(Several):
 
     def __init__(self, stored: StoredIndex, means: Means, graph: Given = None) -> None:
         """``means`` are for what reads the graph again; ``graph`` says where that is."""
-        super().__init__(stored)
-        self.means, self._graph = means, graph
+        super().__init__(stored, means, graph)
         self._instead: Opened | None = None
         if stored.lost:
             _log.warning(stored.loss)

@@ -129,7 +129,7 @@ class Reasoned(Opened):
         (score,), _ = self._estimate(*pair, asked)
         return explained(
             self._stored,
-            self.readers,
+            self.reading(asked),
             pair,
             score,
             int(k),

@@ -7,7 +7,7 @@ A standard error that does not exist, with a single sample, is null.
 What a row says is what ``Index.related`` says of its node, refined or not, to the bit. Where the
 index is a single part of trees, nodes are taken in the order of their places in a tree, and only
 what changes from one to the next is added up (``kernels/trees_batch.py``); else they are asked
-singly.
+singly, and with evidence, too.
 
 The work is cut into pieces of some thousand nodes, the same whatever the threads. Finished ones are
 appended to a journal in ``<output>.building``, beside a plan of everything that they depend on; a
@@ -41,6 +41,7 @@ from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import AskValue
 from cocite.memory import checked_threads
 from cocite.query.batch.rows import WORDS, packed, ranks, rows_of
+from cocite.query.evidence import refuse_evidence
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, Opened
 from cocite.query.refine.refiner import Level
@@ -177,6 +178,7 @@ class Batch:
         self._level = None
         if refine or target_error is not None:
             self._level = Level.checked(target_error, DEFAULT_CONFIDENCE)
+            refuse_evidence(index.stored.parts, self._asked)
             self._facts["target_error"] = self._level.target
             if index.refiner:  # which says so now if there is none
                 index.refiner.check(self._asked)
@@ -201,7 +203,7 @@ class Batch:
     @property
     def _fast(self) -> TreeReader | None:
         """The reader that answers for many nodes at once, if that is the whole index."""
-        readers = self._index.readers
+        readers = self._index.reading(self._asked)
         fresh = self._index.stored.freshness
         if self._level is not None or (fresh.there and fresh.since is not None):
             return None
