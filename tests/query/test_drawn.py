@@ -26,7 +26,7 @@ DRAWN = [name for name, measure in MEASURES.items() if "trees" in measure.layout
 @given(
     graphs(),
     st.sampled_from(DRAWN),
-    st.sampled_from(["in", "out", "both"]),
+    st.sampled_from(["in", "out", "both", "any"]),
     st.integers(1, 12),
     st.integers(1, 15),
 )

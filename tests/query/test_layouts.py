@@ -266,7 +266,7 @@ def _complaints(index: Index) -> set[str]:
                 ask()
             except Damaged as error:
                 found.add(str(error))
-    return found
+    return found | {lost.fault for lost in index.lost}
 
 
 def test_children_that_are_one_node_again_and_again_do_not_take_for_ever(

@@ -67,6 +67,8 @@ def probe(
         arrived = _moved(mover, sample, step, came)
         there = (arrived == goals[goal]) & (came != way[step - 1])
         found, times = came[there], times[goal[there]]
+        once = np.sort(np.unique(found, return_index=True)[1])  # either way, rows have some twice
+        found, times = found[once], times[once]
     return found, times
 
 
