@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["index", "measures"]
 
 
-@click.command(cls=SectionedVerb)
+_LEAST = "The least --memory, by layout: " + "; ".join(f"{k}: {v}" for k, v in FLOORS.items())
+
+
+@click.command(cls=SectionedVerb, epilog=f"{_LEAST}. {FLOOR_WORDS}")
 @click.argument("graph", metavar="GRAPH")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @measure_options
