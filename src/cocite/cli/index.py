@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["index", "measures"]
 
 
-_LEAST = "The least --memory, by layout: " + "; ".join(f"{k}: {v}" for k, v in FLOORS.items())
+_FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items())
 
 
-@click.command(cls=SectionedVerb, epilog=f"{_LEAST}. {FLOOR_WORDS}")
+@click.command(cls=SectionedVerb, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}")
 @click.argument("graph", metavar="GRAPH")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @measure_options
