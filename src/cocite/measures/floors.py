@@ -22,10 +22,10 @@ FLOORS = {
 
 FLOOR_WORDS = (
     "Memory is in bytes, for n nodes and m links, beside some 170 MB for Python: L is 8 n + 4 m, "
-    "or 8 n + 8 m with weights of links; block is min(L, max(1 MiB, L / 256), 16 MiB); rows is "
-    "radius, at most 8, or 0 with a threshold of 0. Weights of links, and hubs, take 4 n to 8 m "
-    "more; the directions out, both and any take as much as links at least, any twice as much for L. With more memory a build "
-    "uses all cores and reads links less often."
+    "or 8 n + 8 m with weights of links, and twice as much for the direction any; block is min(L, "
+    "max(1 MiB, L / 256), 16 MiB); rows is radius, at most 8, or 0 with a threshold of 0. Weights "
+    "of links, and hubs, take 4 n to 8 m more; the directions out, both and any take as much as "
+    "links at least. With more memory a build uses all cores and reads links less often."
 )
 
 
