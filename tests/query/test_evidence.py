@@ -127,7 +127,7 @@ def test_related_is_similarity_sorted_and_scaled(
 
 
 def test_errors_and_values_of_samples_are_scaled(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=400)
+    index = cocite.build(graph, tmp_path / "i", samples=400, measure="psimrank")
     factors = exact.evidence(rows_of(12, EDGES, "in"), "geometric")
     seen = 0
     for a, b in zip(*np.nonzero((factors > 0) & (factors < 1)), strict=True):
@@ -144,13 +144,13 @@ def test_errors_and_values_of_samples_are_scaled(graph: Graph, tmp_path: Path) -
 
 
 def test_a_page_and_itself_score_1(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=5)
+    index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
     for form in FORMS:
         assert {index.similarity(v, v, evidence=form).score for v in index.nodes} == {1.0}
 
 
 def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=30)
+    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
     assert index.related(LINKED, evidence="none") == index.related(LINKED)
     assert "evidence" not in index.stored.ask_settings({}).to_json()
     asked = index.stored.ask_settings({"evidence": "geometric"})
@@ -166,7 +166,7 @@ def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> N
 def test_a_file_of_all_and_several_together_are_the_single_questions(
     graph: Graph, tmp_path: Path, direction: str
 ) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=50, direction=direction)
+    index = cocite.build(graph, tmp_path / "i", samples=50, direction=direction, measure="psimrank")
     index.related_all(tmp_path / "all.parquet", 5, threads=2, evidence="exponential")
     rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
     assert rows == [
@@ -206,7 +206,7 @@ def test_refined_answers_refuse_it(graph: Graph, tmp_path: Path, measure: str) -
 
 
 def test_an_index_without_its_graph_says_so(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=20)
+    index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
     found = index.related(LINKED, evidence="geometric")
     elsewhere = tmp_path / "elsewhere"
     shutil.move(graph.path, elsewhere)
@@ -221,8 +221,10 @@ def test_an_index_without_its_graph_says_so(graph: Graph, tmp_path: Path) -> Non
 
 
 def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph, tmp_path: Path) -> None:
-    whole = cocite.build(graph, tmp_path / "w", samples=60)
-    some = cocite.build(graph, tmp_path / "k", samples=60, keep=["11", "10", "5", "3"])
+    whole = cocite.build(graph, tmp_path / "w", samples=60, measure="psimrank")
+    some = cocite.build(
+        graph, tmp_path / "k", samples=60, keep=["11", "10", "5", "3"], measure="psimrank"
+    )
     for a in some.nodes:
         for b in some.nodes:
             found = some.similarity(a, b, evidence="geometric")
@@ -233,7 +235,7 @@ def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph, tmp_path: Pa
 def test_after_a_refresh_it_is_that_of_the_newest_graph(
     graph: Graph, make_graph: MakeGraph, tmp_path: Path
 ) -> None:
-    cocite.build(graph, tmp_path / "i", samples=40)
+    cocite.build(graph, tmp_path / "i", samples=40, measure="psimrank")
     edges = [(a, b) for a, b in EDGES if (a, b) != (0, 10)] + [(12, 10), (12, 11)]
     fresh = make_graph(edges, range(13))
     index = cocite.refresh(tmp_path / "i", fresh, share=0.5)
@@ -251,7 +253,7 @@ def test_after_a_refresh_it_is_that_of_the_newest_graph(
 def test_the_command_line_takes_it(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=30)
+    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
 
     def run(*words: str) -> tuple[int, str]:
         code = main(list(words))

@@ -58,6 +58,11 @@ class Reader(ABC):
     def __init__(self, part: StoredPart) -> None:
         self.part = part
 
+    @property
+    def unit(self) -> bool:
+        """Whether no score is above 1."""
+        return self.part.measure.unit
+
     @abstractmethod
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes, which may be the same one."""

@@ -223,7 +223,7 @@ class Answers:
         room = np.ceil((room + self._certified(nodes, others, asked).T) * GRAINS)
         middle = np.rint(np.array(scores) * GRAINS)
         most = np.full(others.size, np.inf)
-        if self._stored.measure.unit:
+        if all(reader.unit for reader in self.readers):
             most = np.maximum(middle, GRAINS)
         if len(self._sampled) == len(self.readers):
             most[~np.isin(others, nodes)] = math.ceil(self._most(asked) * GRAINS)

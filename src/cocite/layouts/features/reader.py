@@ -64,6 +64,11 @@ class FeatureReader(Reader):
                 raise self.part.damaged_file(name)
 
     @property
+    def unit(self) -> bool:
+        """Whether no score is above 1: normalised ones."""
+        return self._normalised
+
+    @property
     def _normalised(self) -> bool:
         return self.part.settings[NORMALISED]
 
