@@ -137,7 +137,7 @@ def measure(graph: Graph, folder: Path) -> list[Row]:
     """All rows."""
     scores = cocite.exact_simrank(graph, measure="psimrank", decay=DECAY, epsilon=EXACT)
     truth = np.asarray(scores.array(), np.float64)
-    whole = cocite.build(graph, folder / "all", samples=ALL, seed=1)
+    whole = cocite.build(graph, folder / "all", measure="psimrank", samples=ALL, seed=1)
     (reader,) = whole.readers
     assert isinstance(reader, SampledReader)
     rng, rows = np.random.default_rng(1), []

@@ -21,7 +21,7 @@ from cocite.index import is_shard
 
 TITLES = ["measure", "pages", "bytes", "of samples", "build", "of all pages", "bytes", "of samples"]
 KINDS: dict[str, dict[str, Any]] = {
-    "psimrank": {},
+    "psimrank": {"measure": "psimrank"},
     "xjaccard": {"measure": "xjaccard"},
     "xjaccard, 8 bits": {"measure": "xjaccard", "bits": 8},
 }

@@ -77,7 +77,12 @@ def question(path: Path, names: list[str]) -> float:
 def row(folder: Path, name: str, graph: Graph, options: argparse.Namespace) -> list[str]:
     """One line of the table."""
     later, old, new = stored(folder, name, graph), folder / "old", folder / f"{name}.index"
-    kind = {"samples": options.samples, "threads": options.threads, "overwrite": True}
+    kind = {
+        "measure": "psimrank",
+        "samples": options.samples,
+        "threads": options.threads,
+        "overwrite": True,
+    }
     some = {"share": options.share, "threads": options.threads}
     builds, refreshes = [], []
     for _ in range(TRIES):
@@ -107,7 +112,8 @@ def main() -> None:
     print("| " + " | ".join("---" for _ in TITLES) + " |")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        cocite.build(graph, folder / "old", samples=options.samples, threads=options.threads)
+        kind = {"measure": "psimrank", "samples": options.samples}
+        cocite.build(graph, folder / "old", threads=options.threads, **kind)
         for name in ("links", "pages"):
             print("| " + " | ".join(row(folder, name, graph, options)) + " |")
 

@@ -1,8 +1,8 @@
 """Related modules of the Python standard library, from nothing but who imports whom.
 
 Needs no network and no data: the link graph is read off the Python that runs this. Each module
-is a page; an import is a link. Two modules are related if they are imported by the same, or by
-related, modules. It uses the functions that everybody uses.
+is a page; an import is a link. Two modules are related if the same modules are nearest to both, or
+if imports lead from one to the other. It uses the functions that everybody uses.
 
 Run it with ``make demo``, or ``python examples/stdlib_demo.py``.
 """
@@ -84,11 +84,11 @@ def main() -> None:
         print(f" in {time.perf_counter() - begin:.1f} s")
 
         begin = time.perf_counter()
-        index = cocite.build(graph, Path(folder, "imports.index"), samples=400, seed=7)
-        print(f"indexed {index.samples} samples by {index.measure}", end="")
+        index = cocite.build(graph, Path(folder, "imports.index"))
+        print(f"indexed by {index.measure}", end="")
         print(f" in {time.perf_counter() - begin:.1f} s (first time: kernels are compiled)")
 
-        print("\nrelated modules (PSimRank, 0 to 1):\n")
+        print("\nrelated modules (scores from 0 to 1):\n")
         for node in WELL_KNOWN:
             if node in index.nodes:
                 show(index, node)

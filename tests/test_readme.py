@@ -95,6 +95,13 @@ def test_the_table_of_intervals_is_that_of_the_results() -> None:
     assert rows["hits", 1000, "betting"]["certain"] >= 0.3
 
 
+def test_the_demo_runs(folder: Path) -> None:
+    """``make demo``, but for its environment: answers for modules that everybody knows."""
+    printed = run([sys.executable, str(ROOT / "examples" / "stdlib_demo.py")], folder)
+    assert re.search(r"^  threading +\w[\w.]* 0\.\d\d,", printed, re.M), printed
+    assert "queries for the 20 most related modules" in printed
+
+
 def test_every_verb_that_the_readme_uses_exists() -> None:
     from cocite.cli.main import _VERBS
 

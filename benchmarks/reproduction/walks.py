@@ -67,6 +67,8 @@ def sizes(data: Path, work: Path) -> dict[str, Any]:
         )
         found[name] = round(index.stored.store.nbytes / graph.nodes / 20, 2)
     wanted = [graph.names.name(node) for node in range(0, graph.nodes, 10)]
-    index = cocite.build(graph, work / "kept", samples=20, threads=1, keep=wanted)
+    index = cocite.build(
+        graph, work / "kept", measure="psimrank", samples=20, threads=1, keep=wanted
+    )
     found["kept"] = round(index.stored.store.nbytes / len(wanted) / 20, 2)
     return found

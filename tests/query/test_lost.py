@@ -365,7 +365,7 @@ def test_the_command_line_says_so(
     printed = capsys.readouterr()
     assert "1 of " in printed.err
     assert "has lost samples 10..19" in printed.err
-    assert "cocite index GRAPH -o PATCH --numbers 10..19; then" in printed.err
+    assert "cocite index GRAPH -o PATCH --measure psimrank --numbers 10..19; then" in printed.err
     assert f"cocite merge {path} PATCH -o {path} --overwrite" in printed.err
     assert main(["verify", path, "--format", "json"]) == 1
     assert "the other 30 answer" in json.loads(capsys.readouterr().out)["left"]

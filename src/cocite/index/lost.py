@@ -7,7 +7,7 @@ that changed, when it is verified. Everything else of an index cannot be spared.
 
 A lost shard is made again by itself, and put in its place:
 
-    cocite index GRAPH -o PATCH --numbers 16..31 ...      the settings of the index
+    cocite index GRAPH -o PATCH --measure NAME --numbers 16..31 ...   the settings of the index
     cocite merge INDEX PATCH -o INDEX --overwrite
 
 Parts of an index lose samples independently of each other. A score takes those of each part that
@@ -17,6 +17,7 @@ independent terms of which none has more weight than they all would have then.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -79,9 +80,9 @@ def numbers_in_words(runs: Sequence[range]) -> str:
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
 
 
-def lost_in_words(path: str, lost: Sequence[Lost], left: int) -> str:
-    """What the index at ``path`` has lost, that so many samples are left, and how to make it whole;
-    empty if nothing is lost.
+def lost_in_words(path: str, measure: str, lost: Sequence[Lost], left: int) -> str:
+    """What the index at ``path`` by a measure has lost, that so many samples are left, and how to
+    make it whole; empty if nothing is lost.
     """
     if not lost:
         return ""
@@ -90,7 +91,7 @@ def lost_in_words(path: str, lost: Sequence[Lost], left: int) -> str:
     return (
         f"{path} has lost samples {numbers_in_words(runs)} with "
         f"{' and '.join(each.file for each in lost)}; the other {left:,} answer. To make it whole, "
-        f"with the settings of the index: cocite index GRAPH -o PATCH --numbers "
-        f"{numbers_in_words(runs[:1])}{likewise}; then cocite merge {path} PATCH -o {path} "
-        "--overwrite"
+        "with the settings of the index: cocite index GRAPH -o PATCH --measure "
+        f"{shlex.quote(measure)} --numbers {numbers_in_words(runs[:1])}{likewise}; then "
+        f"cocite merge {path} PATCH -o {path} --overwrite"
     )

@@ -137,7 +137,7 @@ class StoredIndex:
     @property
     def loss(self) -> str:
         """What is lost, and how it is made again, in a sentence; empty if nothing is."""
-        return lost_in_words(str(self.store.path), self.lost, self.samples or 0)
+        return lost_in_words(str(self.store.path), self.measure.name, self.lost, self.samples or 0)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
