@@ -134,6 +134,26 @@ def _add_side(
     return have
 
 
+@helper
+def _ascend(names: Any, size: Any) -> None:
+    """Sort the first ``size`` names: a heap, largest on top. ``sort`` takes 2 s to compile."""
+    left = size
+    for root in range(size // 2 - 1, -size, -1):
+        at = root
+        if root < 0:  # the heap is whole: its top goes to its end
+            left -= 1
+            names[0], names[left] = names[left], names[0]
+            at = 0
+        while 2 * at + 1 < left:
+            child = 2 * at + 1
+            if child + 1 < left and names[child] < names[child + 1]:
+                child += 1
+            if names[child] <= names[at]:
+                break
+            names[at], names[child] = names[child], names[at]
+            at = child
+
+
 @kernel
 def closest(
     ins: Any,
@@ -170,7 +190,7 @@ def closest(
         size = top(near, touched, have, 1.0, names, best)
         for j in range(size):
             near[names[j], 0] = best[j, 0]
-        names[:size].sort()
+        _ascend(names, size)
         own = True
         for j in range(size):
             other = names[j]
