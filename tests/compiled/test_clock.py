@@ -32,7 +32,10 @@ def test_the_clock_stands_still_while_kernels_are_compiled() -> None:
     assert (compiling.kernels, compiling.seconds) == (1, 20)
 
 
-def test_what_takes_a_while_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_takes_a_while_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("cocite.compiled.clock.SAY_AFTER", 0.5)
     time = Time()
     compiling = Compiling(time)
     told: list[tuple[int, float, bool]] = []
