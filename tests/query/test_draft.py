@@ -120,9 +120,10 @@ def test_a_draft_goes_by_weights(
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
     chosen |= {"hubs": hubs} if hubs else {}
     chosen |= {"samples": SAMPLES} if name not in ("ppr", "proximity", "neighbourhood") else {}
+    both: tuple[list[tuple[Any, ...]], ...] = ([*rows], [*rows, *more])
     before, after = (
         cocite.build(stored(tmp_path, f"g{i}", links, weight_column=3), tmp_path / str(i), **chosen)
-        for i, links in enumerate((rows, rows + more))
+        for i, links in enumerate(both)
     )
     assert before.related_to(out, into, 300) == after.related(LAST, 300)
     equal = before.with_draft(OUT, INTO)  # a link without a weight weighs 1
@@ -317,14 +318,15 @@ def test_all_that_a_question_can_be_asked_with(
         cocite.build(graph_of(d), tmp_path / str(d), measure=measure) for d in (None, "both")
     )
     with_it = before.with_draft(OUT, INTO)
-    for options in (
+    ways: list[dict[str, Any]] = [
         {"prefix": "n1"},
         {"exclude_prefix": "n1", "offset": 3},
         {"among": ["n3", "n9", "n150"]},
         {"min_score": 0.02, "confidence": 0.5},
         {"min_confidence": 0.9},
         {"order": "score*pagerank", "ranks": np.linspace(1, 2, 198)},
-    ):
+    ]
+    for options in ways:
         ranks = {"ranks": np.append(options["ranks"], 9.0)} if "ranks" in options else {}
         expected = after.related(LAST, 9, **(options | ranks))
         assert with_it.related("draft", 9, **options) == expected
