@@ -33,6 +33,7 @@ ABOUT = "about.json"
 _FOLDER = re.compile(r"kernels-[0-9a-f]{16}")
 _SOURCES = Path(__file__).parents[1]
 _DIGEST = 16
+_MADE_BY = "cocite", "numba", "llvmlite", "numpy"
 
 
 @cache
@@ -40,11 +41,8 @@ def versions() -> dict[str, str]:
     """The versions that a folder is made by."""
     from importlib.metadata import version
 
-    from cocite import __version__
-
     python = f"{sys.implementation.cache_tag} {sys.version.split()[0]}"
-    tools = {name: version(name) for name in ("numba", "llvmlite", "numpy")}
-    return {"cocite": __version__, **tools, "python": python}
+    return {name: version(name) for name in _MADE_BY} | {"python": python}
 
 
 @cache
