@@ -146,7 +146,6 @@ def _add_side(
 
 
 @helper
-<<<<<<< HEAD
 def _ascend(names: Any, size: Any) -> None:
     """Sort the first ``size`` names: a heap, largest on top. ``sort`` takes 2 s to compile."""
     left = size
@@ -164,7 +163,9 @@ def _ascend(names: Any, size: Any) -> None:
                 break
             names[at], names[child] = names[child], names[at]
             at = child
-=======
+
+
+@helper
 def _near_of(ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, room: Any) -> Any:
     """How near everybody is to a page, in ``near``; returns how many are, ``touched``."""
     share = 0.5 if sides == _IN + _OUT else 1.0
@@ -190,7 +191,7 @@ def _list_of(
     size = top(near, touched, have, 1.0, names, best)
     for j in range(size):
         near[names[j], 0] = best[j, 0]
-    names[:size].sort()
+    _ascend(names, size)
     own = True
     for j in range(size):
         other = names[j]
@@ -204,7 +205,6 @@ def _list_of(
     if own:
         nodes[used], values[used] = np.uint32(node), _ONE32
     return size + 1
->>>>>>> main
 
 
 @kernel
@@ -267,23 +267,7 @@ def reaching(
         have = _near_of(ins, outs, by_in, by_out, sides, np.int64(pages[i]), room)
         for j in range(have):
             other = touched[j]
-<<<<<<< HEAD
-            near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
-        size = top(near, touched, have, 1.0, names, best)
-        for j in range(size):
-            near[names[j], 0] = best[j, 0]
-        _ascend(names, size)
-        own = True
-        for j in range(size):
-            other = names[j]
-            if own and other > node:
-                nodes[used], values[used] = np.uint32(node), _ONE32
-                used += 1
-                own = False
-            nodes[used], values[used] = other, np.float32(near[other, 0] / _WHOLE)
-=======
             value = np.float32(near[other, 0])
->>>>>>> main
             near[other, 0] = 0.0
             if not marks[other] and value >= floors[other]:
                 marks[other] = True
