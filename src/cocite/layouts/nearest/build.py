@@ -38,6 +38,7 @@ from cocite.graph.links import links_of, transpose
 from cocite.graph.rows import Links
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.nearest.format import NearestFormat
+from cocite.layouts.nearest.room import room
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
 from cocite.measures.floors import told_floor
@@ -70,7 +71,7 @@ class _Lister:
     """Makes lists; owns scratch memory, so one for each thread."""
 
     def __init__(self, layout: NearestBuilder) -> None:
-        k, width = layout.k, layout.width
+        k = layout.k
         self._layout = layout
         ins, outs = layout.ins, layout.outs
         self._sides = (
@@ -80,16 +81,7 @@ class _Lister:
             layout.weights["out"],
             _SIDES[layout.plan.direction],
         )
-        self._room = (
-            np.zeros(width),
-            np.zeros((width, 2)),
-            np.zeros(width + 1, np.uint32),
-            np.zeros(width + 1, np.uint32),
-            np.zeros(k, np.uint32),
-            np.zeros((k, 2)),
-            np.zeros(2 * k, np.uint64),
-            np.zeros(2 * k),
-        )
+        self._room = room(layout.width, k)
         size = layout.pages * (k + 1)
         self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
 
