@@ -346,7 +346,9 @@ def test_a_report_is_not_overwritten_unless_asked(
 
 
 def test_the_suites_that_come_along_are_sound() -> None:
-    assert built_in_suites() == ["cit-hepph", "cora", "graph", "polblogs", "web", "wikispeedia"]
+    assert built_in_suites() == [
+        *("cit-hepph", "cora", "graph", "hollins", "polblogs", "web", "wikispeedia")
+    ]
     for name in built_in_suites():
         assert load_suite(name).methods()
 
@@ -368,6 +370,7 @@ DATA = {
     "cora": {"cora.cites": "a\tb\na\tc\n", "labels.tsv": "# id\tclass\na\tx.y\nb\tz\n"},
     "polblogs": {"edges.tsv": "b\ta\nc\ta\n", "labels.tsv": "a\tA\tx.y\tq\nb\tB\tz\tq\n"},
     "cit-hepph": {"cit-HepPh.txt.gz": "# a comment\nb\ta\nc\ta\n"},
+    "hollins": {"hollins_edges.txt": "start end\nb a\nc a\n"},
     "wikispeedia": {
         "links.tsv": "# a comment\n\nb\ta\nc\ta\n",
         "categories.tsv": "# a comment\n\na\tx.y\nb\tz\n",
