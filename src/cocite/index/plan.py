@@ -10,12 +10,12 @@ parts of each of its components, their weights multiplied by the component's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, checked_direction
-from cocite.index.asked import asked_settings
+from cocite.index.asked import asked_settings, kept_settings
 from cocite.index.keep import Keep
 from cocite.layouts.freshness import MOST_NUMBERS
 from cocite.layouts.plan import PartPlan
@@ -28,6 +28,7 @@ from cocite.measures import (
     Component,
     Measure,
     PartSettings,
+    Value,
     WholeSettings,
     find_measure,
 )
@@ -46,7 +47,8 @@ class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
     (``index/refined.py``); ``first`` is the number of the first sample, ``keep`` says which pages
-    are kept, if not all; ``by`` is what meetings are worth where a question does not say.
+    are kept, if not all; ``by`` is what meetings are worth where a question does not say, ``asks``
+    are other settings that questions take unless they say otherwise.
     """
 
     measure: Measure
@@ -58,6 +60,7 @@ class BuildOptions:
     first: int = 0
     keep: Keep | None = None
     by: str | None = None
+    asks: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
     def checked(
@@ -72,6 +75,7 @@ class BuildOptions:
         by: By | None = None,
         numbers: range | None = None,
         keep: Keep | None = None,
+        asks: Mapping[str, object] | None = None,
     ) -> BuildOptions:
         """What is not given is the measure's to choose; ``numbers`` are those of the samples, by
         default from 0 on. Raises :class:`UsageError` for a value that is not allowed.
@@ -95,7 +99,8 @@ class BuildOptions:
         way, first = overall_direction(ways), 0 if numbers is None else numbers.start
         asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
         kept = None if by is None else asked.get(BY, BY.default)
-        return cls(found, way, filled, tuple(parts), unweighted, refine, first, keep, kept)
+        held = kept_settings(found, parts, asks or {}, kept)
+        return cls(found, way, filled, tuple(parts), unweighted, refine, first, keep, kept, held)
 
     @property
     def samples(self) -> int | None:

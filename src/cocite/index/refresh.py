@@ -102,6 +102,7 @@ class RefreshBuild(IndexBuild):
             unweighted=not old.weighted,
             refine=bool(old.refined),
             by=old.by,
+            asks=old.asks,
         )
         super().__init__(graph, index, options, means, overwrite=True, restart=restart)
 
