@@ -370,7 +370,6 @@ DATA = {
     "cora": {"cora.cites": "a\tb\na\tc\n", "labels.tsv": "# id\tclass\na\tx.y\nb\tz\n"},
     "polblogs": {"edges.tsv": "b\ta\nc\ta\n", "labels.tsv": "a\tA\tx.y\tq\nb\tB\tz\tq\n"},
     "cit-hepph": {"cit-HepPh.txt.gz": "# a comment\nb\ta\nc\ta\n"},
-    "hollins": {"hollins_edges.txt": "start end\nb a\nc a\n"},
     "wikispeedia": {
         "links.tsv": "# a comment\n\nb\ta\nc\ta\n",
         "categories.tsv": "# a comment\n\na\tx.y\nb\tz\n",

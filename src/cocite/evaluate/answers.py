@@ -25,7 +25,7 @@ from cocite.graph import Graph
 from cocite.graph.links import either_way
 from cocite.graph.rows import Links
 
-__all__ = ["Answers", "Asked"]
+__all__ = ["Answers", "Asked", "connected"]
 
 _UNTIMED = 20
 _PERCENTILES = 50, 99
@@ -51,7 +51,7 @@ class Asked:
         linked: NDArray[np.int64] = np.flatnonzero(np.diff(links.offsets.astype(np.int64)))
         self.k = k
         self.nodes = np.random.default_rng(seed).permutation(linked)[:count].tolist()
-        self.possible = np.array([_reach(links, node, k) for node in self.nodes])
+        self.possible = np.array([connected(links, node, k) for node in self.nodes])
 
     def by(self, ask: Callable[[int], Sequence[object]]) -> Answers:
         """What they get of ``ask``, a function from a node to its ``k`` best."""
@@ -69,8 +69,8 @@ class Asked:
         return Answers(float((hits > 0).mean()), float(full.mean()), median, slowest)
 
 
-def _reach(links: Links, node: int, most: int) -> int:
-    """How many other nodes are connected with one, or ``most``."""
+def connected(links: Links, node: int, most: int) -> int:
+    """How many other nodes are connected with one by ``links``, or ``most``."""
     seen, todo = {node}, [node]
     while todo and len(seen) <= most:
         at = todo.pop()
