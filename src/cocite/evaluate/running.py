@@ -11,7 +11,6 @@ Cost: a build for each measure, direction and setting of it; a judgement a point
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.evaluate.best import Swept, candidates, combined
 from cocite.evaluate.bootstrap import Bootstrap
@@ -205,11 +205,11 @@ class _Run:
         for number, group in enumerate(groups.values(), 1):
             what = f"index {number} of {len(groups)}"
             largest = max((p for p, _ in group), key=lambda p: p.samples or 0)
-            begin = time.perf_counter()
+            begin = clock()
             index = self._built(
                 largest.measure, largest.direction, dict(largest.build), f"building {what}"
             )
-            seconds = time.perf_counter() - begin
+            seconds = clock() - begin
             for each, all_queries in group:
                 view = index if each.samples in (None, index.samples) else index.first(each.samples)
                 ranker = IndexRanker(view, self._truth.candidates, **dict(each.ask))
