@@ -144,7 +144,8 @@ def out_links(
     graph.check()
     try:
         links = in_links(graph, weighted=weighted)
-        return transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
+        turned = transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
+        return turned.sealed()
     except _Miscounted:
         raise Damaged(
             f"{graph.path} is damaged: its out-degrees are not those of its links. See: cocite "
@@ -190,7 +191,7 @@ def either_way(
         if scratch.on_disk:
             for links in (ins, outs, merged):
                 links.forget()
-    return merged
+    return merged.sealed()
 
 
 def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.compiled.clock import clock
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import CociteError, Damaged, ResourceError, UsageError
@@ -315,7 +315,7 @@ class IndexBuild:
         """Make what is missing and publish; ``progress`` gets samples or nodes (done, total), and
         ``refining`` (sweep, nodes done, nodes in it) while refined answers are made ready.
         """
-        begin, before = time.perf_counter(), self.done
+        begin, before = clock(), self.done
         progress(before, self.units)
         base = 0
         for part in self.parts:
@@ -326,7 +326,7 @@ class IndexBuild:
         path = self._publish(*self._make_ready(refining))
         return BuildReport(
             units=self.units - before,
-            seconds=time.perf_counter() - begin,
+            seconds=clock() - begin,
             live_steps=live,
             bytes=StoredIndex.open(path).store.nbytes,
         )

@@ -21,7 +21,6 @@ Source: ``measures/shared_nearest.py``.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -32,6 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cocite.compiled.clock import clock
 from cocite.errors import ResourceError
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import links_of, transpose
@@ -214,9 +214,9 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         lister = _Lister(self)
         sample = np.unique(np.linspace(0, nodes - 1, _PILOTS).astype(np.int64)).tolist()
         lister(range(sample[0], sample[0] + 1))  # compiles
-        begin = time.perf_counter()
+        begin = clock()
         found = [lister(range(page, page + 1)) for page in sample]
-        seconds = time.perf_counter() - begin
+        seconds = clock() - begin
         entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
         each = seconds / len(sample) / fit.threads
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
