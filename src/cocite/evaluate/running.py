@@ -39,7 +39,7 @@ from cocite.means import Means
 from cocite.measures import SAMPLES, Value
 from cocite.query import Index, build
 
-__all__ = ["run_suite"]
+__all__ = ["run_on", "run_suite"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -77,7 +77,19 @@ def run_suite(
     """
     graph, data = graph_of(suite.data, folder, work, progress)
     truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
-    means = Means.checked(threads, memory)
+    return run_on(suite, graph, truth, work, seed, Means.checked(threads, memory), progress)
+
+
+def run_on(
+    suite: Suite,
+    graph: Graph,
+    truth: Truth,
+    work: Path,
+    seed: int,
+    means: Means,
+    progress: Progress,
+) -> Study:
+    """Run a suite on data that is ready; see :func:`run_suite`."""
     return _Run(suite, graph, truth, work, seed, means, progress).study()
 
 
@@ -118,7 +130,9 @@ class _Run:
         self._seed, self._means, self._progress = seed, means, progress
         self._court = self._courts(truth.queries)
         few = drawn(truth.queries, suite.judge.sweep_queries, seed)
-        self._few = self._court if few.size == truth.queries.size else self._courts(few)
+        self._few = self._court
+        if few.size < truth.queries.size:
+            self._few = self._courts(few, suite.judge.quick)
         self._chosen = np.isin(truth.queries, few)
         self._judged: dict[tuple[Point, bool], Judgement] = {}
         self._sizes: dict[Point, tuple[int, float | None]] = {}
@@ -126,14 +140,15 @@ class _Run:
         self._others: dict[str, Judgement] = {}
         self._rankers: dict[str, Ranker] = {}
         self._numbers = count()
-        titles = self._court.judge.titles
+        titles = self._few.judge.titles
         if suite.best is not None and suite.best.by not in titles:
             raise UsageError(f"[best] goes by {suite.best.by!r}; there are {', '.join(titles)}")
 
-    def _courts(self, queries: NDArray[np.uint32]) -> _Court:
+    def _courts(self, queries: NDArray[np.uint32], quick: bool = False) -> _Court:
         plan = self._suite.judge
         bootstrap = Bootstrap(queries.size, plan.resamples, plan.confidence, self._seed)
-        return _Court(self._truth.judge(plan, queries), bootstrap)
+        make = self._truth.quick_judge if quick else self._truth.judge
+        return _Court(make(plan, queries), bootstrap)
 
     def study(self) -> Study:
         """Do all of it."""
@@ -325,6 +340,9 @@ class _Run:
         held_out = self._few is not self._court
         rows = ~self._chosen if held_out else self._chosen
         bootstrap = self._resampled(rows)
+        baseline = suite.methods(self._seed).get(suite.baseline)
+        if baseline is not None and called(baseline) not in winners:
+            winners = {suite.baseline: baseline} | winners
         judged = {name: self._judged[p, True].of(rows) for name, p in winners.items()}
         judged |= {name: judgement.of(rows) for name, judgement in self._others.items()}
         results = []

@@ -83,6 +83,12 @@ class BuildReport:
     bytes: int
 
 
+_BESIDE = 100
+"""Bytes a node that builds take beside links, where these stay in memory: the most that any does,
+but for those that grow with a setting.
+"""
+
+
 class IndexBuild:
     """One build: ``with IndexBuild(...) as build: build.estimate(); build.run(progress)``."""
 
@@ -157,7 +163,10 @@ class IndexBuild:
             return links_of(self._graph, "in", weighted=plan.weighted)
         links = self._made.get((way, plan.weighted))
         if links is None:
-            links = links_of(self._graph, way, self._means.memory, weighted=plan.weighted)
+            memory, nodes = self._means.memory, self._graph.nodes
+            stored = links_of(self._graph, "in", weighted=plan.weighted).nbytes
+            keep = max(memory // 4, memory - stored - _BESIDE * nodes)
+            links = links_of(self._graph, way, memory, weighted=plan.weighted, keep=keep)
             self._made[way, plan.weighted] = links
         if plan.direction == "both" and is_sampled(plan.layout):
             return replace(links_of(self._graph, "in", weighted=plan.weighted), back=links)
