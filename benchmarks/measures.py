@@ -78,7 +78,7 @@ def main() -> None:
     for pair in chosen.graphs:
         name, path = pair.split("=", 1)
         graph = Graph.open(path)
-        for measure in MEASURES.values():
+        for measure in (each for each in MEASURES.values() if not each.texts):
             for layout in measure.layouts:
                 lines.append(row(name, graph, measure.name, layout, chosen.queries))
                 print(lines[-1], flush=True)

@@ -7,7 +7,16 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
-__all__ = ["and_of", "facts_text", "fitting", "or_of", "prose_text", "say", "table_text"]
+__all__ = [
+    "and_of",
+    "facts_text",
+    "fitting",
+    "or_of",
+    "prose_text",
+    "say",
+    "table_text",
+    "texts_in_words",
+]
 
 _LEAST_PROSE = 20
 """Columns below which wrapping a text would make a ribbon of it."""
@@ -27,6 +36,11 @@ def or_of(words: Sequence[str]) -> str:
 def say(message: str) -> None:
     """A line for the person at the terminal, on standard error."""
     print(message, file=sys.stderr, flush=True)
+
+
+def texts_in_words(texts: Mapping[str, int], nodes: int) -> str:
+    """Of how many of the ``nodes`` there are texts, and how many words are in them."""
+    return f"of {texts['pages']:,} of the {nodes:,} pages, {texts['words']:,} words"
 
 
 def fitting(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:

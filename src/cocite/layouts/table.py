@@ -78,6 +78,9 @@ LAYOUTS = {
         "sketch.build:SketchBuilder",
         {"*": "sketch.reader:SketchReader"},
     ),
+    "text": _Row(
+        "text.format:TextFormat", "text.build:TextBuilder", {"*": "text.reader:TextReader"}
+    ),
     "trees": _Row(
         "trees.format:TreesFormat", "trees.build:TreesBuilder", {"*": "trees.reader:TreeReader"}
     ),

@@ -88,6 +88,8 @@ def build(
     numbers: range | None = None,
     keep: Iterable[object] | None = None,
     keep_prefix: str | Sequence[str] | None = None,
+    texts: str | os.PathLike[str] | None = None,
+    texts_share: float | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **settings: Value,
 ) -> Index:
@@ -145,6 +147,12 @@ def build(
         and be hits. Walks go over the whole graph all the same, so their scores are what they would
         be, and the index is smaller in proportion. Names that the graph does not have are left out,
         of which the logger ``cocite`` warns. For layouts ``trees``, ``minhash`` and ``sketch``.
+    texts, texts_share
+        The texts of the pages: a folder or a tar archive with a file a page, or a table of names
+        and texts. Scores are then those of ``measure`` and of ``text`` added up, with the share
+        ``texts_share`` for the latter, by default 0.5; a ``measure`` that names ``text`` says so
+        itself. Texts of no page are left out, of which the logger ``cocite`` warns. A build takes
+        ``pip install 'cocite[texts]'``; asking does not.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -168,6 +176,8 @@ def build(
         numbers=numbers,
         by=by,
         keep=Keep.checked(keep, keep_prefix),
+        texts=texts,
+        texts_share=texts_share,
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:
@@ -227,6 +237,7 @@ def refresh(
     threads: int | None = None,
     memory: str | int | None = None,
     restart: bool = False,
+    texts: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
     """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
@@ -251,6 +262,10 @@ def refresh(
         As for :func:`build`.
     restart
         Throw away an unfinished refresh that had another graph, share or date, and begin again.
+    texts
+        The texts of the pages as they are now, as for :func:`build`, of an index that compares
+        them. Without them pages keep the words that the index has of them, and their weights, and
+        pages that are new have none.
     progress
         Called with (done, total), as for :func:`build`.
 
@@ -263,6 +278,6 @@ def refresh(
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     means = Means.checked(threads, memory)
-    with RefreshBuild(index, graph, share, means, date=date, restart=restart) as work:
+    with RefreshBuild(index, graph, share, means, date=date, restart=restart, texts=texts) as work:
         work.run(progress)
     return Index(StoredIndex.open(index), means)
