@@ -66,7 +66,8 @@ def words_of(graph: Graph) -> Path:
     with, either way, each as often as it has figures. Pages without links have no text, but for the
     first one, so that there is some.
     """
-    path, names = graph.path.with_suffix(".texts.tsv"), list(graph.names)
+    path: Path = graph.path.with_suffix(".texts.tsv")
+    names = list(graph.names)
     near: list[set[int]] = [set() for _ in names]
     for node in range(graph.nodes):
         for other in graph.in_neighbours(node).tolist():

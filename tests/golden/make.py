@@ -33,6 +33,7 @@ LATER = [*LINKS[:-3], (9, 1), (6, 1), (4, 0), (10, 1), (10, 2), (0, 10)]
 TEXTS = [
     ("Zebra", "stripes, stripes: a horse with stripes\n"),
     ("Horse", "no stripes; Grass\n"),
+    ("Grass", "green, no stripes\n"),
     ("Okapi", "STRIPES of its own; eats leaves, and grass\n"),
     ("Lion", "eats a zebra, or a horse\n"),
     ("Africa", "Zèbre, okapi, lion, grass\n"),
@@ -58,7 +59,7 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "sketch": ("text", {"measure": "xjaccard", "bits": 4}),
     "features": ("text", {"measure": "pagesim"}),
     "nearest": ("text", {"measure": "shared-nearest"}),
-    "text": ("text", {"measure": "text", "min_df": 1, "words": 3}),
+    "text": ("text", {"measure": "text", "min_df": 1, "max_df": 1.0, "words": 4}),
     "links-cocitation": ("text", {"measure": "cocitation"}),
     "links-coupling": ("integers", {"measure": "coupling"}),
     "links-ppr": ("weighted", {"measure": "ppr"}),

@@ -80,7 +80,7 @@ def test_a_file_of_another_dtype_or_shape_is_refused(built: Path, tmp_path: Path
             others.append(array.reshape(-1).view(SWAPS[entry.dtype]).reshape(-1))
         others.append(array.reshape(1, *array.shape))
         for other in others:
-            loose = "samples-" in name or name == "names.data"
+            loose = "samples-" in name or name in ("names.data", "none.words.letters")
             if loose and other.dtype == array.dtype and other.ndim == 1:
                 continue  # their sizes follow from what is in other files
             path = tmp_path / "x"

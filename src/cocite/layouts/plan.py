@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cocite.engine.step import Step
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS
-from cocite.layouts.texts import Texts
 from cocite.layouts.wanted import Wanted
 from cocite.measures import (
     HUBS,
@@ -21,6 +21,9 @@ from cocite.measures import (
     PartSettings,
     WholeSettings,
 )
+
+if TYPE_CHECKING:
+    from cocite.layouts.texts import Texts
 
 __all__ = ["PartPlan", "part_prefix"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.means import Means
-from cocite.measures import DEFAULT, OF_A_GRAPH, By, Value
+from cocite.measures import DEFAULT, OF_A_GRAPH, By, Value, find_measure
 from cocite.query.index import Index
 from cocite.query.source import Given
 
@@ -58,11 +58,13 @@ def open_graph(
     UsageError, NotAStore, WrongFormat, Damaged
     """
     from cocite.index.plan import BuildOptions
-    from cocite.index.unbuilt import UnbuiltIndex
+    from cocite.index.unbuilt import UnbuiltIndex, index_needed
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     graph.check()
+    if find_measure(measure).texts:
+        raise index_needed(graph, measure, texts=True)
     options = BuildOptions.checked(measure, direction, None, settings, unweighted=unweighted)
     means = Means.checked(threads, memory)
     return Index(UnbuiltIndex(graph, options.for_graph(graph), means), means)

@@ -44,7 +44,9 @@ from cocite.store import ArrayWriter, Entry, Scratch, forget
 
 __all__ = ["TextBuilder"]
 
-_NODE, _WORD, _BATCHES = 40, 200, 16 << 20
+_NODE, _WORD, _ROW = 40, 200, 24
+"""Bytes of a node, of a different word, and of a word of a page."""
+_BATCHES = 16 << 20
 _LEAST_TURNED = 16 << 20
 _PIECE = 1 << 20
 _ENTRY_SECONDS = 4e-7
@@ -226,7 +228,7 @@ class TextBuilder(TextFormat, WholeBuilder):
 
     def _scratch(self, entries: int, directory: Path) -> Scratch:
         """For rows of so many words: in memory if all that is made of them fits."""
-        fits = 24 * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
+        fits = _ROW * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
         return Scratch(None) if fits else Scratch.beside(directory)
 
     def _stream(

@@ -105,7 +105,11 @@ class TextReader(Reader):
         """What a word is."""
         offsets: NDArray[Any] = self.part.array("words.offsets")
         letters = self.part.array("words.letters")
+        if number + 1 >= offsets.size:
+            raise self.part.damaged_file("texts.words")
         begin, end = (int(place) for place in offsets[number : number + 2])
+        if not begin <= end <= letters.size or begin == end:
+            raise self.part.damaged_file("words.offsets")
         try:
             return letters[begin:end].tobytes().decode()
         except UnicodeDecodeError as error:
