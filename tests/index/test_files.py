@@ -188,6 +188,7 @@ DECLARED: dict[str, Declared] = {
             ("Layout `links`", "links"),
             ("Layout `features` (`pagesim`)", "features"),
             ("Layout `nearest` (`shared-nearest`)", "nearest"),
+            ("Layout `text` (`text`)", "text"),
         )
     },
 }
