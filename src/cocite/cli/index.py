@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from cocite.cli.options import (
     SectionedVerb,
@@ -20,7 +21,14 @@ from cocite.cli.options import (
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, by_option, given, measure_options
-from cocite.cli.text import facts_text, prose_text, say, table_text, texts_in_words
+from cocite.cli.text import (
+    asks_text,
+    facts_text,
+    prose_text,
+    say,
+    table_text,
+    texts_in_words,
+)
 from cocite.means import Means
 from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
@@ -39,6 +47,14 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @click.command(cls=SectionedVerb, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}")
 @click.argument("graph", metavar="GRAPH")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
+@click.option(
+    "--settings",
+    "chosen",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Take measure, direction and settings from this file, such as cocite tune writes. Options "
+    "that are given beside it go before it, but for another --measure.",
+)
 @measure_options
 @build_options
 @by_option
@@ -96,6 +112,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 def index(
     graph: str,
     output: str,
+    chosen: Path | None,
     measure: str,
     direction: str | None,
     layout: str | None,
@@ -127,11 +144,13 @@ def index(
     from cocite.index.asked import asked_settings
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
-    from cocite.index.plan import BuildOptions
+    from cocite.index.settings_file import chosen_options
     from cocite.query.plan.precision import expected_error, standard_errors
 
-    options = BuildOptions.checked(
-        measure,
+    source = click.get_current_context().get_parameter_source("measure")
+    options = chosen_options(
+        chosen,
+        None if source is ParameterSource.DEFAULT else measure,
         direction,
         layout,
         given(settings),
@@ -146,7 +165,7 @@ def index(
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
     with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
-        asked = asked_settings(options.measure, options.parts, {}, options.by)
+        asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)
         say(f"{output}: {work.estimate()}{expected_error(errors)}")
         stage = "sampling" if work.unit == "samples" else "computing"
@@ -190,6 +209,8 @@ def _text(found: BuildDocument, ready: str) -> str:
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.by is not None:
         shown["by"] = f"{found.by}, unless a question says otherwise"
+    if found.asks:
+        shown["asks"] = asks_text(found.asks)
     return facts_text(shown | ({"refined": ready} if ready else {}))
 
 

@@ -8,7 +8,7 @@ import click
 
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import facts_text, texts_in_words
+from cocite.cli.text import asks_text, facts_text, texts_in_words
 from cocite.graph import Graph
 from cocite.graph.documents import GraphDocument
 from cocite.measures import find_measure
@@ -94,6 +94,7 @@ def _index_text(found: IndexDocument) -> str:
             **({"weights": used} if found.graph["weighted"] else {}),
             **_shown_refined(found),
             **({"by": f"{found.by}, unless a question says otherwise"} if found.by else {}),
+            **({"asks": asks_text(found.asks)} if found.asks else {}),
             "on disk": f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a node"
             + (" and sample" if found.samples else ""),
         }

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 __all__ = [
     "and_of",
+    "asks_text",
     "facts_text",
     "fitting",
     "or_of",
@@ -31,6 +32,12 @@ def and_of(words: Sequence[str], joined: str = "and") -> str:
 def or_of(words: Sequence[str]) -> str:
     """``a``, ``a or b``, ``a, b or c``."""
     return and_of(words, "or")
+
+
+def asks_text(asks: Mapping[str, object]) -> str:
+    """What an index keeps for its questions, in words."""
+    chosen = ", ".join(f"{name} {value}" for name, value in asks.items())
+    return f"{chosen}, unless a question says otherwise"
 
 
 def say(message: str) -> None:

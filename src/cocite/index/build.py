@@ -28,6 +28,7 @@ from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.graph.some_names import write_some_names
+from cocite.index.asked import ASKS
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.refined import diagonal_bytes, write_diagonal
@@ -265,9 +266,10 @@ class IndexBuild:
         }
 
     @property
-    def _default(self) -> dict[str, str]:
+    def _default(self) -> dict[str, Any]:
         """What questions go by that do not say, if that is kept."""
-        return {} if self._options.by is None else {BY.name: self._options.by}
+        asks = {ASKS: dict(self._options.asks)} if self._options.asks else {}
+        return asks if self._options.by is None else {BY.name: self._options.by} | asks
 
     def _resume_or_clear(self) -> None:
         """Keep what an earlier run of the same plan has finished."""
@@ -425,6 +427,7 @@ def index_facts(
     }
     facts |= {"first": options.first} if options.first else {}
     facts |= {} if options.by is None else {BY.name: options.by}
+    facts |= {ASKS: dict(options.asks)} if options.asks else {}
     return facts | ({"wanted": kept.to_json()} if kept else {})
 
 

@@ -44,6 +44,7 @@ class IndexDocument(Document):
     bytes: int
     refined: dict[str, Any]
     by: str | None
+    asks: dict[str, Value]
     digest: str
     answering: int | None
     lost: Sequence[Lost]
@@ -68,6 +69,7 @@ class IndexDocument(Document):
             index.store.nbytes,
             index.refined,
             index.by,
+            index.asks,
             index.digest,
             index.samples,
             index.lost,
@@ -91,6 +93,8 @@ class IndexDocument(Document):
         del facts["links"]
         if self.by is None:
             del facts["by"]
+        if not self.asks:
+            del facts["asks"]
         if not self.lost:
             del facts["answering"], facts["lost"]
         if self.kept is None:
@@ -124,6 +128,7 @@ class BuildDocument(Document):
     live_steps: float | None
     refined: bool
     by: str | None
+    asks: dict[str, Value]
     numbers: range
     kept: KeptPages | None
     texts: dict[str, int] | None
@@ -149,6 +154,7 @@ class BuildDocument(Document):
             report.live_steps / (work.graph.nodes * made) if report.live_steps else None,
             work.options.refine,
             work.options.by,
+            dict(work.options.asks),
             work.options.numbers,
             work.kept_pages,
             StoredIndex.open(output).texts,
@@ -173,6 +179,7 @@ class BuildDocument(Document):
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
         facts |= {"refined": self.refined} | ({"by": self.by} if self.by else {})
+        facts |= {"asks": self.asks} if self.asks else {}
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
         texts = {"texts": self.texts} if self.texts else {}

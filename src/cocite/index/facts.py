@@ -18,14 +18,14 @@ from typing import Any
 from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.names import NAME_KINDS
-from cocite.index.asked import asked_settings
+from cocite.index.asked import ASKS, asked_settings, kept_settings
 from cocite.index.keep import KeptPages, kept_of
 from cocite.index.plan import component_parts
 from cocite.index.refined import DIAGONAL
 from cocite.layouts.freshness import Generation, generations_of
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled, sampled_format
-from cocite.measures import BY, SAMPLES, Component, Measure, WholeSettings, find_measure
+from cocite.measures import BY, SAMPLES, Component, Measure, Value, WholeSettings, find_measure
 from cocite.measures.blend import overall_direction
 from cocite.store import Facts
 
@@ -39,7 +39,7 @@ class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
     ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
     ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; and what
-    questions go ``by`` unless they say.
+    questions go ``by`` unless they say; and ``asks``, what else they take then.
     """
 
     nodes: int
@@ -53,6 +53,7 @@ class IndexFacts:
     refined: dict[str, dict[str, float]]
     kept: KeptPages | None
     by: str | None
+    asks: dict[str, Value]
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -96,6 +97,7 @@ def _read(facts: Facts) -> IndexFacts:
         _refined(facts, parts),
         kept,
         _by(facts, measure, parts),
+        _asks(facts, measure, parts),
     )
 
 
@@ -108,6 +110,16 @@ def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None
         raise facts.refused(BY.name, f"written {BY.checked(told)}")
     asked_settings(measure, parts, {BY.name: told})
     return told
+
+
+def _asks(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> dict[str, Value]:
+    """What questions take unless they say otherwise, if any of that is kept."""
+    if ASKS not in facts:
+        return {}
+    told = facts.group(ASKS)
+    found = kept_settings(measure, parts, told.values, _by(facts, measure, parts))
+    told.same_as(found)
+    return found
 
 
 def _graph(facts: Facts) -> dict[str, Any]:

@@ -103,6 +103,7 @@ class Merge:
             tuple(plans),
             first=self.numbers.start,
             by=first.by,
+            asks=first.asks,
         )
         self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
         self._cut = {i: shard_samples(plans[i], first.nodes, shard) for i in self._sampled}
@@ -271,7 +272,7 @@ def _told(index: StoredIndex) -> dict[str, Any]:
         settings.pop(SAMPLES.name, None)
         told |= {f"{name}{which}": value for name, value in settings.items()}
         told |= {f"{name}{which}": plan[name] for name in ("layout", "weight", "weighted")}
-    return told | ({} if index.by is None else {BY.name: index.by})
+    return told | ({} if index.by is None else {BY.name: index.by}) | index.asks
 
 
 def _shown(told: dict[str, Any], name: str) -> str:

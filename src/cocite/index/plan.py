@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction
-from cocite.index.asked import asked_settings
+from cocite.index.asked import asked_settings, kept_settings
 from cocite.index.keep import Keep
 from cocite.layouts.freshness import MOST_NUMBERS
 from cocite.layouts.plan import PartPlan
@@ -32,6 +32,7 @@ from cocite.measures import (
     Component,
     Measure,
     PartSettings,
+    Value,
     WholeSettings,
     find_measure,
 )
@@ -53,8 +54,9 @@ class BuildOptions:
     """What an index is made of. ``direction`` is ``mixed`` if components differ in it;
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
     (``index/refined.py``); ``first`` is the number of the first sample, ``keep`` says which pages
-    are kept, if not all; ``by`` is what meetings are worth where a question does not say; ``texts``
-    is where the texts of the pages are, if they are compared.
+    are kept, if not all; ``by`` is what meetings are worth where a question does not say, ``asks``
+    are other settings that questions take unless they say otherwise; ``texts`` is where the texts
+    of the pages are, if they are compared.
     """
 
     measure: Measure
@@ -66,6 +68,7 @@ class BuildOptions:
     first: int = 0
     keep: Keep | None = None
     by: str | None = None
+    asks: Mapping[str, Value] = field(default_factory=dict)
     texts: Path | None = None
 
     @classmethod
@@ -81,6 +84,7 @@ class BuildOptions:
         by: By | None = None,
         numbers: range | None = None,
         keep: Keep | None = None,
+        asks: Mapping[str, object] | None = None,
         texts: str | os.PathLike[str] | None = None,
         texts_share: float | None = None,
     ) -> BuildOptions:
@@ -107,8 +111,11 @@ class BuildOptions:
         way, first = overall_direction(ways), 0 if numbers is None else numbers.start
         asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
         kept = None if by is None else asked.get(BY, BY.default)
+        held = kept_settings(found, parts, asks or {}, kept)
         place = None if texts is None else Path(texts)
-        return cls(found, way, filled, tuple(parts), unweighted, refine, first, keep, kept, place)
+        return cls(
+            found, way, filled, tuple(parts), unweighted, refine, first, keep, kept, held, place
+        )
 
     @property
     def samples(self) -> int | None:

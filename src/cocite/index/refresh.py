@@ -111,6 +111,7 @@ class RefreshBuild(IndexBuild):
             unweighted=not old.weighted,
             refine=bool(old.refined),
             by=old.by,
+            asks=old.asks,
             texts=None if texts is None else Path(texts),
         )
         super().__init__(graph, index, options, means, overwrite=True, restart=restart)

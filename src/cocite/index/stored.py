@@ -53,7 +53,7 @@ class StoredIndex:
         self.settings = facts.settings
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
-        self.by = facts.by
+        self.by, self.asks = facts.by, facts.asks
         self.kept = facts.kept
         self.wanted = None if facts.kept is None else store.array(WANTED)
         since = store.array(SINCE) if store.has(SINCE) else None
@@ -82,7 +82,7 @@ class StoredIndex:
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """All settings of a question; raises :class:`UsageError`."""
-        return asked_settings(self.measure, self.parts, given, self.by)
+        return asked_settings(self.measure, self.parts, given, self.by, self.asks)
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
         """Which samples of each part are there, by its prefix; raises :class:`Damaged` if none."""

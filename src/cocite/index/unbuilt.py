@@ -33,7 +33,7 @@ class UnbuiltIndex(StoredIndex):
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
         self.refined: dict[str, Any] = {}
-        self.by = options.by
+        self.by, self.asks = options.by, dict(options.asks)
         ends, samples = Ends(graph, means), options.samples or 0
         told = graph.path.name, graph.digest, None, "."
         self.freshness = Freshness((Generation(0, 0, samples, *told),))

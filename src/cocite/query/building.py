@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.means import Means
-from cocite.measures import DEFAULT, OF_A_GRAPH, By, Value, find_measure
+from cocite.measures import OF_A_GRAPH, By, Value, find_measure
 from cocite.query.index import Index
 from cocite.query.source import Given
+
+if TYPE_CHECKING:
+    from cocite.index.settings_file import SettingsLike
 
 __all__ = ["build", "merge", "open_graph", "open_index", "refresh"]
 
@@ -74,9 +78,10 @@ def build(
     graph: Graph | str | os.PathLike[str],
     output: str | os.PathLike[str],
     *,
-    measure: str = DEFAULT,
+    measure: str | None = None,
     direction: str | None = None,
     layout: str | None = None,
+    settings: SettingsLike | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
     shard: int | None = None,
@@ -93,7 +98,7 @@ def build(
     texts: str | os.PathLike[str] | None = None,
     texts_share: float | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    **settings: Value,
+    **given: Value,
 ) -> Index:
     """Build an index of ``graph`` in the directory ``output``, and open it.
 
@@ -114,6 +119,10 @@ def build(
     layout
         How the index is stored, for a measure that has a choice.
     settings
+        A file that says what the index is made of, such as :func:`tune` writes
+        (``index/settings_file.py``), or the ``settings`` of its result. What is given beside it
+        goes before it, but for another measure.
+    given
         What the measure takes: ``samples``, ``length``, ``seed``, ... (``cocite measures``).
         Equal seeds give equal samples, whatever the threads, memory, blocks and shards.
     threads, memory
@@ -164,15 +173,16 @@ def build(
     """
     from cocite.index.build import IndexBuild
     from cocite.index.keep import Keep
-    from cocite.index.plan import BuildOptions
+    from cocite.index.settings_file import chosen_options
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
-    options = BuildOptions.checked(
+    options = chosen_options(
+        settings,
         measure,
         direction,
         layout,
-        settings,
+        given,
         unweighted=unweighted,
         refine=refine,
         numbers=numbers,
