@@ -84,11 +84,18 @@ def sampled(name: str) -> set[str]:
 
 
 def build(
-    graph: Graph, output: Path, measure: Measure, layout: str | None, direction: str
+    graph: Graph,
+    output: Path,
+    measure: Measure,
+    layout: str | None,
+    direction: str,
+    texts: Graph | None = None,
 ) -> Index:
-    """A small index: few samples, other settings by default."""
+    """A small index: few samples, other settings by default; with the ``texts`` of this graph, or
+    of another one, for a measure that compares them.
+    """
     chosen: dict[str, Any] = {"layout": layout, "direction": direction}
-    chosen |= of_texts(graph, measure.name)
+    chosen |= of_texts(texts or graph, measure.name)
     if "samples" in {s.name for s in measure.build}:
         chosen["samples"] = SAMPLES
     return cocite.build(graph, output, measure=measure.name, **chosen)

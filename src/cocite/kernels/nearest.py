@@ -26,7 +26,18 @@ from cocite.kernels._jit import helper, kernel
 from cocite.kernels.neighbours import score
 from cocite.kernels.totals import top
 
-__all__ = ["DAMAGED", "closest", "gather", "mark", "norms", "pair", "weigh"]
+__all__ = [
+    "DAMAGED",
+    "closest",
+    "closest_of",
+    "compare",
+    "gather",
+    "mark",
+    "norms",
+    "pair",
+    "reaching",
+    "weigh",
+]
 
 DAMAGED = -1
 _ONE32, _ONE64 = np.float32(1), np.uint64(1)
@@ -134,6 +145,48 @@ def _add_side(
     return have
 
 
+@helper
+def _near_of(ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, room: Any) -> Any:
+    """How near everybody is to a page, in ``near``; returns how many are, ``touched``."""
+    share = 0.5 if sides == _IN + _OUT else 1.0
+    have = 0
+    if sides & _IN:
+        have = _add_side(ins, outs, by_in, node, share, room, have)
+    if sides & _OUT:
+        have = _add_side(outs, ins, by_out, node, share, room, have)
+    return have
+
+
+@helper
+def _list_of(
+    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, room: Any, out: Any
+) -> Any:
+    """The list of a page, from place ``used`` on; returns how many entries it has."""
+    _, near, _, touched, names, best = room
+    nodes, values, used = out
+    have = _near_of(ins, outs, by_in, by_out, sides, node, room)
+    for j in range(have):
+        other = touched[j]
+        near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
+    size = top(near, touched, have, 1.0, names, best)
+    for j in range(size):
+        near[names[j], 0] = best[j, 0]
+    names[:size].sort()
+    own = True
+    for j in range(size):
+        other = names[j]
+        if own and other > node:
+            nodes[used], values[used] = np.uint32(node), _ONE32
+            used += 1
+            own = False
+        nodes[used], values[used] = other, np.float32(near[other, 0] / _WHOLE)
+        near[other, 0] = 0.0
+        used += 1
+    if own:
+        nodes[used], values[used] = np.uint32(node), _ONE32
+    return size + 1
+
+
 @kernel
 def closest(
     ins: Any,
@@ -153,39 +206,68 @@ def closest(
     uint32[nodes + 1], names uint32[k], best float64[k, 2]). ``out`` is (counts uint64[pages], nodes
     uint32, values float32), with room for k + 1 entries a page.
     """
-    _, near, _, touched, names, best = room
     counts, nodes, values = out
-    share = 0.5 if sides == _IN + _OUT else 1.0
     used = 0
     for i in range(counts.size):
-        node = first + i
-        have = 0
-        if sides & _IN:
-            have = _add_side(ins, outs, by_in, node, share, room, have)
-        if sides & _OUT:
-            have = _add_side(outs, ins, by_out, node, share, room, have)
+        size = _list_of(ins, outs, by_in, by_out, sides, first + i, room, (nodes, values, used))
+        counts[i] = np.uint64(size)
+        used += size
+    return used
+
+
+@kernel
+def closest_of(
+    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
+) -> Any:
+    """As ``closest``, of the ``pages`` (uint32) that are named, in their order."""
+    counts, nodes, values = out
+    used = 0
+    for i in range(pages.size):
+        page = np.int64(pages[i])
+        size = _list_of(ins, outs, by_in, by_out, sides, page, room, (nodes, values, used))
+        counts[i] = np.uint64(size)
+        used += size
+    return used
+
+
+@kernel
+def reaching(
+    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
+) -> Any:
+    """Find who is near enough to some ``pages`` (uint32): those v with near(v, page) of
+    ``floors[v]`` or more, rounded as in a list, for any of them.
+
+    ``out`` is (floors float32[nodes], marks bool[nodes], found uint32[nodes]): each is marked and
+    listed once, of those that are not marked already. Returns how many were found.
+    """
+    near, touched = room[1], room[3]
+    floors, marks, found = out
+    count = 0
+    for i in range(pages.size):
+        have = _near_of(ins, outs, by_in, by_out, sides, np.int64(pages[i]), room)
         for j in range(have):
             other = touched[j]
-            near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
-        size = top(near, touched, have, 1.0, names, best)
-        for j in range(size):
-            near[names[j], 0] = best[j, 0]
-        names[:size].sort()
-        own = True
-        for j in range(size):
-            other = names[j]
-            if own and other > node:
-                nodes[used], values[used] = np.uint32(node), _ONE32
-                used += 1
-                own = False
-            nodes[used], values[used] = other, np.float32(near[other, 0] / _WHOLE)
+            value = np.float32(near[other, 0])
             near[other, 0] = 0.0
-            used += 1
-        if own:
-            nodes[used], values[used] = np.uint32(node), _ONE32
-            used += 1
-        counts[i] = np.uint64(size + 1)
-    return used
+            if not marks[other] and value >= floors[other]:
+                marks[other] = True
+                found[count] = other
+                count += 1
+    return count
+
+
+@kernel
+def compare(listed: Any, values: Any, lists: Any, form: Any, mutual: Any, out: Any) -> None:
+    """The scores in grains of one list with some others: ``out`` float64[lists].
+
+    ``lists`` is (offsets int64[lists + 1], nodes, values, norms float64[lists + 1]), the last norm
+    that of the one.
+    """
+    offsets, nodes, theirs, whole = lists
+    for i in range(out.size):
+        begin, end = offsets[i], offsets[i + 1]
+        other = nodes[begin:end], theirs[begin:end]
+        out[i] = pair(listed, values, *other, whole[out.size], whole[i], form, mutual)
 
 
 @kernel

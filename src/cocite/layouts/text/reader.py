@@ -33,15 +33,19 @@ class TextReader(Reader):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._rows = tuple(part.array(f"texts.{name}") for name in ("offsets", "words", "values"))
+        self._rows = tuple(self.array(f"texts.{name}") for name in ("offsets", "words", "values"))
         self._holders = tuple(
-            part.array(f"holders.{name}") for name in ("offsets", "nodes", "values")
+            self.array(f"holders.{name}") for name in ("offsets", "nodes", "values")
         )
         for kind, (_, members, values) in (("texts", self._rows), ("holders", self._holders)):
             if members.shape != values.shape:
                 raise part.damaged_file(f"{kind}.offsets")
         if self._rows[0].shape != (part.nodes + 1,):
             raise part.damaged_file("texts.offsets")
+
+    def array(self, name: str) -> NDArray[Any]:
+        """An array of the part."""
+        return self.part.array(name)
 
     def words(self, node: int) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
         """The words of ``node``, by their places in the alphabet, and their weights."""
@@ -103,8 +107,7 @@ class TextReader(Reader):
 
     def _word(self, number: int) -> str:
         """What a word is."""
-        offsets: NDArray[Any] = self.part.array("words.offsets")
-        letters = self.part.array("words.letters")
+        offsets, letters = self.array("words.offsets"), self.array("words.letters")
         if number + 1 >= offsets.size:
             raise self.part.damaged_file("texts.words")
         begin, end = (int(place) for place in offsets[number : number + 2])
