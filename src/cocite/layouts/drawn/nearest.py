@@ -33,6 +33,7 @@ from cocite.codes import GRAINS
 from cocite.graph.rows import Links
 from cocite.layouts.drawn.part import DraftPart, UnbuiltPart
 from cocite.layouts.nearest.reader import chosen_form, list_reasons
+from cocite.layouts.nearest.room import room
 from cocite.layouts.reader import Estimate, Ids, Reader
 from cocite.layouts.reasons import Graphs, Reasons
 from cocite.layouts.scratch import QueryScratch
@@ -150,16 +151,8 @@ class DrawnNearestReader(Reader):
     # -- lists -----------------------------------------------------------------------------
 
     def _room(self) -> tuple[NDArray[Any], ...]:
-        """What kernels add up in, all 0."""
-        nodes, k = self.part.nodes, self._k
-        return (
-            np.zeros(nodes),
-            np.zeros((nodes, 2)),
-            np.zeros(nodes + 1, np.uint32),
-            np.zeros(nodes + 1, np.uint32),
-            np.zeros(k, np.uint32),
-            np.zeros((k, 2)),
-        )
+        """What kernels add up in."""
+        return room(self.part.nodes, self._k)
 
     def _lists(self, pages: Ids) -> Lists:
         """Those of some pages, ascending."""
@@ -267,7 +260,7 @@ def _worths(columns: Links, widest: int) -> NDArray[np.float64]:
     from cocite.kernels import nearest
 
     worths = np.zeros(columns.nodes)
-    nearest.weigh(columns.offsets, columns.neighbours, np.int64(widest), worths)
+    nearest.weigh(columns.offsets, columns.neighbours, np.int64(widest), 0, columns.nodes, worths)
     return worths
 
 
@@ -280,7 +273,7 @@ def _weights(
     found = {}
     for side, rows, columns in (("in", ins, outs), ("out", outs, ins)):
         worths, whole = _worths(columns, widest), np.zeros(rows.nodes)
-        nearest.norms(rows.offsets, rows.neighbours, worths, whole)
+        nearest.norms(rows.offsets, rows.neighbours, worths, 0, rows.nodes, whole)
         found[side] = worths, whole
     return found
 
