@@ -60,6 +60,12 @@ def make_graph(tmp_path: Path) -> MakeGraph:
     return make
 
 
+@pytest.fixture
+def empty_graph(make_graph: MakeGraph) -> Graph:
+    """A stored graph without nodes: its only row was bad, and left out."""
+    return make_graph([("alone",)], skip_all_bad_rows=True)
+
+
 def by_walks(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a build, of ``psimrank`` unless they name another measure."""
     return {"measure": "psimrank", **options}
