@@ -35,6 +35,7 @@ from cocite.codes import GRAINS
 from cocite.graph.rows import Links
 from cocite.layouts.drawn.part import DraftPart, UnbuiltPart
 from cocite.layouts.nearest.reader import chosen_form, list_reasons
+from cocite.layouts.nearest.room import room
 from cocite.layouts.reader import Estimate, Ids, Reader
 from cocite.layouts.reasons import Graphs, Reasons
 from cocite.layouts.scratch import QueryScratch
@@ -157,15 +158,7 @@ class DrawnNearestReader(Reader):
     def _room(self) -> tuple[NDArray[Any], ...]:
         """What kernels add up in, all 0 between two calls; each thread has its own."""
         if not hasattr(self._rooms, "room"):
-            nodes, k = self.part.nodes, self._k
-            self._rooms.room = (
-                np.zeros(nodes),
-                np.zeros((nodes, 2)),
-                np.zeros(nodes + 1, np.uint32),
-                np.zeros(nodes + 1, np.uint32),
-                np.zeros(k, np.uint32),
-                np.zeros((k, 2)),
-            )
+            self._rooms.room = room(self.part.nodes, self._k)
         found: tuple[NDArray[Any], ...] = self._rooms.room
         return found
 
@@ -303,7 +296,7 @@ def _worths(columns: Links, widest: int) -> NDArray[np.float64]:
     from cocite.kernels import nearest
 
     worths = np.zeros(columns.nodes)
-    nearest.weigh(columns.offsets, columns.neighbours, np.int64(widest), worths)
+    nearest.weigh(columns.offsets, columns.neighbours, np.int64(widest), 0, columns.nodes, worths)
     return worths
 
 
@@ -311,7 +304,7 @@ def _sums(rows: Links, worths: NDArray[np.float64]) -> NDArray[np.float64]:
     from cocite.kernels import nearest
 
     whole = np.zeros(rows.nodes)
-    nearest.norms(rows.offsets, rows.neighbours, worths, whole)
+    nearest.norms(rows.offsets, rows.neighbours, worths, 0, rows.nodes, whole)
     return whole
 
 
