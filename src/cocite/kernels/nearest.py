@@ -31,6 +31,7 @@ __all__ = [
     "closest",
     "closest_of",
     "compare",
+    "fallen",
     "gather",
     "mark",
     "norms",
@@ -331,6 +332,37 @@ def reaching(
 
 
 @kernel
+def fallen(
+    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
+) -> Any:
+    """Mark who has some of the ``pages`` (uint32) in its list that is not near enough any more: v
+    with near(v, page) below ``floors[v]``, rounded as in a list.
+
+    ``out`` is (floors float32[nodes], offsets, holders, marks bool[nodes]): the holders of page u,
+    those with u in their list, are ``holders[offsets[u] : offsets[u + 1]]``; a page that has no
+    offset is in no list. Returns whether they are sound.
+    """
+    near, touched = room[1], room[3]
+    everybody = (0, np.int64(near.shape[0]))
+    floors, offsets, holders, marks = out
+    for i in range(pages.size):
+        page = np.int64(pages[i])
+        if page + 1 >= offsets.size:
+            continue
+        have = _near_of(ins, outs, by_in, by_out, sides, page, everybody, room)
+        begin, end = _row(offsets, page)
+        for place in range(begin, min(end, holders.size)):
+            holder = np.int64(holders[place])
+            if holder >= marks.size:
+                return False
+            if np.float32(near[holder, 0]) < floors[holder]:
+                marks[holder] = True
+        for j in range(have):
+            near[touched[j], 0] = 0.0
+    return True
+
+
+@kernel
 def compare(listed: Any, values: Any, lists: Any, form: Any, mutual: Any, out: Any) -> None:
     """The scores in grains of one list with some others: ``out`` float64[lists].
 
@@ -406,7 +438,7 @@ def gather(
     Returns how many those are, or DAMAGED.
     """
     offsets, owners, held = holders
-    pages = np.uint64(offsets.size - 1)
+    pages, nodes = np.uint64(offsets.size - 1), np.uint64(sums.shape[0])
     count = 0
     for i in range(listed.size):
         page = np.uint64(listed[i])
@@ -419,7 +451,7 @@ def gather(
             continue
         for place in range(begin, end):
             owner = np.uint64(owners[place])
-            if owner >= pages:
+            if owner >= nodes:
                 return DAMAGED
             before = sums[owner, 0]
             term = _shares(values[i], held[place], form, mutual)
