@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from cocite.query.why import Why as Why
     from cocite.query.why import WhyTogether as WhyTogether
     from cocite.ranking import pagerank as pagerank
+    from cocite.tuning import Tuned as Tuned
+    from cocite.tuning import tune as tune
 
 __version__ = "0.1.0"
 
@@ -47,6 +49,7 @@ _HOMES = {
     "Reason": ("cocite.query.why", "Reason"),
     "Score": ("cocite.query", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
+    "Tuned": ("cocite.tuning", "Tuned"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
     "Why": ("cocite.query.why", "Why"),
     "WhyTogether": ("cocite.query.why", "WhyTogether"),
@@ -60,6 +63,7 @@ _HOMES = {
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.query.plan.plan", "plan_index"),
     "refresh": ("cocite.query", "refresh"),
+    "tune": ("cocite.tuning", "tune"),
 }
 
 __all__ = [
@@ -71,6 +75,7 @@ __all__ = [
     "Reason",
     "Score",
     "Scores",
+    "Tuned",
     "UnknownNode",
     "Why",
     "WhyTogether",
@@ -85,6 +90,7 @@ __all__ = [
     "pagerank",
     "plan_index",
     "refresh",
+    "tune",
 ]
 
 
