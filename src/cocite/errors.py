@@ -2,7 +2,8 @@
 
     CociteError
     ├── UsageError              the call itself is wrong             exit code 2
-    │   └── UnknownNode         a name that is not in the graph
+    │   ├── UnknownNode         a name that is not in the graph
+    │   └── NotLinks            an input that is no list of links, or one in doubt
     ├── InputError              what was read is not what it should be
     │   └── MalformedRow        one row of an edge list: file, line, content
     ├── StoreError              a graph or index on disk
@@ -30,6 +31,7 @@ __all__ = [
     "MalformedRow",
     "NotAStore",
     "NotConverged",
+    "NotLinks",
     "OutputExists",
     "ResourceError",
     "StoreError",
@@ -37,6 +39,13 @@ __all__ = [
     "UsageError",
     "WrongFormat",
 ]
+
+
+SKIP_ADVICE = (
+    "Mend the row, or pass --skip-bad-rows (skip_bad_rows=True) to leave such rows out and count "
+    "them"
+)
+"""What to do about a few malformed rows."""
 
 
 class CociteError(Exception):
@@ -75,15 +84,22 @@ class InputError(CociteError):
     """Input that cannot be read as a list of links."""
 
 
-class MalformedRow(InputError):
-    """One row that is not a link. ``line`` counts from 1, comments and blank lines included."""
+class NotLinks(UsageError, InputError):
+    """An input that is no list of links but of another format, or empty, or that could be read in
+    several ways: what is to be named is another file, or how this one is to be read.
+    """
 
-    def __init__(self, file: str, line: int, what: str, content: str) -> None:
+
+class MalformedRow(InputError):
+    """One row that is not a link. ``line`` counts from 1, comments and blank lines included;
+    ``advice`` says what to do where leaving such rows out would not help.
+    """
+
+    def __init__(
+        self, file: str, line: int, what: str, content: str, advice: str = SKIP_ADVICE
+    ) -> None:
         self.file, self.line, self.what, self.content = file, line, what, content
-        super().__init__(
-            f"{file}:{line}: {what}: {content!r}. Mend the row, or pass --skip-bad-rows "
-            "(skip_bad_rows=True) to leave such rows out and count them"
-        )
+        super().__init__(f"{file}:{line}: {what}: {content!r}. {advice}")
 
 
 class StoreError(CociteError):

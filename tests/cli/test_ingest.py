@@ -43,7 +43,10 @@ def run(stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 def test_ingest_prints_what_it_did(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     out, err = capsys.readouterr()
-    assert err == "read links.tsv: tab-separated, no header; the first link is a -> b\n"
+    assert err == (
+        "read links.tsv: tab-separated, no header; the first link is a -> b (if these are titles: "
+        "--header yes)\n"
+    )
     assert out.splitlines() == [
         "graph              g",
         "nodes              3, named by text",
@@ -99,7 +102,8 @@ def test_standard_input_is_a_file_too(here: Path) -> None:
     done = run(b"x,y\n1,2\n", "ingest", "-", "-o", "g", "--format", "json")
     assert (done.returncode, done.stderr) == (
         0,
-        b"read standard input: comma-separated, a header\n",
+        b"read standard input: comma-separated, a header ('x', 'y'; if these are a link: "
+        b"--header no)\n",
     )
     assert json.loads(done.stdout)["edges"] == 1
     assert links(Graph.open("g")) == [("1", "2")]
@@ -130,9 +134,16 @@ def test_options_reach_the_reader(here: Path) -> None:
 
 def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
-    assert main(["ingest", "bad.tsv", "-o", "g", "--skip-bad-rows"]) == 0
+    assert main(["ingest", "bad.tsv", "-o", "g", "--skip-bad-rows"]) == 1
+    assert capsys.readouterr().err == (
+        "Error: bad.tsv has 2 bad rows and 1 good ones: this may be no list of links, or one that "
+        "is to be read in another way. The first is line 2: not 2 tab-separated columns: 'c'. To "
+        "leave them out all the same: --skip-all-bad-rows (skip_bad_rows='all')\n"
+    )
+    assert main(["ingest", "bad.tsv", "-o", "g", "--skip-all-bad-rows"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "read bad.tsv: tab-separated, no header; the first link is a -> b",
+        "read bad.tsv: tab-separated, no header; the first link is a -> b (if these are titles: "
+        "--header yes)",
         "  left out bad rows: 1 columns, 1 empty name",
         "    line 2: not 2 tab-separated columns: 'c'",
         "    line 3: an empty name: '\\td'",

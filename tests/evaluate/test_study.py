@@ -346,7 +346,9 @@ def test_a_report_is_not_overwritten_unless_asked(
 
 
 def test_the_suites_that_come_along_are_sound() -> None:
-    assert built_in_suites() == ["cit-hepph", "cora", "graph", "polblogs", "web", "wikispeedia"]
+    assert built_in_suites() == [
+        *("cit-hepph", "cora", "graph", "hollins", "polblogs", "web", "wikispeedia")
+    ]
     for name in built_in_suites():
         assert load_suite(name).methods()
 

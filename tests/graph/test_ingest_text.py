@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
+from cocite.errors import NotLinks
 from cocite.graph.readers import text as reader
-from tests.graph.plain import links, read
+from tests.graph.plain import links, nothing_left, read
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -111,13 +115,14 @@ def test_titles_are_kept_as_they_stand(tmp_path: Path, row: tuple[str, str]) -> 
 
 
 @pytest.mark.parametrize("file", ["links.tsv", "links.gz", "links.zst"])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress, bz2.compress, lzma.compress])
 def test_compression_is_known_by_content(tmp_path: Path, file: str, pack: Any) -> None:
     assert links(read(tmp_path, pack(b"a\tb\nc\td\n"), file)) == AB
 
 
-def test_joined_gzip_members_are_all_read(tmp_path: Path) -> None:
-    packed = gzip.compress(b"a\tb\nc\t") + gzip.compress(b"d\n")
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_joined_members_are_all_read(tmp_path: Path, pack: Any) -> None:
+    packed = pack(b"a\tb\nc\t") + pack(b"d\n")
     assert links(read(tmp_path, packed)) == AB
 
 
@@ -135,22 +140,54 @@ def test_files_and_globs_are_read_together(tmp_path: Path) -> None:
     assert graph.info().duplicates == 1
 
 
-def test_a_pipe_is_read_once_and_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+def test_a_pipe_is_read_once_and_whole(tmp_path: Path, pack: Any) -> None:
+    """Longer than what is looked at, and its first bytes come one by one."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(b"a\tb\nc\td\n"),))
+    packed = pack(b"a\tb\n" * 50_000 + b"c\td\n")
+
+    def write() -> None:
+        with pipe.open("wb", buffering=0) as out:
+            for byte in packed[:20]:
+                out.write(bytes([byte]))
+                time.sleep(0.001)
+            out.write(packed[20:])
+
+    writer = threading.Thread(target=write)
     writer.start()
     graph = cocite.ingest(pipe, tmp_path / "g")
     writer.join()
     assert links(graph) == AB
+    assert graph.info().rows == 50_001
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", "# nothing\n", "source,target\n", "\ufeff"])
-def test_no_links_make_an_empty_graph(tmp_path: Path, content: str) -> None:
-    graph = read(tmp_path, content)
-    assert (graph.nodes, graph.edges, graph.in_offsets.tolist()) == (0, 0, [0])
-    assert graph.info().largest_in_degree_node is None
-    assert graph.names.find("0") is None
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("\ufeff", "is empty"),
+        ("# nothing\n", "has only 1 comment line"),
+        ("# a\n# b\nsource,target\n", "has only 2 comment lines and 1 row of titles"),
+    ],
+)
+def test_an_input_without_links_is_an_error(tmp_path: Path, content: str, what: str) -> None:
+    with pytest.raises(NotLinks) as caught:
+        read(tmp_path, content)
+    file = tmp_path / "links.tsv"
+    assert str(caught.value) == f"there is no link: {file} {what}. Name files with a row a link"
+    assert nothing_left(tmp_path)
+
+
+def test_one_part_of_several_may_be_empty(tmp_path: Path) -> None:
+    """As what a cluster writes; and so may all links be, where nodes are named."""
+    (tmp_path / "part-0").write_text("")
+    (tmp_path / "part-1").write_text("a\tb\n")
+    assert links(cocite.ingest(tmp_path / "part-*", tmp_path / "g")) == [("a", "b")]
+    (tmp_path / "nodes").write_text("a\nb\n")
+    graph = cocite.ingest(tmp_path / "part-0", tmp_path / "h", nodes=tmp_path / "nodes")
+    assert (graph.nodes, graph.edges) == (2, 0)
 
 
 def test_what_was_decided_is_reported(tmp_path: Path) -> None:
@@ -181,8 +218,8 @@ LINE = st.one_of(
 def test_cutting_into_pieces_changes_nothing(
     tmp_path: Path, lines: list[tuple[str, str]], ended: bool, piece: int
 ) -> None:
-    content = "".join(line + end for line, end in lines) + ("" if ended else "a\tb")
-    options: dict[str, Any] = {"delimiter": "tab", "header": "no", "skip_bad_rows": True}
+    content = "a\tb\n" + "".join(line + end for line, end in lines) + "c\td" * (not ended)
+    options: dict[str, Any] = {"delimiter": "tab", "header": "no", "skip_bad_rows": "all"}
     with pytest.MonkeyPatch.context() as patch:
         # The look at the head is at a piece: keep it away from the cuts.
         patch.setattr(reader.Cleaner, "_choose_columns", _two_columns)

@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -20,15 +21,17 @@ from cocite.cli.main import cli
 from cocite.errors import InputError, MalformedRow
 from cocite.graph import readers
 from cocite.graph.readers import (
-    READERS,
+    FORMATS,
+    Format,
     Job,
     ReadOptions,
     Source,
     clean_rows,
-    reader_called,
     reader_of,
+    recognise,
 )
 from cocite.graph.readers.options import no_progress
+from cocite.graph.readers.signs import begins
 from tests.graph.plain import assert_stored, links, nothing_left
 
 db = duckdb.connect()
@@ -36,16 +39,13 @@ db = duckdb.connect()
 TOY = '''
 """Arrows: a first line that says so, then rows such as a>b, or a>b>2.5 with a weight."""
 
-from cocite.graph.readers import Job, RowsFound, Source, clean_rows
+from cocite.graph.readers import Job, RowsFound, clean_rows
 
 
 class ArrowReader:
     title = "arrows"
     described = "arrows (a>b)"
     streams = True
-
-    def accepts(self, source: Source) -> bool:
-        return source.head().startswith(b"ARROWS")
 
     def read(self, job: Job) -> tuple[str, RowsFound]:
         wanted = job.wanted + bool(job.options.weight)
@@ -66,7 +66,8 @@ def arrows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "toy_arrows.py").write_text(TOY)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "toy_arrows", raising=False)
-    monkeypatch.setattr(readers, "READERS", {"arrows": "toy_arrows", **readers.READERS})
+    line = Format("arrows", begins(b"ARROWS"), reader="toy_arrows")
+    monkeypatch.setattr(recognise, "FORMATS", (line, *FORMATS))
     (tmp_path / "links.arrows").write_text("ARROWS\na>b>2\nb>c>0.5\na>b>1\nc>>3\nc>c>1\n")
     return tmp_path / "links.arrows"
 
@@ -145,18 +146,20 @@ def test_a_file_that_nobody_may_read_is_named_before_any_work(tmp_path: Path) ->
 
 def test_help_and_documentation_name_every_reader() -> None:
     printed = " ".join(CliRunner().invoke(cli, ["ingest", "--help"]).output.split())
-    for name in readers.READERS:
-        reader = reader_called(name)
-        assert " ".join(reader.described.split()) in printed
-        assert reader.title in str(cocite.ingest.__doc__)
     folder = Path(readers.__file__).parent
-    assert all((folder / f"{module.split('.')[-1]}.py").is_file() for module in READERS.values())
+    for name, module in readers.readers().items():
+        reader = import_module(module).READER
+        assert " ".join(reader.described.split()) in printed
+        assert name in str(cocite.ingest.__doc__)
+        assert name == reader.title
+        assert (folder / f"{module.split('.')[-1]}.py").is_file()
 
 
-def test_the_reader_of_text_takes_all_files_and_is_the_last(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(bytes(range(256)))
-    assert reader_of(Source(tmp_path / "x")) is reader_called("text")
-    assert list(READERS)[-1] == "text"
+def test_the_reader_of_text_takes_what_no_line_tells_and_is_the_last(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a b\n")
+    text = import_module(recognise.TEXT).READER
+    assert reader_of(Source(tmp_path / "x"), ReadOptions()) is text
+    assert list(readers.readers())[-1] == "text"
 
 
 NAMES = st.sampled_from(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
-from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
 from cocite.graph import tables
 from tests.conftest import MakeGraph
 from tests.graph.plain import assert_stored, links, nothing_left, numbered, read
@@ -33,7 +33,7 @@ def rows_of(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[str, 
     return st.lists(st.tuples(names, names), max_size=25)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     rows=st.one_of(rows_of(TEXT), rows_of(INTEGER), rows_of(st.one_of(URL, TEXT, INTEGER))),
     piece=st.sampled_from([1, 3, 1 << 21]),
@@ -46,6 +46,10 @@ def test_the_stored_graph_is_its_plain_twin(
     content = "".join(f"{a}\t{b}\n" for a, b in rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "_PIECE", piece)
+        if not rows and not nodes:
+            with pytest.raises(NotLinks, match="there is no link"):
+                read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)
+            return
         graph = read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)
     assert_stored(graph, rows, nodes)
 
@@ -177,7 +181,6 @@ def parquet(tmp_path: Path, query: str, file: str = "links.parquet", **options: 
         ("SELECT 'é b' AS a, '007' AS b", [("é b", "007")], "text"),
         ("SELECT 5 AS a, '007' AS b, 9 AS c", [("5", "007")], "text"),
         ("SELECT 5 AS a, 7 AS row, 8 AS file_row_number", [("5", "7")], "integers"),
-        ("SELECT 'a' AS a, 'b' AS b WHERE false", [], "text"),
     ],
 )
 def test_parquet_is_read_by_its_first_columns(
@@ -185,6 +188,12 @@ def test_parquet_is_read_by_its_first_columns(
 ) -> None:
     graph = parquet(tmp_path, query)
     assert (links(graph), graph.info().names) == (wanted, names)
+
+
+def test_a_parquet_file_without_rows_is_no_graph(tmp_path: Path) -> None:
+    with pytest.raises(NotLinks, match=r"there is no link: .*links\.parquet is empty"):
+        parquet(tmp_path, "SELECT 'a' AS a, 'b' AS b WHERE false")
+    assert nothing_left(tmp_path)
 
 
 @pytest.mark.parametrize("columns", [("c", "a"), (3, 1), ("c", "1")])
@@ -214,7 +223,9 @@ def test_parquet_rows_that_are_no_links(tmp_path: Path) -> None:
     with pytest.raises(MalformedRow, match=r"links\.parquet:2: a null, an empty name, ") as caught:
         parquet(tmp_path, query)
     assert caught.value.content == "['b', None]"
-    graph = parquet(tmp_path, query, skip_bad_rows=True)
+    with pytest.raises(InputError, match="has 3 bad rows and 2 good ones"):
+        parquet(tmp_path, query, skip_bad_rows=True)
+    graph = parquet(tmp_path, query, skip_bad_rows="all")
     assert links(graph) == [("e", "q"), ("a", "x")]
     (source,) = graph.store.facts["sources"]
     assert source["bad_rows"] == {"bad value": 3}

@@ -59,7 +59,7 @@ def added(rows: Rows, undirected: bool, loops: bool) -> dict[tuple[str, str], fl
 NODE = st.integers(0, 5)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     rows=st.lists(st.tuples(NODE, NODE, WEIGHTS), min_size=1, max_size=30),
     undirected=st.booleans(),
@@ -178,8 +178,8 @@ def test_what_was_decided_is_reported(tmp_path: Path) -> None:
     graph = read(tmp_path, "from\tto\tweight\n1\t2\t3\n", **WEIGHTED)
     (source,) = graph.store.facts["sources"]
     assert source["read_as"] == (
-        "links.tsv: tab-separated, a header, 3 columns of which 1 and 2 are the link and 3 its "
-        "weight"
+        "links.tsv: tab-separated, a header ('from', 'to'; if these are a link: --header no), "
+        "3 columns of which 1 and 2 are the link and 3 its weight"
     )
 
 

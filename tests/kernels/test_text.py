@@ -14,14 +14,13 @@ from cocite.kernels import text as k
 
 def normalise(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, Any, Any]:
     words = np.full(k.RULES, -1, np.int64)
-    words[[k.DELIMITER, k.QUOTES, k.EXPECTED, k.FIRST, k.SECOND, k.COMMENT, k.STOP]] = [
+    words[[k.DELIMITER, k.QUOTES, k.EXPECTED, k.FIRST, k.SECOND, k.COMMENT]] = [
         ord(delimiter),
         delimiter in ",;",
         rules.get("expected", 2),
         rules.get("first", 0),
         rules.get("second", 1),
         ord("#"),
-        rules.get("stop", 0),
     ]
     words[k.WEIGHT] = rules.get("weight", -1)
     out = np.empty(len(data) + 1, np.uint8)
@@ -131,12 +130,6 @@ def test_fields_are_taken_where_asked() -> None:
     assert normalise(b"a\tb\tc\n", expected=3, first=2, second=0)[0] == b"c\ta\n"
     assert normalise(b"a\tb\tc\n", expected=3, first=1, second=-1)[0] == b"b\n"
     assert normalise(b"a\t\xff\tc\n", expected=3, first=0, second=2)[0] == b"a\tc\n"
-
-
-def test_it_stops_behind_the_first_bad_row_if_told() -> None:
-    out, bad, tally = normalise(b"a\tb\nc\nd\ne\tf\n", stop=1)
-    assert (out, tally[k.T_LINES], tally[k.T_BAD]) == (b"a\tb\n", 2, 1)
-    assert bad.tolist() == [[2, 4, 5, 1]]
 
 
 def test_names_up_to_the_limit_are_kept() -> None:

@@ -163,7 +163,7 @@ def test_related_is_similarity_sorted(
     built: Built, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
-    for node in SOME:
+    for node in SOME[::2]:
         expected = by_similarity(index, node)
         assert index.related(node, 10**6) == expected
         for k in (1, 2, 7, 20):
@@ -283,7 +283,7 @@ def test_some_node_has_relatives(
 
 
 @every
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(drawn=graphs())
 def test_scores_are_symmetric_and_related_agrees_on_any_graph(
     make_graph: MakeGraph,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import click
 
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
 from cocite.cli.outputs import Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
-from cocite.graph.readers import READERS, reader_called
+from cocite.graph.readers import readers
 
 __all__ = ["ingest"]
 
 
-_KINDS = ", or as ".join(reader_called(name).described for name in READERS)
+_KINDS = ", or as ".join(import_module(name).READER.described for name in readers().values())
 _HELP = f"""Read LINKS and store them as a graph.
 
 LINKS are files, patterns in quotes, or - for standard input. They are read as {_KINDS}.
@@ -75,8 +78,10 @@ counted.
 @click.option(
     "--skip-bad-rows",
     is_flag=True,
-    help="Leave malformed rows out and count them, instead of stopping at the first.",
+    help="Leave malformed rows out and count them, instead of stopping at the first. Stops if they "
+    "are more than half of a file.",
 )
+@click.option("--skip-all-bad-rows", is_flag=True, help="The same, however many they are.")
 @memory_option
 @threads_option
 @overwrite_option("graph")
@@ -86,6 +91,8 @@ def ingest(
     output: str,
     nodes: tuple[str, ...],
     columns: str | None,
+    skip_bad_rows: bool,
+    skip_all_bad_rows: bool,
     show: Show,
     **options: object,
 ) -> None:
@@ -99,11 +106,12 @@ def ingest(
             output,
             nodes=nodes or None,
             columns=columns or (),
+            skip_bad_rows="all" if skip_all_bad_rows else skip_bad_rows,
             progress=stages,
             **options,  # type: ignore[arg-type]
         )
     for source in graph.store.facts["sources"]:
-        say("read " + source["read_as"])
+        say(f"read {source['read_as']}{_titles(source)}")
         if source["bad_rows"]:
             kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["bad_rows"].items())
             say(f"  left out bad rows: {kinds}")
@@ -112,3 +120,9 @@ def ingest(
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))
+
+
+def _titles(source: dict[str, Any]) -> str:
+    """What to say if a first row that was taken for a link holds titles."""
+    guessed = source.get("first") and not source["header"] and not source["integers"]
+    return " (if these are titles: --header yes)" if guessed else ""

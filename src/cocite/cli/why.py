@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.asking import asking_options, opened, together_option
+from cocite.cli.asking import (
+    asked_nodes,
+    asking_options,
+    draft_options,
+    opened,
+    together_option,
+)
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, table_text
@@ -32,11 +38,12 @@ _LEGIBLE = 36
 
 @click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH")
-@click.argument("nodes", metavar="A...", nargs=-1, required=True)
+@click.argument("nodes", metavar="A...", nargs=-1)
 @click.argument("b", metavar="B")
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True, help="How many pages to show."
 )
+@draft_options
 @together_option
 @asking_options
 @memory_option
@@ -46,13 +53,17 @@ def why(
     nodes: tuple[str, ...],
     b: str,
     k: int,
+    draft: str | None,
+    draft_name: str | None,
+    skip_unknown: bool,
     together: str,
     show: Show,
     **options: Any,
 ) -> None:
     """Show which pages make the nodes A and B similar, and by which links.
 
-    With several nodes before B, as several were asked together, show what each of them adds.
+    With several nodes before B, as several were asked together, show what each of them adds. With
+    --draft a page that is not in the graph yet stands for A.
 
     Each page has its share of the score, and the shares add up to the score. The arrows are links:
     the ways from A and from B to the page. Long names are cut to fit the terminal, but not in JSON
@@ -62,11 +73,12 @@ def why(
     from cocite.query.documents import WhyDocument, WhyTogetherDocument
 
     opened_index, settings = opened(index, options, b)
-    if len(set(nodes)) > 1:
-        parts = WhyTogetherDocument.of(opened_index, nodes, b, k, together=together, **settings)
+    opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
+    if len(set(asked)) > 1:
+        parts = WhyTogetherDocument.of(opened_index, asked, b, k, together=together, **settings)
         show(Reply(parts, lambda: _text_together(opened_index, parts)))
         return
-    found = WhyDocument.of(opened_index, nodes[0], b, k, **settings)
+    found = WhyDocument.of(opened_index, asked[0], b, k, **settings)
     show(Reply(found, lambda: _text(opened_index, found)))
 
 

@@ -25,11 +25,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import ResourceError, UsageError
+from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
 from cocite.graph.names import write_names
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
+from cocite.graph.readers.text import TextInput
 from cocite.graph.weights import write_weights
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
@@ -61,7 +62,7 @@ def ingest(
     comment: str = "#",
     undirected: bool = False,
     keep_self_loops: bool = False,
-    skip_bad_rows: bool = False,
+    skip_bad_rows: bool | str = False,
     memory: str | int | None = None,
     threads: int | None = None,
     overwrite: bool = False,
@@ -72,8 +73,8 @@ def ingest(
     Parameters
     ----------
     inputs
-        Files, globs, or ``-`` for standard input: text (plain, gzip or Zstandard) or Parquet, told
-        apart by content (``graph/readers``).
+        Files, globs, or ``-`` for standard input: text (plain, gzip, bzip2, xz or Zstandard) or
+        Parquet, told apart by content (``graph/readers``).
     output
         The directory to make.
     nodes
@@ -100,7 +101,8 @@ def ingest(
     keep_self_loops
         Keep links from a node to itself; by default they are dropped and counted.
     skip_bad_rows
-        Leave malformed rows out and count them, instead of raising.
+        Leave malformed rows out and count them, instead of raising, if they are at most half of an
+        input; ``"all"``: however many they are.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
     threads
@@ -117,6 +119,9 @@ def ingest(
 
     Raises
     ------
+    NotLinks
+        An input is of another format, or empty, or could be read in several ways: the message says
+        what it is, and what to do.
     MalformedRow, InputError
         The input is not as it should be; nothing is left behind.
     OutputExists, Busy, ResourceError, UsageError
@@ -149,9 +154,10 @@ def ingest(
     extra = expand(nodes) if nodes is not None else []
     if [source.path for source in links + extra].count(None) > 1:
         raise UsageError("standard input (-) is named twice, for links and for nodes")
-    for source in links + extra:
-        if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-            reader_of(source)
+    for sources, wanted in ((links, 2), (extra, 1)):
+        for source in sources:
+            if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
+                reader_of(source, options, wanted)
     with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
@@ -160,6 +166,8 @@ def ingest(
         with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
+            if not any(found.rows for found in read):
+                raise NotLinks(_nothing(read))
             how = _How(undirected, keep_self_loops, count_duplicates)
             facts, files = _store(draft.path, tables, how, progress)
         facts["rows"] = sum(found.rows for found in read[: len(links)])
@@ -186,11 +194,45 @@ def _load(
     scratch = work / "input"
     scratch.mkdir()
     job = Job(source, wanted, options, scratch, tables.database, progress)
-    relation, found = reader_of(source).read(job)
+    relation, found = reader_of(source, options, wanted).read(job)
+    bad = sum(found.bad_rows.values())
+    if bad > found.rows and options.skip_bad_rows != "all":
+        raise InputError(
+            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
+            "list of links, or one that is to be read in another way. The first is "
+            f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
+            "(skip_bad_rows='all')"
+        )
     progress("loading " + source.short, 0, 0)
-    tables.load(relation, wanted, found.integers)
+    table = tables.load(relation, wanted, found.integers)
+    _check_titles(tables, table, found)
     shutil.rmtree(scratch)
     return found
+
+
+def _check_titles(tables: Tables, table: str, found: Found) -> None:
+    """See that titles which were found, and not told, are no nodes in any row."""
+    if isinstance(found, TextInput) and found.header and found.first and not found.integers:
+        node = tables.first_of(table, found.first)
+        if node is not None:
+            titles = " and ".join(map(repr, found.first))
+            raise NotLinks(
+                f"{found.file}: the first row, {titles}, seems to hold titles, but {node!r} is a "
+                "node in other rows, too. Say which it is: --header yes, or --header no"
+            )
+
+
+def _nothing(read: list[Found]) -> str:
+    """That there is no row in any input, and what there is."""
+    said = []
+    for found in read[:3]:
+        rest = ""
+        if isinstance(found, TextInput):
+            kinds = ((found.comments, "comment line"), (found.header, "row of titles"))
+            rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
+        said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
+    more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
+    return f"there is no link: {', '.join(said)}{more}. Name files with a row a link"
 
 
 def _reported(found: Found) -> dict[str, Any]:

@@ -17,7 +17,7 @@ that a site's pages, and a domain's hosts, stand side by side. Any other name is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -104,9 +104,14 @@ class Tables:
         rows: list[tuple[Any, ...]] = self._execute(query, lambda result: result.fetchall())
         return rows
 
-    def _execute(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
+    def _execute(
+        self,
+        query: str,
+        fetch: Callable[[duckdb.DuckDBPyConnection], Any],
+        values: Sequence[str] = (),
+    ) -> Any:
         try:
-            return fetch(self._db.execute(query))
+            return fetch(self._db.execute(query, list(values)))
         except (duckdb.InterruptException, RuntimeError) as error:
             if "interrupt" in str(error).lower():
                 raise KeyboardInterrupt from error
@@ -126,15 +131,24 @@ class Tables:
         """The connection, for readers."""
         return self._db
 
-    def load(self, relation: str, wanted: int, integers: bool) -> None:
+    def load(self, relation: str, wanted: int, integers: bool) -> str:
         """Load what a reader found: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
-        whether all names are.
+        whether all names are. Returns the table.
         """
         parts = self._parts if wanted == 2 else self._node_parts
         table = f"part_{wanted}_{len(parts)}"
         self._run(f"CREATE TABLE {table} AS {relation}")
         parts.append(table)
         self.integers &= integers
+        return table
+
+    def first_of(self, table: str, names: Sequence[str]) -> str | None:
+        """The first of ``names`` that is a node in a table of links named by text."""
+        for name in names:
+            query = f"SELECT 1 FROM {table} WHERE a = $1 OR b = $1 LIMIT 1"
+            if self._execute(query, lambda result: result.fetchone(), [name]):
+                return name
+        return None
 
     # -- numbering and sorting ------------------------------------------------------
 

@@ -43,6 +43,8 @@ class StoredIndex:
     kept: KeptPages | None = None
     wanted: NDArray[np.uint32] | None = None
     """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
+    drafted = False
+    """Whether a page was added to it that is not in its graph (``index/drafted.py``)."""
     _only: int | None = None
 
     def __init__(self, store: Store) -> None:

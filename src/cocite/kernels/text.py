@@ -33,7 +33,6 @@ __all__ = [
     "REASONS",
     "RULES",
     "SECOND",
-    "STOP",
     "TALLY",
     "T_BAD",
     "T_BLANK",
@@ -51,11 +50,11 @@ MAX_NAME = 65_535
 """Bytes of the longest name."""
 
 WHITESPACE = 32
-DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, STOP, WEIGHT = range(8)
-RULES = 8
+DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT = range(7)
+RULES = 7
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes
 quote, fields a row, index of the first and of the second field taken (-1: only one), comment
-byte (-1: none), whether to stop at the first bad row, index of the weight's field (-1: none)."""
+byte (-1: none), index of the weight's field (-1: none)."""
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_BAD = range(8)
 TALLY = 15
@@ -288,7 +287,7 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
 
     ``bad`` int64[b, BAD_FIELDS] receives the first b bad rows of this piece; ``tally`` goes
     on counting over pieces, but for T_BYTES, which is this piece's. Returns the number of
-    bad rows in this piece; with rules[STOP] it stops behind the first.
+    bad rows in this piece.
     """
     fields = np.empty((max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1, 3), np.int64)
     size = text.size
@@ -322,8 +321,6 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
             wrong += 1
             tally[T_BAD] += 1
             tally[T_BAD + reason] += 1
-            if rules[STOP]:
-                break
             continue
         for which in (rules[FIRST], rules[SECOND]):
             if which < 0:

@@ -13,7 +13,7 @@ FLOORS = {
     "features": "(76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L)",
     "links": "8 n + min(16 MiB, L)",
     "minhash": "(8 + 24 length) n + 4 MiB",
-    "nearest": "88 n + 6 MiB + min(24 MiB, 2 L)",
+    "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",
     "paths": "(30 + 12 length) n + block",
     "sketch": "length bits n / 4 + 4 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",

@@ -1,6 +1,6 @@
 """Two columns of a table: names of nodes and something about them, such as labels or texts.
 
-Text (plain, gzip or Zstandard) or Parquet, recognised by content as for links. Text is cut at tabs,
+Text (plain or packed) or Parquet, recognised by content as for links. Text is cut at tabs,
 or by the rules of CSV if the file's name ends in ``.csv``; lines that begin with ``#`` and blank
 ones are passed over. A row that lacks a column is malformed.
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from cocite.errors import InputError, MalformedRow, UsageError
-from cocite.graph.readers.parquet import READER as PARQUET
+from cocite.graph.readers.recognise import PARQUET
 from cocite.graph.readers.sources import Source, unpack_errors
 
 __all__ = ["read_columns"]
@@ -37,7 +37,8 @@ def read_columns(path: Path, columns: tuple[int, int] = (1, 2)) -> Iterator[tupl
     source = Source(path)
     if not path.is_file():
         raise InputError(f"{path} is not a file")
-    return _parquet(source, columns) if PARQUET.accepts(source) else _text(source, columns)
+    parquet = PARQUET.sign(source.beginning())
+    return _parquet(source, columns) if parquet else _text(source, columns)
 
 
 def _text(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cocite.errors import UsageError
+from cocite.errors import SKIP_ADVICE, UsageError
 
-__all__ = ["DELIMITERS", "Progress", "ReadOptions", "no_progress"]
+__all__ = ["DELIMITERS", "Progress", "ReadOptions", "bad_row_advice", "no_progress"]
 
 DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 
@@ -24,14 +24,15 @@ class ReadOptions:
     """``delimiter``: auto or a key of DELIMITERS; ``header``: auto, yes or no; ``columns``: the
     two columns that hold source and target, as names or numbers from 1; ``weight``: the column of
     the links' weights, "" for none; ``comment``: the character that begins a comment line, "" for
-    none.
+    none; ``skip_bad_rows``: whether to leave bad rows out, if they are at most half of an input, or
+    ``"all"``, however many they are.
     """
 
     delimiter: str = "auto"
     header: str = "auto"
     columns: tuple[str, ...] = ()
     comment: str = "#"
-    skip_bad_rows: bool = False
+    skip_bad_rows: bool | str = False
     weight: str = ""
 
     def __post_init__(self) -> None:
@@ -42,6 +43,8 @@ class ReadOptions:
             )
         if self.header not in ("auto", "yes", "no"):
             raise UsageError(f"header is {self.header!r}; it is one of auto, yes, no")
+        if self.skip_bad_rows not in (False, True, "all"):
+            raise UsageError(f"skip_bad_rows is {self.skip_bad_rows!r}; it is True, False or 'all'")
         if len(self.comment) > 1 or not self.comment.isascii():
             raise UsageError(f"comment is {self.comment!r}; it is one ASCII character, or empty")
         if self.header == "no" and not all(map(str.isdecimal, self.columns_named)):
@@ -60,3 +63,18 @@ class ReadOptions:
     def for_nodes(self) -> ReadOptions:
         """The same for a file of nodes, whose first column is the name."""
         return ReadOptions(self.delimiter, "auto", (), self.comment, self.skip_bad_rows)
+
+
+def bad_row_advice(bad: int, rows: int) -> str:
+    """What to do about the first bad row, where ``bad`` of ``rows`` were found so far: leaving them
+    out is advised only where they are few.
+    """
+    if bad * 2 <= rows and bad <= 1 + rows // 10:
+        return SKIP_ADVICE
+    return (
+        f"So are {bad:,} of the first {rows:,} rows: this may be no list of links, or one that is "
+        "to be read in another way. See --delimiter, --columns and --header in cocite ingest --help"
+        if bad > 1
+        else "A list of links has a row a link: the source, then the target. See cocite ingest "
+        "--help"
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
-from cocite.graph.readers.options import ReadOptions
+from cocite.graph.readers.options import ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Job
 from cocite.graph.readers.sources import Source
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["READER", "ParquetInput", "ParquetReader"]
 
-_MAGIC = b"PAR1"
 _INTEGERS = frozenset(
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
 )
@@ -52,14 +51,10 @@ def _quoted(name: str) -> str:
 
 
 class ParquetReader:
-    """Parquet files, recognised by their first bytes."""
+    """Parquet files."""
 
     title = described = "Parquet"
     streams = False
-
-    def accepts(self, source: Source) -> bool:
-        """By content, never by name."""
-        return source.head().startswith(_MAGIC)
 
     def read(self, job: Job) -> tuple[str, ParquetInput]:
         """The wanted columns, as integers or text, with the weights if there are any."""
@@ -112,7 +107,9 @@ def _relation(
         )
         if not options.skip_bad_rows:
             row, *content = examples[0]
-            raise MalformedRow(source.label, int(row), what, repr(content))
+            every = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0])
+            advice = bad_row_advice(count, every)
+            raise MalformedRow(source.label, int(row), what, repr(content), advice)
         found.bad_rows = {"bad value": count}
         found.examples = [f"row {row}: {what}: {content!r}" for row, *content in examples]
     kind = "UBIGINT" if found.integers else "VARCHAR"

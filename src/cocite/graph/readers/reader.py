@@ -1,4 +1,4 @@
-"""What a reader of links must be able to do: tell that an input is of its kind, and load it.
+"""What a reader of links must be able to do: load an input of its kind (``recognise.py``).
 
 A reader turns one input into a *relation*, a SELECT that DuckDB can run, with the columns
 
@@ -78,9 +78,6 @@ class LinkReader(Protocol):
     described: str
     streams: bool
     """Whether it reads a pipe, which can be read once and from the front only."""
-
-    def accepts(self, source: Source) -> bool:
-        """Whether ``source`` is of this kind, by its first bytes or its name."""
 
     def read(self, job: Job) -> tuple[str, Found]:
         """The relation, and what was found.

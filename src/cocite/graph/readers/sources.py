@@ -1,25 +1,82 @@
 """What the user named as input: files, globs, standard input; plain or packed.
 
-Compression is recognised by the first bytes of the content, never by the name.
+Packing is recognised by the first bytes of the content, never by the name: gzip, bzip2, xz and
+Zstandard. What an input begins with (:class:`Beginning`) is looked at unpacked, and is still there
+to be read afterwards, of a pipe too.
 """
 
 from __future__ import annotations
 
+import bz2
 import glob
 import gzip
 import io
+import lzma
 import os
+import re
+import shlex
 import sys
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, UsageError
 
-__all__ = ["Source", "expand", "unpack_errors"]
+__all__ = ["LOOK", "PACKED", "Beginning", "Source", "expand", "unpack_errors"]
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+LOOK = 1 << 16
+"""Bytes of the content, unpacked, by which its format is recognised."""
+_STEP = 1 << 13
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """What its files begin with, what opens them, and the command that unpacks them."""
+
+    begins: re.Pattern[bytes]
+    open: Callable[[io.BufferedReader], Any]
+    command: str
+
+
+PACKED = {
+    "gzip": _Packing(re.compile(rb"\x1f\x8b"), lambda raw: gzip.GzipFile(fileobj=raw), "gzip -dc"),
+    "Zstandard": _Packing(
+        re.compile(rb"\x28\xb5\x2f\xfd"), lambda raw: _zstd().ZstdFile(raw), "zstd -dc"
+    ),
+    "bzip2": _Packing(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), bz2.BZ2File, "bzip2 -dc"),
+    "xz": _Packing(re.compile(rb"\xfd7zXZ\x00"), lzma.LZMAFile, "xz -dc"),
+}
+"""The packings that are undone on the way, by name."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what."""
+
+    content: bytes
+    whole: bool = True
+    packed: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """As UTF-8, whatever it is, without a byte order mark."""
+        return self.content.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines without the blank ones, trimmed; not the last one if it is cut."""
+        lines = re.split("\r\n|\n|\r", self.text)
+        if not self.whole and len(lines) > 1:
+            lines.pop()
+        return [line.strip() for line in lines if line.strip()]
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """The lines that are no comments: those that begin with # or %."""
+        return [line for line in self.lines if not line.startswith(("#", "%"))]
 
 
 class Source:
@@ -29,7 +86,8 @@ class Source:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._begun: io.BufferedReader | None = None
+        self._beginning: Beginning | None = None
+        self._begun: tuple[IO[bytes], BinaryIO] | None = None
 
     @property
     def label(self) -> str:
@@ -40,6 +98,13 @@ class Source:
     def short(self) -> str:
         """The same without the folder, for where there is little room."""
         return self.label if self.path is None else self.path.name
+
+    @property
+    def printed_by(self) -> str:
+        """The command that prints its content, for messages that say what to type."""
+        packed = self.beginning().packed
+        file = "FILE" if self.path is None else shlex.quote(str(self.path))
+        return f"{PACKED[packed].command if packed else 'cat'} {file}"
 
     @property
     def nbytes(self) -> int:
@@ -56,47 +121,89 @@ class Source:
         """Whether it can be read once only, and from the front."""
         return self.path is None or not (self.path.is_file() or self.path.is_dir())
 
-    def head(self, size: int = 16) -> bytes:
-        """The first bytes as they are stored, packed or not; none of a directory."""
+    def beginning(self) -> Beginning:
+        """The first :data:`LOOK` bytes, unpacked; none of a directory.
+
+        A packed input that is damaged gives what comes before: whoever reads it meets the damage.
+        """
+        if self._beginning is None:
+            self._beginning = self._look()
+        return self._beginning
+
+    def _look(self) -> Beginning:
         if self.is_directory:
-            return b""
+            return Beginning(b"")
         try:
-            raw = self._raw()
-            found = raw.peek(size)[:size]
+            stream, raw, packed = self._unpacked()
         except OSError as error:
             raise InputError(f"{self.label} cannot be read: {error.strerror}") from error
-        if not self.is_pipe:
-            self.close()
-        return found
+        content, damage = b"", None
+        try:
+            while len(content) < LOOK and (piece := stream.read1(_STEP)):
+                content += piece
+        except unpack_errors() as error:
+            damage = error
+        if self.is_pipe:
+            rest = _Rejoined(content, stream, damage)
+            self._begun = cast(IO[bytes], io.BufferedReader(rest, 1 << 20)), raw
+        else:
+            stream.close()
+            raw.close()
+        return Beginning(content[:LOOK], len(content) < LOOK, packed)
 
     def close(self) -> None:
-        """Give back what :meth:`head` opened."""
+        """Give back what :meth:`beginning` opened."""
         if self._begun is not None:
-            self._begun.close()
+            for stream in self._begun:
+                stream.close()
             self._begun = None
 
-    def _raw(self) -> io.BufferedReader:
-        if self._begun is None:
-            inner = sys.stdin.buffer if self.path is None else self.path.open("rb")
-            self._begun = io.BufferedReader(cast(Any, _Counted(inner)), 1 << 20)
-        return self._begun
+    def _unpacked(self) -> tuple[Any, BinaryIO, str]:
+        """A buffered stream of the content, the raw stream below it, how it is packed."""
+        inner = sys.stdin.buffer if self.path is None else self.path.open("rb")
+        counted = _Counted(inner)
+        raw = io.BufferedReader(cast(Any, counted), 1 << 20)
+        head = raw.peek(16)
+        if len(head) < 16:  # of a pipe, maybe, that gives a little at a time
+            rest = _Rejoined(raw.read(16), raw, None)
+            raw = io.BufferedReader(rest, 1 << 20)
+            head = raw.peek(16)
+        for name, packing in PACKED.items():
+            if packing.begins.match(head):
+                return packing.open(raw), cast(BinaryIO, counted), name
+        return raw, cast(BinaryIO, counted), ""
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
         """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
-        raw, self._begun = self._raw(), None
-        counted = cast(BinaryIO, raw.raw)
-        magic = raw.peek(4)[:4]
-        if magic.startswith(_GZIP):
-            return cast(IO[bytes], gzip.GzipFile(fileobj=raw)), counted
-        if magic.startswith(_ZSTD):
-            return cast(IO[bytes], _zstd().ZstdFile(raw)), counted
-        if magic.startswith((b"\xff\xfe", b"\xfe\xff")):
-            counted.close()
-            raise InputError(
-                f"{self.label} is UTF-16 text; cocite reads UTF-8. Convert it first, for "
-                "example with: iconv -f UTF-16 -t UTF-8"
-            )
-        return raw, counted
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            return begun
+        stream, raw, _ = self._unpacked()
+        return cast(IO[bytes], stream), raw
+
+
+class _Rejoined(io.RawIOBase):
+    """What was read of a stream already, then the rest of it, then the damage that was met."""
+
+    def __init__(self, begun: bytes, stream: Any, damage: Exception | None) -> None:
+        self._begun, self._stream, self._damage = begun, stream, damage
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self._begun:
+            piece, self._begun = self._begun[: len(buffer)], self._begun[len(buffer) :]
+        elif self._damage is not None:
+            raise self._damage
+        else:
+            piece = self._stream.read1(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _Counted(io.RawIOBase):
@@ -134,7 +241,7 @@ def _zstd() -> Any:
 
 def unpack_errors() -> tuple[type[Exception], ...]:
     """What reading an unpacked stream raises if the packed one is cut or damaged."""
-    return (EOFError, OSError, zlib.error, _zstd().ZstdError)
+    return (EOFError, OSError, zlib.error, lzma.LZMAError, _zstd().ZstdError)
 
 
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:

@@ -1,12 +1,7 @@
 """Text edge lists: look at the first lines, decide how to read, then clean the whole.
 
-What is not given is found out from the first lines (after comments and blank ones):
-
-* delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all of them into the
-  same number of columns, two at least (comma first for ``.csv``);
-* header: the first line, if the columns taken have well-known titles (``source``, ``to``, ...),
-  or if it has text above a column of numbers;
-* columns: the first two.
+Delimiter and header, where they are not given, are found out or asked about by ``dialect.py``; the
+columns of a link are the first two unless others are named.
 
 A file of nodes is one name a line, or a table if tabs (commas in ``.csv``) cut it into columns.
 
@@ -16,7 +11,6 @@ itself is ``kernels/text.py``.
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass, field
 from typing import IO, BinaryIO, Protocol
@@ -24,29 +18,26 @@ from typing import IO, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
 from cocite.graph.readers.clean import clean_relation, new_clean_file
-from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions
+from cocite.graph.readers.dialect import (
+    fields,
+    guess_delimiter,
+    has_header,
+    in_doubt,
+    sample,
+)
+from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Job
-from cocite.graph.readers.sources import Source, unpack_errors
+from cocite.graph.readers.sources import LOOK, Source, unpack_errors
 from cocite.store import disk
 
 __all__ = ["READER", "Cleaner", "Lines", "TextInput", "TextReader", "clean_text"]
 
 _PIECE = 1 << 23
 _MAX_LINE = 1 << 22
-_LOOK = 1 << 16
-_SAMPLE_LINES = 100
 _KEPT_EXAMPLES = 5
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_TITLES = frozenset(
-    {"source", "target", "src", "dst", "dest", "destination", "from", "to"}
-    | {"citing", "cited", "node", "node1", "node2", "id", "name", "label", "page"}
-    | {"url", "link", "title", "linksource", "linktarget", "fromnodeid", "tonodeid"}
-    | {f"{end}_{what}" for end in ("from", "to") for what in ("id", "node", "page", "url")}
-    | {f"{end}_{what}" for end in ("source", "target") for what in ("id", "node", "page", "url")}
-    | {"src_id", "dst_id"}
-)
 
 
 @dataclass
@@ -71,13 +62,18 @@ class TextInput:
         """One line for people."""
         kind = {"space": "blank-separated"}.get(self.delimiter, f"{self.delimiter}-separated")
         text = f"{self.file}: {kind}, {'a header' if self.header else 'no header'}"
+        if self.header and self.first:
+            titles = ", ".join(map(repr, self.first))
+            text += f" ({titles}; if these are a link: --header no)"
         if self.comments:
             text += f", {self.comments:,} comment line{'s' * (self.comments > 1)}"
         if len(self.taken) == 2 and (self.columns > 2 or self.taken != (0, 1)):
             first, second = (i + 1 for i in self.taken)
             text += f", {self.columns} columns of which {first} and {second} are the link"
             text += "" if self.weight is None else f" and {self.weight + 1} its weight"
-        if self.first and not self.integers:  # titles could be mistaken for names: show them
+        if (
+            self.first and not self.header and not self.integers
+        ):  # titles could be mistaken for names: show them
             text += f"; the first link is {' -> '.join(self.first)}"
         return text
 
@@ -86,12 +82,8 @@ class TextReader:
     """Text of any of the dialects above."""
 
     title = "text"
-    described = "text (tabs, commas, semicolons, bars or blanks; plain, .gz or .zst)"
+    described = "text (tabs, commas, semicolons, bars or blanks; plain, .gz, .bz2, .xz or .zst)"
     streams = True
-
-    def accepts(self, source: Source) -> bool:
-        """Whatever is no directory: what it holds is found out on the way."""
-        return not source.is_directory
 
     def read(self, job: Job) -> tuple[str, TextInput]:
         """Write the clean rows to a file, and load that."""
@@ -161,6 +153,7 @@ class Cleaner:
         self._tally[kernels.T_INTEGER] = 1
         self._bad = np.zeros((_KEPT_EXAMPLES, kernels.BAD_FIELDS), np.int64)
         self._long_lines = 0
+        self._first_row = 0  # its line, if it was not taken for titles
         self.found = TextInput(source.label)
 
     def run(self, stream: Lines, out: BinaryIO, progress: Progress) -> TextInput:
@@ -203,9 +196,15 @@ class Cleaner:
     def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row: an error, or an example if such rows are to be skipped."""
         if not self.options.skip_bad_rows:
-            raise MalformedRow(self._source.label, line, what, content)
+            raise MalformedRow(self._source.label, line, what, content, self._advice(line))
         if len(self.found.examples) < _KEPT_EXAMPLES:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
+
+    def _advice(self, line: int) -> str:
+        """What to do about the first bad row, by how many there are in what was read so far."""
+        bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
+        titles = "If it holds titles: --header yes. " if line == self._first_row else ""
+        return titles + bad_row_advice(bad, bad + good)
 
     def _explain(self, reason: int) -> str:
         k = self._k
@@ -241,21 +240,32 @@ class Cleaner:
     def decide(self, head: bytes) -> None:
         """Fix delimiter, header and columns from the first lines."""
         options, found = self.options, self.found
-        lines = _sample(head, options.comment)
+        lines = sample(head, options.comment)
         found.delimiter = options.delimiter
         if found.delimiter == "auto":
             path = self._source.path
             comma_first = path is not None and ".csv" in path.suffixes
-            found.delimiter = _guess_delimiter(lines, self.wanted, comma_first)
-        rows = [_fields(line, found.delimiter) for line in lines]
+            found.delimiter = guess_delimiter(lines, self.wanted, comma_first)
+            if self.wanted == 2 and not options.columns_named:
+                self._ask(in_doubt(lines, found.delimiter))
+        rows = [fields(line, found.delimiter) for line in lines]
         found.columns = len(rows[0]) if rows else self.wanted
         self._choose_columns(rows[0] if rows else [])
         taken = found.taken
         found.header = options.header == "yes" or (
-            options.header == "auto" and (bool(_named(options)) or _has_header(rows, taken))
+            options.header == "auto"
+            and (bool(_named(options)) or has_header(rows, taken, found.weight))
         )
-        if rows and options.header == "auto" and not found.header and len(taken) == 2:
+        if rows and options.header == "auto" and not _named(options) and len(taken) == 2:
             found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
+        if lines and not found.header:
+            above = re.split("\r\n|\n|\r", head[:LOOK].decode("utf-8", "replace"))
+            self._first_row = 1 + above.index(lines[0])
+
+    def _ask(self, doubt: str) -> None:
+        if doubt:
+            content = self._source.printed_by
+            raise NotLinks(f"{self.found.file} {doubt.replace('{file}', content)}")
 
     def _rules(self) -> NDArray[np.int64]:
         """What was decided, as the kernel takes it."""
@@ -268,7 +278,6 @@ class Cleaner:
         rules[k.SECOND] = taken[1] if len(taken) > 1 else -1
         rules[k.WEIGHT] = -1 if found.weight is None else found.weight
         rules[k.COMMENT] = ord(options.comment) if options.comment else -1
-        rules[k.STOP] = not options.skip_bad_rows
         self._tally[k.T_SKIP] = int(found.header)
         return rules
 
@@ -336,57 +345,3 @@ class Cleaner:
 
 def _named(options: ReadOptions) -> bool:
     return any(not column.isdecimal() for column in options.columns_named)
-
-
-def _sample(head: bytes, comment: str) -> list[str]:
-    """The first lines that hold data; the last one is left out if it may be cut."""
-    text = head[:_LOOK].decode("utf-8", "replace")
-    lines = re.split("\r\n|\n|\r", text)
-    if len(head) > _LOOK and len(lines) > 1:
-        lines.pop()
-    marks = (comment,) if comment else ()
-    return [s for s in lines if s.strip() and not s.strip().startswith(marks)][:_SAMPLE_LINES]
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    if delimiter == "space":
-        return line.split()
-    if delimiter in ("comma", "semicolon"):
-        return next(csv.reader([line], delimiter=DELIMITERS[delimiter], skipinitialspace=True), [])
-    return line.split(DELIMITERS[delimiter])
-
-
-def _guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
-    order = ["tab", "comma", "semicolon", "pipe", "space"]
-    if comma_first:
-        order = ["comma", "semicolon", "tab", "pipe", "space"]
-    if wanted == 1:  # one name a line, blanks belonging to it, unless the file is a table
-        order = order[:1] if comma_first else ["tab"]
-    for delimiter in order:
-        counts = {len(_fields(line, delimiter)) for line in lines}
-        if len(counts) == 1 and counts.pop() >= 2:
-            return delimiter
-    for delimiter in order:  # not regular: read on, and name the first row that does not fit
-        if lines and len(_fields(lines[0], delimiter)) >= 2:
-            return delimiter
-    return order[0]
-
-
-def _has_header(rows: list[list[str]], taken: tuple[int, ...]) -> bool:
-    if not rows or len(rows[0]) <= max(taken):
-        return False
-    first = [rows[0][i].strip() for i in taken]
-    titled = all(title.lower().lstrip("_") in _TITLES for title in first)
-    names = {row[i].strip() for row in rows[1:] for i in taken if len(row) > i}
-    if titled and len(rows[0]) > 1 and not names & set(first):  # a node may be called "source"
-        return True
-    # Text above a column of numbers, in whichever column: a title.
-    for i, title in enumerate(rows[0]):
-        below = [row[i].strip() for row in rows[1:] if len(row) > i]
-        if below and all(map(_numeric, below)) and not _numeric(title.strip()):
-            return True
-    return False
-
-
-def _numeric(text: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", text) is not None

@@ -1,0 +1,191 @@
+"""How a text is read: its delimiter and its header, found out from its first lines, or asked about.
+
+* delimiter: the first of tab, comma, semicolon, bar and blanks that cuts all lines into the same
+  number of columns, two at least (comma first for ``.csv``);
+* header: the first line, unless one of its names is in the rows below it, if
+
+  - the columns taken have well-known titles (``source``, ``Links to``, ``follower``, ...),
+  - or it has words above a column of numbers and no number above any,
+  - or its words have no digit, sign or capital where every row below them has some.
+
+A name with blanks in it looks like several columns, and an arrow like a node: where blanks cut
+lines into more than two, or arrows stand between names, that is asked about. A column of weights
+that begins with a word which is no title of weights is a header or a link with a bad weight: the
+row is malformed, and whoever reads that can say which.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+
+from cocite.graph.readers.options import DELIMITERS
+from cocite.graph.readers.sources import LOOK
+
+__all__ = ["fields", "guess_delimiter", "has_header", "in_doubt", "sample"]
+
+_SAMPLE_LINES = 100
+_LEAST_SHAPE = 3
+"""Rows from which on what they have in common says something."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_TITLES = _words(
+    """source target src dst dest destination from to origin start end begin head tail citing cited
+    cites reference node node1 node2 id name label page pageid url uri link links linksto linkto
+    linkedto linkedpage linkedpages title article related document linksource linktarget
+    fromnodeid tonodeid fromid toid fromnode tonode frompage topage fromurl tourl sourceid targetid
+    sourcenode targetnode sourcepage targetpage sourceurl targeturl sourcetitle targettitle
+    pagetitle srcid dstid srcurl dsturl follower followee follows following followed parent child
+    sender receiver recipient caller callee importer imported imports subject object user friend
+    product quelle ziel von nach seite verweis verweist verlinkt origen destino fuente origine
+    cible"""
+)
+"""Titles of the columns of a link, letters and digits only."""
+_WEIGHTS = _words(
+    """weight weights w count counts n number value frequency freq times strength score amount total
+    cost capacity probability similarity distance gewicht anzahl poids peso"""
+)
+_NO_TITLES = _words("nan na null none nil inf infinity missing unknown true false")
+_ARROW = re.compile(r"<?[-=~]*>|<[-=~]+|[-=]{2,}|[←→↔⇐⇒⟵⟶⟹]")
+_ARROWS = re.compile(r"(.*\S)\s+(<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+(\S.*)")
+
+
+def sample(head: bytes, comment: str) -> list[str]:
+    """The first lines that hold data; the last one is left out if it may be cut."""
+    text = head[:LOOK].decode("utf-8", "replace")
+    lines = re.split("\r\n|\n|\r", text)
+    if len(head) > LOOK and len(lines) > 1:
+        lines.pop()
+    marks = (comment,) if comment else ()
+    return [s for s in lines if s.strip() and not s.strip().startswith(marks)][:_SAMPLE_LINES]
+
+
+def fields(line: str, delimiter: str) -> list[str]:
+    """The columns of a line."""
+    if delimiter == "space":
+        return line.split()
+    if delimiter in ("comma", "semicolon"):
+        return next(csv.reader([line], delimiter=DELIMITERS[delimiter], skipinitialspace=True), [])
+    return line.split(DELIMITERS[delimiter])
+
+
+def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
+    """The delimiter of a file of links (``wanted`` is 2) or of names of nodes (1)."""
+    order = ["tab", "comma", "semicolon", "pipe", "space"]
+    if comma_first:
+        order = ["comma", "semicolon", "tab", "pipe", "space"]
+    if wanted == 1:  # one name a line, blanks belonging to it, unless the file is a table
+        order = order[:1] if comma_first else ["tab"]
+    for delimiter in order:
+        counts = {len(fields(line, delimiter)) for line in lines}
+        if len(counts) == 1 and counts.pop() >= 2:
+            return delimiter
+    for delimiter in order:  # not regular: read on, and name the first row that does not fit
+        if lines and len(fields(lines[0], delimiter)) >= 2:
+            return delimiter
+    return order[0]
+
+
+# -- what is asked about ---------------------------------------------------------------
+
+
+def in_doubt(lines: list[str], delimiter: str) -> str:
+    """Why lines cut by a guessed ``delimiter`` are not surely links, and what to say; "" if they
+    are. ``{file}`` stands for what prints them.
+    """
+    rows = [fields(line, delimiter) for line in lines]
+    if not rows:
+        return ""
+    middle = [row[1].strip() for row in rows if len(row) == 3]
+    if len(middle) == len(rows) and all(map(_ARROW.fullmatch, middle)):
+        back = all(arrow.startswith("<") and ">" not in arrow for arrow in middle)
+        return (
+            f"has arrows between its names, such as {lines[0].strip()[:60]!r}. Say which columns "
+            f"are source and target: --columns {'3,1' if back else '1,3'}"
+        )
+    if delimiter != "space" and all(len(row) == 2 for row in rows):
+        return ""
+    arrows = [
+        match[2] for match in map(_ARROWS.fullmatch, (line.strip() for line in lines)) if match
+    ]
+    if len(arrows) * 2 > len(lines):
+        arrow = Counter(arrows).most_common(1)[0][0]
+        order = "$2, $1" if arrow.startswith("<") and ">" not in arrow else "$1, $2"
+        return (
+            f"has arrows between its names, such as {lines[0].strip()[:60]!r}. Put tabs in their "
+            f"place: {{file}} | awk -F ' *{arrow} *' -v OFS='\\t' '{{ print {order} }}' | cocite "
+            "ingest - -o DIR"
+        )
+    lengths = Counter(map(len, rows))
+    if delimiter == "space" and (len(rows[0]) > 2 or lengths.most_common(1)[0][0] > 2):
+        least, most = min(lengths), max(lengths)
+        many = f"{most}" if least == most else f"{least} to {most}"
+        return (
+            f"has {many} columns between blanks, such as {lines[0].strip()[:60]!r}; which are "
+            "source and target is not clear. If the first two are: --columns 1,2. If names have "
+            "blanks in them, put a tab between source and target; where there are two blanks or "
+            "more between them: {file} | awk -F '   *' -v OFS='\\t' '{ print $1, $2 }' | cocite "
+            "ingest - -o DIR"
+        )
+    return ""
+
+
+# -- the header ------------------------------------------------------------------------
+
+
+def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:
+    """Whether the first of ``rows`` holds titles, where links are in the columns ``taken`` and
+    their weights, if any, in ``weight``.
+    """
+    if not rows or len(rows[0]) <= max(taken):
+        return False
+    first, below = [cell.strip() for cell in rows[0]], rows[1:]
+    titles = [first[i] for i in taken]
+    columns = [[row[i].strip() for row in below if len(row) > i] for i in range(len(first))]
+    if {name for i in taken for name in columns[i]} & set(titles):
+        return False  # a node may be called "source"
+    numbers = [i for i, cells in enumerate(columns) if cells and all(map(_numeric, cells))]
+    if any(_numeric(first[i]) for i in numbers):
+        return False
+    if len(first) > 1 and all(map(_known, titles)):
+        return True
+    above = [i for i in numbers if _worded(first[i])]
+    if weight is not None and weight in above and not set(above) & set(taken):
+        return _plain(first[weight]) in _WEIGHTS
+    return bool(above) or _of_another_shape(titles, [columns[i] for i in taken])
+
+
+def _plain(title: str) -> str:
+    return re.sub(r"[\W_]", "", title.lower())
+
+
+def _known(title: str) -> bool:
+    return _plain(title) in _TITLES
+
+
+def _worded(cell: str) -> bool:
+    """Whether it could be a title, and is no number gone wrong."""
+    return bool(re.match(r"[^\W\d]", cell.lstrip("_"))) and cell.lower() not in _NO_TITLES
+
+
+def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
+    """Whether every title is letters alone, and every name below it has something that it has not:
+    a digit, a sign of addresses and files, or a capital.
+    """
+    digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
+    for title, cells in zip(titles, columns, strict=True):
+        if len(cells) < _LEAST_SHAPE or not re.fullmatch(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", title):
+            return False
+        capital = title[0].islower() and all(cell[:1].isupper() for cell in cells)
+        if not (capital or all(map(digit.search, cells)) or all(map(address.search, cells))):
+            return False
+    return True
+
+
+def _numeric(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", text) is not None

@@ -1,0 +1,270 @@
+"""Formats by their content: one table of what an input may be, how that is told, what to do then.
+
+The first line of :data:`FORMATS` whose sign is found decides. A line has either the module of a
+``reader`` (``reader.py`` says what that is), or ``advice`` for what none reads: such an input is
+refused by its name, so that no file of another format ever becomes a graph of nonsense. What no
+line tells is text.
+
+A new reader is a file in this folder and its module here, in the place of the advice.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from cocite.errors import NotLinks
+from cocite.graph.readers import signs
+from cocite.graph.readers.options import ReadOptions
+from cocite.graph.readers.reader import LinkReader
+from cocite.graph.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
+from cocite.graph.readers.sources import Source
+from cocite.store import kind_of
+
+__all__ = ["FORMATS", "PARQUET", "TEXT", "Format", "reader_of", "readers"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of input: its name in messages, its sign, and its reader or what to do without one.
+
+    In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
+    one that reads what is printed. A format that is not ``sure`` is what it seems only where nobody
+    said how the rows are to be read.
+    """
+
+    name: str
+    sign: Sign
+    advice: str = ""
+    reader: str = ""
+    sure: bool = True
+
+
+TEXT = "cocite.graph.readers.text"
+"""The reader of all that no line tells."""
+
+_ROWS = "Write its links as rows of source and target, such as a tab between them"
+_NETWORKX = (
+    _ROWS + ", for example with NetworkX: nx.write_edgelist(nx.{call}, 'links.tsv', "
+    "delimiter='\\t', data=False)"
+)
+_UNPACK = "Unpack it, and name the files in it that hold links"
+_RECODE = "cocite reads UTF-8. Convert it first, for example with: "
+_NO_LINKS = "It holds no list of links"
+_EXPORT = "Save its table of links as CSV (UTF-8)"
+
+
+def _read_by(call: str) -> str:
+    return _NETWORKX.replace("{call}", call)
+
+
+PARQUET = Format("Parquet", begins(b"PAR1"), reader="cocite.graph.readers.parquet")
+
+FORMATS: tuple[Format, ...] = (
+    PARQUET,
+    # -- bytes
+    Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
+    Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
+    Format(
+        "a spreadsheet (ods)", signs.zip_with(b"mimetypeapplication/vnd.oasis.opendoc"), _EXPORT
+    ),
+    Format("arrays of NumPy (npz)", signs.zip_with(b".npy"), _ROWS),
+    Format("a zip archive", begins(b"PK\x03\x04", b"PK\x05\x06"), _UNPACK + ": unzip {file}"),
+    Format("a tar archive", signs.tar, _UNPACK + ": tar -xf {file}"),
+    Format("a 7z archive", begins(b"7z\xbc\xaf\x27\x1c"), _UNPACK),
+    Format("a rar archive", begins(b"Rar!\x1a\x07"), _UNPACK),
+    Format("packed by lz4", begins(b"\x04\x22\x4d\x18"), "Unpack it: lz4 -d {file}"),
+    Format("packed by compress", begins(b"\x1f\x9d"), "Unpack it: uncompress {file}"),
+    Format("packed by lzip", begins(b"LZIP", words=True), "Unpack it: lzip -d {file}"),
+    Format("a spreadsheet (xls)", begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), _EXPORT),
+    Format(
+        "a database of SQLite",
+        begins(b"SQLite format 3\0"),
+        "Print its table of links, for example with: sqlite3 -tabs {file} 'SELECT source, target "
+        "FROM links' | {ingest}",
+    ),
+    Format(
+        "a database of DuckDB",
+        begins(b"DUCK", at=8, words=True),
+        "Write its table of links as Parquet: COPY (SELECT source, target FROM links) TO "
+        "'links.parquet'",
+    ),
+    Format(
+        "Arrow or Feather", begins(b"ARROW1", b"FEA1", words=True), "Write it as Parquet or CSV"
+    ),
+    Format("ORC", begins(b"ORC", words=True), "Write it as Parquet or CSV"),
+    Format("Avro", begins(b"Obj\x01"), "Write it as Parquet or CSV"),
+    Format("HDF5", begins(b"\x89HDF\r\n\x1a\n"), "Write its links as Parquet or CSV"),
+    Format("a MATLAB file", begins(b"MATLAB 5.0 MAT-file", words=True), _ROWS),
+    Format("arrays of NumPy (npy)", begins(b"\x93NUMPY"), _ROWS),
+    Format(
+        "a pickle of Python",
+        begins(*(bytes([0x80, protocol]) for protocol in range(2, 6))),
+        _ROWS + ", in Python",
+    ),
+    Format("a PDF", begins_text("%pdf-"), _NO_LINKS),
+    Format("PostScript", begins(b"%!PS"), _NO_LINKS),
+    Format(
+        "an image",
+        begins(
+            *(b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"RIFF"),
+            *(b"\0\0\1\0", b"8BPS"),
+            words=True,
+        ),
+        _NO_LINKS,
+    ),
+    Format("a program", begins(b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"), _NO_LINKS),
+    *(
+        Format(
+            f"{name} text",
+            signs.wide(name),
+            _RECODE + f"{{content}} | iconv -f {name} -t UTF-8 | {{ingest}}",
+        )
+        for name in ("UTF-32", "UTF-16", "UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
+    ),
+    Format(
+        "text with columns between characters of code 1",
+        signs.hive,
+        "Put tabs in their place: {content} | tr '\\001' '\\t' | {ingest}",
+    ),
+    Format("binary data", signs.binary, _NO_LINKS + " in text"),
+    Format(
+        "text in another encoding than UTF-8",
+        signs.other_text,
+        _RECODE + "{content} | iconv -f WINDOWS-1252 -t UTF-8 | {ingest}",
+    ),
+    # -- text
+    Format("GraphML", tagged("graphml"), _read_by("read_graphml({python})")),
+    Format("GEXF", tagged("gexf"), _read_by("read_gexf({python})")),
+    Format("a dump of a wiki", tagged("mediawiki"), _ROWS + ": the page, and what it links to"),
+    Format(
+        "an HTML page",
+        signs.html,
+        "A list of links has a row a link: the page it is on, a tab, the page it leads to",
+    ),
+    Format("XML", tagged(), _ROWS),
+    *(
+        Format(
+            "JSON of nodes and links",
+            json_value("nodes", links),
+            _read_by(f"node_link_graph(json.load(open({{python}})), edges='{links}')"),
+        )
+        for links in ("links", "edges")
+    ),
+    Format("JSON lines", signs.json_lines, _ROWS + ", for example with jq and its @tsv"),
+    Format("JSON", json_value(), _ROWS + ", for example with jq and its @tsv"),
+    Format("GML", signs.gml, _read_by("read_gml({python})")),
+    Format(
+        "Matrix Market",
+        lambda beginning: beginning.text.lower().startswith("%%matrixmarket"),
+        "Leave its first lines out: {content} | grep -v '^%' | tail -n +2 | {ingest} --columns 1,2",
+    ),
+    Format(
+        "Pajek",
+        has_line(r"\*(?:vertices\s+\d.*|network\b[^\t]*|arcs|edges|arcslist|edgeslist|matrix)"),
+        _read_by("read_pajek({python})"),
+    ),
+    Format(
+        "Graphviz (DOT)",
+        has_line(
+            r'(?:strict\s+)?(?:di)?graph(?:\s+(?:"[^"]*"|\w+))?\s*\{(?:.*(?:--|->|;|\[).*)?', 5
+        ),
+        _ROWS + """, for example with gvpr 'E { printf("%s\\t%s\\n", tail.name, head.name) }'""",
+    ),
+    Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+"), _ROWS),
+    Format("GDF", begins_text("nodedef>"), _ROWS),
+    Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
+    Format(
+        "properties of a graph of WebGraph",
+        lambda beginning: beginning.text.startswith("#BVGraph properties"),
+        "Write it as rows first: java it.unimi.dsi.webgraph.ArcListASCIIGraph BASENAME links.tsv",
+    ),
+    Format("a web archive (WARC)", begins_text("warc/"), _ROWS),
+    Format("RDF", signs.ntriples, _ROWS),
+    Format(
+        "SQL",
+        has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;"),
+        "Load it into a database, and print its table of links as rows",
+    ),
+    Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
+    *(
+        Format(
+            "an adjacency list",
+            signs.adjacency(separator),
+            f"Give every link a row: {{content}} | awk -F '{cut}' -v OFS='\\t' '!/^[#%]/ {{ "
+            'sub(/:$/, "", $1); for (i = 2; i <= NF; i++) if ($i != "") print $1, $i }\' | '
+            "{ingest}. If its first two columns are a link, and what follows is something else, "
+            "say so: --columns 1,2",
+            sure=False,
+        )
+        for separator, cut in (("\t", "\\t"), (",", " *, *"), (";", " *; *"), (" ", "[ \\t]+"))
+    ),
+)
+
+
+def readers() -> dict[str, str]:
+    """Name -> module of all readers, in the order in which they are tried."""
+    return {line.name: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
+
+
+def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkReader:
+    """The reader of ``source``, of which ``wanted`` is 2 for links and 1 for names of nodes.
+
+    Raises :class:`NotLinks` if there is none for what it holds.
+    """
+    if source.is_directory:
+        raise NotLinks(_of_directory(source))
+    beginning = source.beginning()
+    said = wanted == 1 or options.delimiter != "auto" or bool(options.columns_named)
+    lines = (line for line in FORMATS if line.sure or not said)
+    found = next((line for line in lines if line.sign(beginning)), None)
+    if found is None:
+        return _reader(TEXT)
+    label, advice = source.label, _filled(found.advice, source)
+    if found.reader:
+        reader = _reader(found.reader)
+        if reader.streams or not (source.is_pipe or beginning.packed):
+            return reader
+        advice = f"Name the file, unpacked: {source.printed_by} > unpacked"
+        if not beginning.packed:
+            source.close()
+            raise NotLinks(
+                f"{label} is {found.name}, which cannot be read as a stream: name the file"
+            )
+    source.close()
+    packed = f" (packed by {beginning.packed})" if beginning.packed else ""
+    raise NotLinks(f"{label} is {found.name}{packed}, which cocite does not read so. {advice}")
+
+
+def _reader(module: str) -> LinkReader:
+    return cast(LinkReader, import_module(module).READER)
+
+
+def _filled(advice: str, source: Source) -> str:
+    """Advice with the file and commands of one source in it."""
+    file = "FILE" if source.path is None else str(source.path)
+    commands = {
+        "{file}": file if source.path is None else shlex.quote(file),
+        "{python}": repr(file),
+        "{content}": source.printed_by,
+        "{ingest}": "cocite ingest - -o DIR",
+    }
+    for mark, command in commands.items():
+        advice = advice.replace(mark, command)
+    return advice
+
+
+def _of_directory(source: Source) -> str:
+    path = source.path
+    assert path is not None
+    kind = kind_of(path)
+    if kind == "graph":
+        return (
+            f"{path} is a stored graph already. Make an index of it (cocite index {path} -o DIR), "
+            f"or ask it: cocite related {path} PAGE"
+        )
+    if kind is not None:
+        return f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
+    return f"{path} is a directory; name its files, as in '{path}/*'"

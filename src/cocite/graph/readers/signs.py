@@ -1,0 +1,282 @@
+"""What formats begin with: each function here takes a :class:`Beginning` and tells one format.
+
+Formats of bytes are told by their magic numbers, those of text by how their first lines are made.
+A list of links may hold any text, so a sign is one that rows of two columns do not have: a tag that
+is closed, a first value that JSON reads to the end of its line, a header line of the format's own.
+
+Cost: one look at 64 KiB. ``recognise.py`` says in which order they are asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from cocite.graph.readers.sources import PACKED, Beginning
+
+__all__ = [
+    "adjacency",
+    "begins",
+    "begins_text",
+    "binary",
+    "gml",
+    "has_line",
+    "hive",
+    "html",
+    "json_lines",
+    "json_value",
+    "ntriples",
+    "other_text",
+    "packed_twice",
+    "tagged",
+    "tar",
+    "wide",
+    "zip_with",
+]
+
+Sign = Callable[[Beginning], bool]
+
+_XML = re.compile(r"<(?:\?xml\b|!--|!doctype\b|[a-z][\w.:-]*(?:\s[^<>]*)?/?>)", re.I)
+_HTML = re.compile(
+    r"(?:<\?xml[^>]*\?>|<!--.*?-->|\s)*<(?:!doctype\s+html|html|head|body|title|meta|link|script"
+    r"|table|div|span|ul|ol|p|a|h[1-6]|nav|main|article|section)\b[^<>]*>",
+    re.I | re.S,
+)
+_CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_MARKS = {
+    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
+    "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
+}
+
+
+# -- bytes -----------------------------------------------------------------------------
+
+
+def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
+    """Whether one of these stands at the byte ``at``; of ``words``, which a text may begin with,
+    only where no text follows.
+    """
+
+    def found(beginning: Beginning) -> bool:
+        content = beginning.content
+        return content.startswith(magic, at) and not (words and not _CONTROL.search(content))
+
+    return found
+
+
+def hive(beginning: Beginning) -> bool:
+    """Columns between characters of code 1."""
+    return bool(beginning.lines) and all(
+        "\x01" in line and not _CONTROL.search(line.replace("\x01", "").encode())
+        for line in beginning.lines
+    )
+
+
+def zip_with(*names: bytes) -> Sign:
+    """Whether it is a zip archive with such a name near its front."""
+
+    def found(beginning: Beginning) -> bool:
+        content = beginning.content
+        return content.startswith(b"PK\x03\x04") and any(name in content for name in names)
+
+    return found
+
+
+def tar(beginning: Beginning) -> bool:
+    """A tar archive: the sum of the first header's bytes is what it says (so do old ones)."""
+    head = beginning.content[:512]
+    digits = head[148:156].strip(b"\0 ")
+    if len(head) < 512 or not re.fullmatch(b"[0-7]{1,7}", digits):
+        return False
+    return sum(head) - sum(head[148:156]) + 8 * 32 == int(digits, 8)
+
+
+def packed_twice(beginning: Beginning) -> bool:
+    """What was unpacked is packed itself."""
+    return any(packing.begins.match(beginning.content) for packing in PACKED.values())
+
+
+def wide(name: str) -> Sign:
+    """Whether it is text in this encoding of 2 or 4 bytes a letter: by its mark, or, of one whose
+    name ends in LE or BE, as it makes no lines in UTF-8 and has zeros where that encoding has them.
+    """
+
+    def found(beginning: Beginning) -> bool:
+        content, size = beginning.content, 2 if name.startswith("UTF-16") else 4
+        if name in _MARKS:
+            return content.startswith(_MARKS[name])
+        whole = content[: len(content) // size * size]
+        if not whole or (beginning.whole and whole != content):
+            return False
+        return _bad_lines(beginning, _CONTROL) and _reads_as(whole, name)
+
+    return found
+
+
+def _reads_as(content: bytes, codec: str) -> bool:
+    size, first = (2 if codec.startswith("UTF-16") else 4), 0 if codec.endswith("BE") else -1
+    zeros = [content[i::size].count(0) for i in range(size)]
+    if first == -1:
+        zeros.reverse()
+    # The high bytes are zero in Latin text and in every blank and line end; no low one is.
+    letters = len(content) // size
+    if zeros[0] * 20 < letters or zeros[-1] or (size == 4 and zeros[1] * 2 < letters):
+        return False
+    try:
+        text = content.decode(codec)
+    except UnicodeDecodeError as error:
+        text = content[: error.start].decode(codec)
+        if len(content) - error.start > 4:
+            return False
+    return not _CONTROL.search(text.encode("utf-8", "replace"))
+
+
+def _bad_lines(beginning: Beginning, bad: re.Pattern[bytes] | None) -> bool:
+    """Whether most lines hold such a byte; or, without a pattern, are not UTF-8."""
+    lines = [line for line in re.split(b"\r\n|\n|\r", beginning.content) if line.strip()]
+    if not beginning.whole and len(lines) > 1:
+        lines.pop()
+    wrong = sum(bool(bad.search(line)) if bad else not _utf8(line) for line in lines)
+    return wrong * 2 > len(lines)
+
+
+def _utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def binary(beginning: Beginning) -> bool:
+    """Most lines hold control characters: no text."""
+    return _bad_lines(beginning, _CONTROL)
+
+
+def other_text(beginning: Beginning) -> bool:
+    """Most lines are not UTF-8, or none is that is more than ASCII, and nothing else is wrong."""
+    if _CONTROL.search(beginning.content):
+        return False
+    lines = beginning.content.split(b"\n")
+    if not beginning.whole and len(lines) > 1:
+        lines.pop()
+    beyond = [line for line in lines if not line.isascii()]
+    wrong = sum(not _utf8(line) for line in beyond)
+    return _bad_lines(beginning, None) or (wrong > 1 and wrong == len(beyond))
+
+
+# -- text ------------------------------------------------------------------------------
+
+
+def begins_text(*words: str) -> Sign:
+    """Whether the text begins with one of these words, in any case, behind blanks and comments."""
+
+    def found(beginning: Beginning) -> bool:
+        text = beginning.text.lstrip().lower()
+        rows = beginning.rows
+        return text.startswith(words) or bool(rows and rows[0].lower().startswith(words))
+
+    return found
+
+
+def has_line(pattern: str, first: int = 100) -> Sign:
+    """Whether one of the first lines is like this, all of it, in any case."""
+    whole = re.compile(pattern, re.I)
+    return lambda beginning: any(whole.fullmatch(line) for line in beginning.rows[:first])
+
+
+def html(beginning: Beginning) -> bool:
+    """Begins with an element that only HTML begins with, and closes one."""
+    return bool(_HTML.match(beginning.text) and _CLOSED.search(beginning.text))
+
+
+def tagged(*roots: str) -> Sign:
+    """Whether it is XML; with ``roots``, with one of these elements near its front."""
+    wanted = re.compile(rf"<(?:\w+:)?(?:{'|'.join(roots)})\b", re.I) if roots else None
+
+    def found(beginning: Beginning) -> bool:
+        text = beginning.text
+        if not _XML.match(text.lstrip()) or not _CLOSED.search(text):
+            return False
+        return wanted is None or bool(wanted.search(text[:8192]))
+
+    return found
+
+
+def _json(beginning: Beginning) -> tuple[bool, bool]:
+    """Whether the first value is JSON, and whether another one follows on a line of its own."""
+    text = beginning.text.lstrip()
+    if not text.startswith(("{", "[")):
+        return False, False
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except RecursionError:
+        return True, False
+    except ValueError:
+        # Broken, or cut here: JSON all the same, if it begins as nothing else does.
+        return bool(re.match(r'\{\s*"[^"]*"\s*:|\[\s*[\[{]?\s*("[^"]*"|-?\d+)\s*[,:]', text)), False
+    rest = re.match(r"[ \t,]*(?:\r\n|\n|\r|$)\s*(.?)", text[end:])
+    return rest is not None, rest is not None and rest[1] in tuple("{[")
+
+
+def json_value(*keys: str) -> Sign:
+    """Whether it is JSON; with ``keys``, with all these names in it."""
+
+    def found(beginning: Beginning) -> bool:
+        text = beginning.text
+        return _json(beginning)[0] and all(re.search(rf'"(?:{key})"\s*:', text) for key in keys)
+
+    return found
+
+
+def json_lines(beginning: Beginning) -> bool:
+    """A value of JSON a line."""
+    return _json(beginning)[1]
+
+
+def ntriples(beginning: Beginning) -> bool:
+    """RDF: lines of three terms that end in a point, or prefixes."""
+    rows = beginning.rows
+    if rows and re.match(r"@?(?:prefix|base)\s+\S*\s*<.*>", rows[0], re.I):
+        return True
+    triple = re.compile(r"(?:<[^>]*>|_:\S+)\s+<[^>]*>\s+.*\.")
+    return bool(rows) and all(triple.fullmatch(row) for row in rows[:100])
+
+
+def gml(beginning: Beginning) -> bool:
+    """A graph in brackets, with nodes in brackets."""
+    text = beginning.text
+    opened = re.search(r"(?:\A|[\r\n])\s*graph\s*\[\s*[\w#]", text[:8192], re.I)
+    return bool(opened and (re.search(r"\bnode\s*\[", text, re.I) or not beginning.whole))
+
+
+def adjacency(separator: str) -> Sign:
+    """Whether it is a node a row, then its neighbours: rows of different lengths, whose first names
+    differ.
+
+    Where the names that follow are not found in front of any row, only lists of integers that have
+    three different lengths are taken for one.
+    """
+
+    def found(beginning: Beginning) -> bool:
+        rows = beginning.rows[:1000]
+        cut = [row.split(None if separator == " " else separator) for row in rows]
+        lengths = Counter(map(len, cut))
+        if len(lengths) < 2 or max(lengths) < 3:
+            return False
+        # Links, with or without more columns, and some rows that are none.
+        if lengths[2] * 2 > len(cut) or max(lengths.values()) * 10 > len(cut) * 8:
+            return False
+        heads = Counter(row[0].strip().rstrip(":") for row in cut)
+        if len(heads) * 10 < len(cut) * 9:
+            return False
+        others = [name.strip() for row in cut for name in row[1:]]
+        known = sum(name in heads for name in others)
+        numbers = all(name.isdecimal() for name in (*heads, *others))
+        colons = all(row[0].strip().endswith(":") for row in cut)
+        return colons or known * 2 >= len(others) or (numbers and len(lengths) >= 3)
+
+    return found
