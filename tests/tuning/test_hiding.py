@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite import Graph
@@ -29,6 +29,7 @@ def random_links(nodes: int, count: int, seed: int) -> Links:
     return {(int(a), int(b)) for a, b in rng.integers(0, nodes, (count, 2))}
 
 
+@settings(max_examples=30)
 @given(
     nodes=st.integers(2, 30),
     count=st.integers(1, 120),
