@@ -85,7 +85,9 @@ def test_a_draft_answers_as_a_page_of_the_graph_does(
     index = build(graph_of(None), tmp_path / "before", measure, layout, direction)
     drafts = ("both", "out only") if measure.name in MEASURES else ("both",)
     for number, draft in enumerate(drafts):
-        after = build(graph_of(draft), tmp_path / str(number), measure, layout, direction)
+        after = build(
+            graph_of(draft), tmp_path / str(number), measure, layout, direction, graph_of(None)
+        )
         with_it = index.with_draft(*DRAFTS[draft])
         expected = after.related(LAST, 300)
         found = with_it.related("draft", 300)

@@ -36,6 +36,7 @@ from cocite.store import Scratch, forget
 
 __all__ = [
     "DIRECTIONS",
+    "NO_LINKS",
     "checked_direction",
     "either_way",
     "in_links",
@@ -55,6 +56,8 @@ DIRECTIONS = {
 or all of them in one row, whichever way they point.
 """
 
+NO_LINKS = "none"
+"""The direction of what looks at no links, but at texts; nobody chooses it."""
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)

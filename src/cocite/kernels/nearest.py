@@ -406,7 +406,7 @@ def gather(
     Returns how many those are, or DAMAGED.
     """
     offsets, owners, held = holders
-    pages = np.uint64(offsets.size - 1)
+    pages, nodes = np.uint64(offsets.size - 1), np.uint64(sums.shape[0])
     count = 0
     for i in range(listed.size):
         page = np.uint64(listed[i])
@@ -419,7 +419,7 @@ def gather(
             continue
         for place in range(begin, end):
             owner = np.uint64(owners[place])
-            if owner >= pages:
+            if owner >= nodes:
                 return DAMAGED
             before = sums[owner, 0]
             term = _shares(values[i], held[place], form, mutual)

@@ -78,6 +78,9 @@ LAYOUTS = {
         "sketch.build:SketchBuilder",
         {"*": "sketch.reader:SketchReader"},
     ),
+    "text": _Row(
+        "text.format:TextFormat", "text.build:TextBuilder", {"*": "text.reader:TextReader"}
+    ),
     "trees": _Row(
         "trees.format:TreesFormat", "trees.build:TreesBuilder", {"*": "trees.reader:TreeReader"}
     ),
@@ -89,6 +92,7 @@ _DRAWN = {
     "nearest": "drawn.nearest:DrawnNearestReader",
     "paths": "drawn.reader:DrawnReader",
     "sketch": "drawn.rings:DrawnSketchReader",
+    "text": "drawn.text:DrawnTextReader",
     "trees": "drawn.reader:DrawnReader",
 }
 """What answers in the place of a layout where nothing is stored; links are read alike."""
