@@ -5,7 +5,8 @@ well, one setting at a time set otherwise; last, for each measure and direction,
 every setting at once (``evaluate/best.py``). The values are few and far apart: what lies between
 them makes less difference than the intervals that so many pages give.
 
-``coupling`` is cocitation the other way round, and tried only if it is named.
+``coupling`` is cocitation the other way round, and tried only if it is named; ``text`` needs texts,
+and is not tried.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _TWIN = "coupling"
 
 def suite_of(measures: Sequence[str], directions: Sequence[str], samples: int, seed: int) -> Suite:
     """What is tried, as a suite; raises :class:`UsageError` for a name that is not known."""
-    names = tuple(measures) or tuple(name for name in MEASURES if name != _TWIN)
+    of_links = (name for name, measure in MEASURES.items() if not measure.texts)
+    names = tuple(measures) or tuple(name for name in of_links if name != _TWIN)
     plan = MethodPlan(names, directions=tuple(directions) or tuple(DIRECTIONS))
     settings = {"samples": samples, "seed": seed}
     sweeps = tuple(
