@@ -31,7 +31,7 @@ _LEGIBLE = 36
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("index", metavar="INDEX|GRAPH")
+@click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("nodes", metavar="A...", nargs=-1, required=True)
 @click.argument("b", metavar="B")
 @click.option(
