@@ -4,7 +4,9 @@
 
 ``cocite index GRAPH -o INDEX``, without a flag, judged by every labelled page of four graphs beside
 a spectral embedding of 128 dimensions, on the same queries (``evaluate/``): the differences of the
-means, with 95 % intervals. And, of random pages of these and of others without labels:
+means, with 95 % intervals; the same of the pages with which ten are connected, so that ten hits can
+be found; and what Γ is of the embedding's own hundred hits, in the order of the default. And, of
+random pages of these and of others without labels:
 
     answered   the share of pages with a link that have an answer
     full       the share of those whose list of 20 is full, or has all that is connected
@@ -23,20 +25,21 @@ import os
 import platform
 import tempfile
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.evaluate import Bootstrap, IndexRanker, VectorRanker, embed
+from cocite.evaluate import Bootstrap, IndexRanker, Judgement, Ranker, VectorRanker, embed
+from cocite.evaluate.answers import Asked, connected
 from cocite.evaluate.data import graph_of, read_truth
+from cocite.evaluate.rankings import Related
 from cocite.evaluate.suite_file import load_suite
 from cocite.graph.links import either_way
-from cocite.graph.rows import Links
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
@@ -50,7 +53,11 @@ OTHERS = {
     "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",
 }
 FIGURES = ("precision@10", "gamma", "gamma_macro")
+CELL = "{:.3f}, {:.3f}, {:+.4f} [{:+.3f}, {:+.3f}]"
 K, PAGES = 20, 1000
+TEN, HUNDRED = 10, 100
+UNKNOWN = 1e-12
+"""The score of what a ranker does not know."""
 Row = dict[str, Any]
 
 
@@ -62,28 +69,43 @@ def judged(name: str, folder: Path) -> tuple[Graph, Row]:
     truth = read_truth(graph.names, plan, suite.judge, place or Path())
     judge = truth.judge(suite.judge)
     index = cocite.build(graph, folder / "judged")
-    found = judge(IndexRanker(index, truth.candidates))
-    base = judge(VectorRanker(embed(graph), truth.candidates))
-    bootstrap = Bootstrap(truth.queries.size)
-    mine, theirs = found.figures(bootstrap), base.figures(bootstrap)
-    apart = found.differences(base, bootstrap)
+    ours = IndexRanker(index, truth.candidates)
+    vectors = VectorRanker(embed(graph), truth.candidates)
+    found, base = judge(ours), judge(vectors)
     row: Row = {"queries": int(truth.queries.size)}
     for title in FIGURES:
-        low, high = apart[title].low, apart[title].high
-        row[title] = [mine[title].value, theirs[title].value, apart[title].value, low, high]
+        row[title] = beside(found, base, title)
+    links = either_way(graph)
+    fills = np.array([connected(links, int(node), TEN) == TEN for node in truth.queries])
+    row["fill"] = int(fills.sum())
+    row["filled"] = beside(found.of(fills), base.of(fills), "precision@10")
+    judge = truth.judge(replace(suite.judge, cutoffs=(HUNDRED,)))
+    best = f"precision@{HUNDRED}"
+    row["hundred"] = [judge(ranker).value(best) for ranker in (ours, vectors)]
+    row["reordered"] = beside(judge(Reordered(vectors, ours)), base, "gamma")
     return graph, row
 
 
-def reach(links: Links, node: int, most: int) -> int:
-    """How many pages are connected with one, or ``most``."""
-    seen, todo = {node}, [node]
-    while todo and len(seen) <= most:
-        at = todo.pop()
-        begin, end = links.offsets[at : at + 2].tolist()
-        fresh = set(links.neighbours[begin:end].tolist()) - seen
-        seen |= fresh
-        todo += fresh
-    return min(len(seen) - 1, most)
+def beside(found: Judgement, base: Judgement, title: str) -> list[float]:
+    """[a figure, that of the embedding, the difference, from, to]."""
+    apart = found.differences(base, Bootstrap(len(found.parts)))[title]
+    return [found.value(title), base.value(title), apart.value, apart.low, apart.high]
+
+
+class Reordered:
+    """The hundred best of one ranker in the order of another; what that does not know, last."""
+
+    def __init__(self, whose: Ranker, order: Ranker) -> None:
+        self._whose, self._order, self.nodes = whose, order, whose.nodes
+
+    def related(self, node: int, k: int) -> Related:
+        """The same pages, other scores."""
+        ids = self._whose.related(node, HUNDRED).ids
+        known, scores = self._order.related(node, self.nodes)
+        row = np.full(self.nodes, UNKNOWN)
+        row[known] = scores
+        order = np.lexsort((ids, -row[ids]))[:k]
+        return Related(ids[order], row[ids[order]])
 
 
 def asked(graph: Graph, folder: Path) -> Row:
@@ -91,27 +113,18 @@ def asked(graph: Graph, folder: Path) -> Row:
     begin, spent = time.perf_counter(), time.process_time()
     index = cocite.build(graph, folder / "asked")
     seconds, spent = time.perf_counter() - begin, time.process_time() - spent
-    links = either_way(graph)
-    linked: NDArray[Any] = np.flatnonzero(np.diff(links.offsets.astype(np.int64)))
-    chosen = np.random.default_rng(0).permutation(linked)[:PAGES].tolist()
-    names = [index.nodes.name(node) for node in chosen]
-    for name in names[:50]:
-        index.related(name, K)
-    times, hits = [], []
-    for name in names:
-        begin = time.perf_counter()
-        hits.append(len(index.related(name, K)))
-        times.append(1000 * (time.perf_counter() - begin))
-    full = [found == reach(links, node, K) for node, found in zip(chosen, hits, strict=True)]
+    some = Asked(graph, PAGES, K)
+    names = dict(zip(some.nodes, index.nodes.names(np.array(some.nodes)), strict=True))
+    answers = some.by(lambda node: index.related(names[node], K))
     return {
         "nodes": graph.nodes,
         "edges": graph.edges,
-        "answered": float(np.mean(np.array(hits) > 0)),
-        "full": float(np.mean(full)),
+        "answered": answers.answered,
+        "full": answers.full,
         "build_s": seconds,
         "processor_s": spent,
         "bytes": index.stored.store.nbytes,
-        "related_ms": np.percentile(times, [50, 99]).tolist(),
+        "related_ms": [answers.median_ms, answers.slowest_ms],
     }
 
 
@@ -144,10 +157,24 @@ def figures(results: Row) -> str:
     ]
     lines[2] += " |"
     for row in with_labels:
-        cells = [
-            "{:.3f}, {:.3f}, {:+.4f} [{:+.3f}, {:+.3f}]".format(*row[title]) for title in FIGURES
-        ]
+        cells = [CELL.format(*row[title]) for title in FIGURES]
         lines.append(f"| {row['graph']} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "Ten hits can be found where ten pages are connected: precision@10 of those pages. And "
+        f"Γ of the embedding's {HUNDRED} hits in the order of the default, beside their own order; "
+        f"precision@{HUNDRED} of both.",
+        "",
+        "| graph | pages | ten connected | precision@10: default, embedding, difference "
+        f"| precision@{HUNDRED}: default, embedding "
+        "| gamma of the embedding's hits: by default, by embedding, difference |",
+        "| --- " * 6 + "|",
+    ]
+    lines += [
+        f"| {row['graph']} | {row['queries']:,} | {row['fill']:,} | {CELL.format(*row['filled'])} "
+        f"| {row['hundred'][0]:.3f}, {row['hundred'][1]:.3f} | {CELL.format(*row['reordered'])} |"
+        for row in with_labels
+    ]
     lines += [
         "",
         f"A thousand random pages that have a link, k = {K}; {results['machine']}.",

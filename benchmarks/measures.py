@@ -1,10 +1,12 @@
 """Every measure and layout on some graphs: build time, size, query time, as a table of the docs.
 
-python -m benchmarks.measures NAME=GRAPH ... [--write]
+python -m benchmarks.measures NAME=GRAPH ... [--only MEASURE] [--write]
 
 Builds with 100 samples where a measure has samples and else by default, on two threads, after a
 small build that compiles; asks 1,000 random nodes (the same ones) for their 20 most related. With
---write the table in docs/measures.md is replaced.
+--write the table in docs/measures.md is replaced; with --only, the rows of some measures in it, or
+they are added behind the others of their graph. A question's time is that of its thread, so that
+other work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -52,9 +54,9 @@ def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str
         for node in names[:50]:
             index.related(node, 20)
         for node in names:
-            begin = time.perf_counter()
+            begin = time.thread_time()
             index.related(node, 20)
-            times.append(1e3 * (time.perf_counter() - begin))
+            times.append(1e3 * (time.thread_time() - begin))
     finally:
         shutil.rmtree(folder)
     each = size / graph.nodes
@@ -65,6 +67,23 @@ def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str
     )
 
 
+def merged(table: list[str], rows: list[str]) -> list[str]:
+    """The table with some rows, each in the place of its own or behind those of its graph."""
+
+    def key(line: str) -> list[str]:
+        return line.split(" | ")[:3]
+
+    found = list(table)
+    for new in rows:
+        graph = [at for at, line in enumerate(found) if key(line)[0] == key(new)[0]]
+        same = [at for at in graph if key(found[at]) == key(new)]
+        if same:
+            found[same[0]] = new
+        else:
+            found.insert(graph[-1] + 1 if graph else len(found), new)
+    return found
+
+
 def main() -> None:
     """Measure, print, and write if told to."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -73,18 +92,23 @@ def main() -> None:
     parser.add_argument(
         "--write", action="store_true", help="replace the table in docs/measures.md"
     )
+    parser.add_argument("--only", action="append", choices=list(MEASURES), help="not all measures")
     chosen = parser.parse_args()
     lines = [TITLES, "|" + " --- |" * TITLES.strip("|").count("|") + " --- |"]
     for pair in chosen.graphs:
         name, path = pair.split("=", 1)
         graph = Graph.open(path)
-        for measure in MEASURES.values():
+        of_links = [name for name, measure in MEASURES.items() if not measure.texts]
+        for measure in map(MEASURES.__getitem__, chosen.only or of_links):
             for layout in measure.layouts:
                 lines.append(row(name, graph, measure.name, layout, chosen.queries))
                 print(lines[-1], flush=True)
     if chosen.write:
         text = DOCS.read_text("utf-8")
-        head, tail = text.split(BEGIN)[0], text.split(END)[1]
+        head, rest = text.split(BEGIN)
+        old, tail = rest.split(END)
+        if chosen.only:
+            lines = merged(old.strip().splitlines(), lines[2:])
         DOCS.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + tail, "utf-8")
 
 

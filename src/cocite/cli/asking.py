@@ -7,7 +7,7 @@ asking can be chosen. Of a graph everything can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,15 @@ from cocite.store import kind_of
 if TYPE_CHECKING:
     from cocite.query import Index
 
-__all__ = ["asking_options", "opened", "preparing", "refine_options", "together_option"]
+__all__ = [
+    "asked_nodes",
+    "asking_options",
+    "draft_options",
+    "opened",
+    "preparing",
+    "refine_options",
+    "together_option",
+]
 
 Command = Callable[..., Any]
 _GRAPH_ONLY = "For a GRAPH only (an INDEX was built with its own)"
@@ -89,6 +97,68 @@ together_option = click.option(
     help="How several nodes are asked together: by the mean of what they score with another node, "
     "or by the least of it.",
 )
+
+
+_DRAFT = (
+    click.option(
+        "--draft",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        help="Ask for a page that is not in the graph yet, in the place of NODE, as if it had been "
+        "there. FILE has the pages that it links to, one a line; '<- ' before those that link to "
+        "it; behind a tab the weight of the link, if the index goes by weights. - reads standard "
+        "input.",
+    ),
+    click.option(
+        "--draft-name",
+        metavar="NAME",
+        help="What the draft is called in the answer; an URL, for --other-sites.  [default: draft]",
+    ),
+    click.option(
+        "--skip-unknown",
+        is_flag=True,
+        help="Leave out links of the draft with pages that are not in the graph.",
+    ),
+)
+
+
+def draft_options(command: Command) -> Command:
+    """Add ``--draft`` and what goes with it."""
+    for option in reversed(_DRAFT):
+        command = option(command)
+    return command
+
+
+def asked_nodes(
+    index: Index,
+    nodes: Sequence[str],
+    draft: str | None,
+    draft_name: str | None,
+    skip_unknown: bool,
+) -> tuple[Index, Sequence[str]]:
+    """The index, with the draft if there is one, and what is asked: the nodes, or the draft."""
+    if draft is None:
+        for name, there in (
+            ("--draft-name", draft_name is not None),
+            ("--skip-unknown", skip_unknown),
+        ):
+            if there:
+                raise UsageError(
+                    f"{name} goes with a draft: give one with --draft, or leave it out"
+                )
+        if not nodes:
+            raise UsageError("no node is named: name one, or give a page of your own with --draft")
+        return index, nodes
+    if nodes:
+        raise UsageError(
+            f"{nodes[0]!r} is named beside a draft, which is asked alone: leave one of the two out"
+        )
+    from cocite.query.draft import Draft
+
+    with click.open_file(draft, "rb") as file:
+        read = Draft.read(file.read(), "standard input" if draft == "-" else draft)
+    found = index.drafted(read, name=draft_name, skip_unknown=skip_unknown)
+    return found, [found.nodes.name(len(found.nodes) - 1)]
 
 
 def asking_options(command: Command) -> Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +59,13 @@ def _settings(
 @click.argument("paths", metavar="[INDEX|GRAPH|FOLDER]...", nargs=-1)
 @click.option(
     "--suite",
+    "suites",
+    multiple=True,
     metavar="NAME|FILE",
-    help="Run a whole study: a TOML file, or one of wikispeedia, cora, polblogs, cit-hepph, web "
-    "and "
-    "graph. Give the folder of its data, too (for graph: a graph; for web: nothing).",
+    help="Run a whole study: a TOML file, or one of wikispeedia, cora, polblogs, cit-hepph, "
+    "hollins, web and graph. Give the folder of its data, too (for graph: a graph; for web: "
+    "nothing). Repeated, it compares the default with every measure's best and with embeddings on "
+    "the data of each: give the folder that has a folder for each.",
 )
 @click.option(
     "--labels",
@@ -136,7 +140,7 @@ def _settings(
 @format_option
 def evaluate(
     paths: tuple[str, ...],
-    suite: str | None,
+    suites: tuple[str, ...],
     output: str | None,
     seed: int,
     memory: int | None,
@@ -153,11 +157,12 @@ def evaluate(
     cocite evaluate web.graph --labels topics.tsv        every measure on a graph
     cocite evaluate --suite web -o report.html           a study that makes its own data
     cocite evaluate --suite wikispeedia FOLDER           a study of data in a folder
+    cocite evaluate --suite cora --suite web FOLDER      one table of several, data in its folders
 
     The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
-    from cocite.evaluate.documents import StudyDocument
-    from cocite.evaluate.report import check_report, write_report
+    from cocite.evaluate.pages import check_report
+    from cocite.evaluate.report import write_report
 
     if output is not None:
         from cocite import plots
@@ -165,19 +170,75 @@ def evaluate(
         plots.require("evaluate", "leave out --output and take --format csv, which has all figures")
         check_report(output, overwrite)
     with Stages(_UNITS) as stages:
-        options = {"seed": seed, "threads": threads, "progress": stages}
-        study = _study(paths, suite, settings, data, memory, options)
-        if output is not None:
-            stages("drawing", 0, 0)
-            write_report(study, output, overwrite=overwrite)
-    show(Reply(StudyDocument(study), lambda: _text(study)))
-    for note in study.notes:
+        options = {"seed": seed, "threads": threads, "memory": memory, "progress": stages}
+        if len(suites) > 1:
+            reply, notes = _across(paths, suites, settings, data, output, overwrite, options)
+        else:
+            suite = suites[0] if suites else None
+            study = _study(paths, suite, settings, data, options)
+            reply, notes = _told(study)
+            if output is not None:
+                stages("drawing", 0, 0)
+                write_report(study, output, overwrite=overwrite)
+    show(reply)
+    for note in notes:
         say(note)
-    unknown = study.facts.get("rows_of_unknown_nodes")
-    if unknown:
-        say(f"{unknown:,} rows of the labels name nodes that are not in the graph")
     if output is not None:
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
+
+
+def _told(study: Study) -> tuple[Reply, list[str]]:
+    """A study, and what is to be said beside it."""
+    from cocite.evaluate.documents import StudyDocument
+
+    notes, unknown = list(study.notes), study.facts.get("rows_of_unknown_nodes")
+    if unknown:
+        notes.append(f"{unknown:,} rows of the labels name nodes that are not in the graph")
+    return Reply(StudyDocument(study), lambda: _text(study)), notes
+
+
+def _across(
+    paths: tuple[str, ...],
+    suites: tuple[str, ...],
+    settings: dict[str, Any],
+    data: dict[str, Any],
+    output: str | None,
+    overwrite: bool,
+    options: dict[str, Any],
+) -> tuple[Reply, list[str]]:
+    """Several suites: one table of all."""
+    from cocite.evaluate.across import run_across
+    from cocite.evaluate.across_report import AcrossDocument, across_tables, write_across
+    from cocite.evaluate.suite_file import load_across, load_suite, with_data
+
+    if len(paths) > 1:
+        raise click.UsageError("several suites take one folder, which has a folder for each")
+    judge = {key: data.pop(key) for key in ("queries", "cutoffs")}
+    given = [key for key, value in data.items() if value is not None]
+    if given:
+        option = given[0].replace("_", "-")
+        raise click.UsageError(f"--{option} is each suite's own: leave it out with several suites")
+    plan = with_data(load_across(), judge, settings)
+    root = Path(paths[0]) if paths else None
+    with tempfile.TemporaryDirectory(prefix="cocite-") as work:
+        found = run_across(list(map(load_suite, suites)), root, Path(work), plan, **options)
+    if output is not None:
+        write_across(found, output, overwrite=overwrite)
+
+    def text() -> str:
+        return "\n\n".join(
+            f"{table.heading}\n\n{table_text(*_turned(table.titles, table.rows))}"
+            for table in across_tables(found)
+        )
+
+    return Reply(AcrossDocument(found), text), found.notes
+
+
+def _turned(
+    titles: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], list[list[str]]]:
+    """The first column last, as names are of any length."""
+    return [*titles[1:], titles[0]], [[*row[1:], row[0]] for row in rows]
 
 
 def _study(
@@ -185,7 +246,6 @@ def _study(
     suite: str | None,
     settings: dict[str, Any],
     data: dict[str, Any],
-    memory: int | None,
     options: dict[str, Any],
 ) -> Study:
     """The study that the arguments name: of a suite, of a graph, or of indexes."""
@@ -197,7 +257,7 @@ def _study(
     kinds = [kind_of(path) for path in paths]
     if suite is None and paths and all(kind == "index" for kind in kinds):
         plan = with_data(load_suite("graph"), data)
-        return compare_indexes(paths, plan, settings, memory=memory, **options)
+        return compare_indexes(paths, plan, settings, **options)
     if suite is not None or kinds == ["graph"]:
         if len(paths) > 1:
             raise click.UsageError("a suite takes one folder of data, or one graph")
@@ -206,7 +266,7 @@ def _study(
         if kinds == ["graph"]:
             plan = with_data(plan, {"graph": str(Path(paths[0]).absolute())})
         with tempfile.TemporaryDirectory(prefix="cocite-") as work:
-            return run_suite(plan, folder, Path(work), memory=memory, **options)
+            return run_suite(plan, folder, Path(work), **options)
     for path, kind in zip(paths, kinds, strict=True):
         if kind is None:
             raise click.UsageError(f"{path} is neither an index nor a graph")

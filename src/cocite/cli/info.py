@@ -1,4 +1,4 @@
-"""``cocite info``: what a stored graph or index holds."""
+"""``cocite info``: what a stored graph or index holds; with ``--cache``, what is compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import click
 
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import asks_text, facts_text
+from cocite.cli.text import asks_text, facts_text, texts_in_words
+from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.documents import GraphDocument
 from cocite.measures import find_measure
@@ -23,10 +24,22 @@ __all__ = ["graph_reply", "info"]
 
 
 @click.command()
-@click.argument("path", metavar="GRAPH|INDEX")
+@click.argument("path", metavar="GRAPH|INDEX", required=False)
+@click.option(
+    "--cache",
+    is_flag=True,
+    help="Show where compiled kernels are kept instead, how large they are, and their versions.",
+)
 @format_option
-def info(path: str, show: Show) -> None:
+def info(path: str | None, cache: bool, show: Show) -> None:
     """Show what the stored graph or index at the path holds."""
+    if cache == (path is not None):
+        raise UsageError("name a graph or an index, or pass --cache")
+    if path is None:
+        from cocite.cli.cache import cache_reply
+
+        show(cache_reply())
+        return
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 
@@ -86,6 +99,7 @@ def _index_text(found: IndexDocument) -> str:
             **_shown_parts(found),
             "nodes": f"{found.nodes:,}",
             **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
+            **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
             **{name: f"{value}" for name, value in found.settings.items()},
             "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
             **_shown_ages(found),

@@ -17,6 +17,7 @@ from typing import cast
 import click
 
 from cocite import __version__
+from cocite.compiled.clock import MESSAGE, watched
 from cocite.errors import CociteError
 
 __all__ = ["cli", "main"]
@@ -41,6 +42,8 @@ _VERBS = {
     "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
     "evaluate": ("cocite.cli.evaluate", "Tell how good the answers are, by labels and by texts."),
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
+    "warm": ("cocite.cli.warm", "Compile all kernels now, as for an image."),
+    "cache": ("cocite.cli.cache", "Look after the compiled kernels that are kept."),
 }
 
 
@@ -102,22 +105,34 @@ cocite --help                   all verbs: larger graphs, other measures, ranks,
 """What leads on from ``cocite`` alone."""
 
 
-class _Warnings(logging.Handler):
-    """What the package warns of, a line each on standard error."""
+class _Log(logging.Handler):
+    """What the package warns of or tells, a line each on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"Warning: {record.getMessage()}", err=True)
+        text = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            text = f"Warning: {text}"
+        elif text == MESSAGE and sys.stderr.isatty():
+            return  # is shown as it goes
+        click.echo(text, err=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     log = logging.getLogger("cocite")
-    warnings = _Warnings(logging.WARNING)
-    log.addHandler(warnings)
+    shown, before = _Log(logging.INFO), log.level
+    log.addHandler(shown)
+    log.setLevel(logging.INFO)
     try:
-        return _run(arguments)
+        if not sys.stderr.isatty():
+            return _run(arguments)
+        from cocite.cli.progress import Compiled
+
+        with Compiled() as compiled, watched(compiled):
+            return _run(arguments)
     finally:
-        log.removeHandler(warnings)
+        log.setLevel(before)
+        log.removeHandler(shown)
 
 
 def _run(arguments: list[str] | None) -> int:

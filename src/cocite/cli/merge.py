@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +10,7 @@ from cocite.cli.options import format_option, overwrite_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, say
+from cocite.compiled.clock import clock
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ def merge(
     from cocite.index.documents import MergeDocument
     from cocite.index.merge import Merge
 
-    begin = time.perf_counter()
+    begin = clock()
     with Merge(indexes, output, shard=shard, overwrite=overwrite) as work:
         numbers = f"{work.numbers.start} to {work.numbers.stop - 1}"
         say(f"{output}: samples {numbers}, from {len(indexes)} indexes")
         with Stages({"merging": "samples"}) as stages:
             work.run(lambda done, total: stages("merging", done, total))
-        found = MergeDocument.of(work, time.perf_counter() - begin, output)
+        found = MergeDocument.of(work, clock() - begin, output)
     show(Reply(found, lambda: _text(found)))
 
 

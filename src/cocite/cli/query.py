@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.asking import asking_options, opened, preparing, refine_options, together_option
+from cocite.cli.asking import (
+    asked_nodes,
+    asking_options,
+    draft_options,
+    opened,
+    preparing,
+    refine_options,
+    together_option,
+)
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, facts_text, table_text
@@ -42,7 +50,8 @@ bound_option = click.option(
 
 
 _NEED_INDEX = [measure.name for measure in MEASURES.values() if measure.needs_index]
-_RELATED = f"""List the nodes most related to NODE, best first; or to several nodes together.
+_RELATED = f"""List the nodes most related to NODE, best first; or to several nodes together; or to
+a page that is not in the graph yet, by its links (--draft).
 
 You can ask a file of links, such as "cocite related links.tsv PAGE": an index is made of it, and
 kept beside it. Or ask an index, or a graph itself. A graph gives the answers that an index with
@@ -57,10 +66,11 @@ with --refine. Write -- before a NODE that begins with -.
 
 @click.command(cls=SectionedVerb, help=_RELATED)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@click.argument("nodes", metavar="NODE...", nargs=-1, required=True)
+@click.argument("nodes", metavar="NODE...", nargs=-1)
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many hits to list."
 )
+@draft_options
 @together_option
 @click.option(
     "--offset",
@@ -123,6 +133,9 @@ def related(
     index: str,
     nodes: tuple[str, ...],
     k: int,
+    draft: str | None,
+    draft_name: str | None,
+    skip_unknown: bool,
     together: str,
     offset: int,
     order: str,
@@ -139,14 +152,15 @@ def related(
     """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.query.documents import RelatedDocument
 
-    opened_index, settings = opened(index, options, nodes[-1])
+    opened_index, settings = opened(index, options, nodes[-1] if nodes else None)
+    opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         filters["among"] = names_in(among)
     with preparing(opened_index, refine or target_error is not None):
         found = RelatedDocument.of(
             opened_index,
-            nodes,
+            tuple(asked),
             k,
             together=together,
             offset=offset,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given
 from cocite.cli.text import facts_text, or_of, say
+from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES
 from cocite.memory import format_size
@@ -113,7 +113,7 @@ def related_all(
         index = made_of(index, means, index=True)
     elif no_cache:
         raise UsageError(f"{index} is no file of links: leave --no-cache out")
-    begin = time.perf_counter()
+    begin = clock()
     opened_index = open_index(index, graph=graph, threads=threads, memory=memory)
     with Batch(opened_index, output, k, **chosen, **given(options)) as work:
         kept = f"; goes on after {work.done:,} that an earlier run finished" if work.done else ""
@@ -125,7 +125,7 @@ def related_all(
                     f"refining {sweep + 1}", done, total
                 )
             report = work.run(stages)
-    found = BatchDocument.of(opened_index, output, report, time.perf_counter() - begin)
+    found = BatchDocument.of(opened_index, output, report, clock() - begin)
     shown = {
         "output": f"{output}, {format_size(found.bytes)}",
         "nodes": f"{found.nodes:,} of {work.nodes:,} in {found.seconds:.1f} s",

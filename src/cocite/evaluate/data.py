@@ -51,6 +51,12 @@ class Truth:
             gamma_least=plan.gamma_least,
         )
 
+    def quick_judge(self, plan: JudgePlan, queries: NDArray[np.uint32]) -> Judge:
+        """One that looks at no more of a list than the largest cutoff, for many rankers."""
+        relevance = self.labels.collapsed() if self.labels else None
+        longest = max(plan.cutoffs)
+        return Judge(queries, relevance=relevance, cutoffs=plan.cutoffs, longest=longest)
+
 
 def graph_of(
     plan: DataPlan, folder: Path | None, work: Path, progress: Progress

@@ -119,10 +119,12 @@ class Judge:
         depth: int = 50,
         top: int = TOP,
         gamma_least: float = 0.0,
+        longest: int = 0,
     ) -> None:
         """``familial`` is the tree for Gamma, ``relevance`` the classes for precision and the like,
         ``content`` the texts, of which ``depth`` hits are compared: what is missing is not judged.
-        Gamma compares nodes that score more than ``gamma_least``.
+        Gamma compares nodes that score more than ``gamma_least``. ``longest``: ask for so many hits
+        only, which is quicker, 0 for whole lists; what looks further down must not be judged then.
         """
         if queries.size == 0:
             raise UsageError("there is no query: no node has a label or a text")
@@ -130,7 +132,9 @@ class Judge:
             raise UsageError("top is 2 or more, cutoffs and depth are 1 or more")
         if not 0 <= gamma_least < float("inf"):
             raise UsageError(f"gamma_least is {gamma_least!r}; it is a number, 0 or more")
-        self.queries, self._least = queries, gamma_least
+        if longest and (familial or longest < max([*cutoffs, depth if content else 0])):
+            raise UsageError(f"lists of {longest} hits are too short for what is to be judged")
+        self.queries, self._least, self._longest = queries, gamma_least, longest
         self._familial, self._relevance, self._content = familial, relevance, content
         self._cutoffs, self._depth, self._top = sorted(set(cutoffs)), depth, top
         self._totals = [relevance.same_count(int(q)) for q in queries] if relevance else []
@@ -168,7 +172,7 @@ class Judge:
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
         """float64[2, figures]: the parts and wholes of one query."""
         node = int(self.queries[at])
-        ids, scores = ranker.related(node, ranker.nodes)
+        ids, scores = ranker.related(node, self._longest or ranker.nodes)
         parts, wholes = [float(ids.size), float(ids.size > 0)], [1.0, 1.0]
         if self._familial:
             relation = self._familial.relation(node, ids)

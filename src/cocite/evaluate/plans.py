@@ -28,7 +28,8 @@ _ALL = "*"
 @dataclass(frozen=True)
 class DataPlan:
     """Where the graph, the labels and the texts come from; ``unlabelled`` says that there are
-    neither, and answers are only counted.
+    neither, and answers are only counted. ``folder`` is where a suite's data lies in the folder of
+    all data, where several run; its name by default.
     """
 
     links: str = ""
@@ -42,12 +43,14 @@ class DataPlan:
     depth: int = 0
     texts: str = ""
     unlabelled: bool = False
+    folder: str = ""
 
 
 @dataclass(frozen=True)
 class JudgePlan:
     """How lists are judged; Gamma by nodes that score more than ``gamma_least``. ``queries`` 0
-    stands for all nodes that can be, ``sweep_queries`` (those of sweeps) 0 for the same.
+    stands for all nodes that can be, ``sweep_queries`` (those of sweeps) 0 for the same. ``quick``:
+    sweeps look at the largest cutoff of a list and no further, for precision and the like only.
     """
 
     queries: int = 0
@@ -58,6 +61,7 @@ class JudgePlan:
     content: int = 50
     resamples: int = 1000
     confidence: float = 0.95
+    quick: bool = False
 
 
 @dataclass(frozen=True)

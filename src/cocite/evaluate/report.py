@@ -1,38 +1,35 @@
-"""A study as files: one HTML page that needs nothing else, and beside it Markdown and CSV.
+"""A study as files (``pages.py``): the tables of its methods, sweeps and checks, and all figures.
 
-    report.html    tables and pictures; the pictures are inside, nothing is fetched from anywhere
-    report.md      the tables
     report.csv     every figure in long form: table, method, measure, direction, setting, value,
                    figure, estimate, low, high
 
-Each file appears under its name when it is whole.
+The HTML page has the pictures, too (``figures.py``).
 """
 
 from __future__ import annotations
 
-import base64
-import csv
-import html
-import io
-import math
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from cocite.errors import UsageError
-from cocite.evaluate.bootstrap import Interval
 from cocite.evaluate.figures import pictures
 from cocite.evaluate.judge import Figures, headline
+from cocite.evaluate.pages import (
+    Page,
+    Table,
+    check_report,
+    interval_text,
+    signed_text,
+    write_page,
+)
+from cocite.evaluate.plans import JudgePlan
 from cocite.evaluate.study import Best, Result, Study
 from cocite.evaluate.suite import plain
 from cocite.memory import format_size
-from cocite.store import check_file, disk, written_beside
 
-__all__ = ["check_report", "long_rows", "summary", "write_report"]
+__all__ = ["explained", "facts_text", "long_rows", "summary", "write_report"]
 
-_ENDINGS = (".html", ".md", ".csv")
 LONG_TITLES = (
     *("table", "method", "measure", "direction", "setting", "value"),
     *("figure", "estimate", "low", "high"),
@@ -53,16 +50,6 @@ how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 """
 
 
-def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """The path of the page, if it and its companions may be written; before any work."""
-    path = Path(output)
-    if path.suffix != ".html":
-        raise UsageError(f"{path} ends in {path.suffix!r}; a report ends in .html")
-    for ending in _ENDINGS:
-        check_file(path.with_suffix(ending), overwrite)
-    return path
-
-
 def write_report(study: Study, output: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Write the page and its companions.
 
@@ -70,36 +57,18 @@ def write_report(study: Study, output: str | os.PathLike[str], *, overwrite: boo
     ending than ``.html`` or without matplotlib.
     """
     path = check_report(output, overwrite)
-    images = pictures(study)
-    rows = io.StringIO()
-    writer = csv.writer(rows, lineterminator="\n")
-    writer.writerow(LONG_TITLES)
-    writer.writerows(["" if _missing(cell) else cell for cell in row] for row in long_rows(study))
-    _write(path.with_suffix(".csv"), rows.getvalue())
-    _write(path.with_suffix(".md"), _markdown(study))
-    _write(path, _page(study, images))
-    return path
-
-
-def _write(path: Path, text: str) -> None:
-    with written_beside(path) as file:
-        disk.write(file, text.encode("utf-8", errors="surrogateescape"))
+    page = Page(
+        title=study.suite.about or study.suite.name,
+        facts=facts_text(study.facts),
+        explained=explained(study.suite.judge),
+        tables=list(_tables(study)),
+        notes=study.notes,
+        images=pictures(study),
+    )
+    return write_page(path, page, LONG_TITLES, long_rows(study))
 
 
 # -- tables ----------------------------------------------------------------------------------------
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def interval_text(found: Interval) -> str:
-    """``0.283 [0.271, 0.295]``; a dash where it is not defined."""
-    if math.isnan(found.value):
-        return "–"
-    if math.isnan(found.low):
-        return f"{found.value:.3f}"
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
 
 
 def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
@@ -116,16 +85,6 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     return titles, rows
 
 
-class Table(NamedTuple):
-    """A table as text, the pictures that belong to it, and what is to be said first."""
-
-    heading: str
-    titles: list[str]
-    rows: list[list[str]]
-    pictures: tuple[str, ...] = ()
-    remark: str = ""
-
-
 def _best_table(best: Best) -> Table:
     """Each measure at its best, and how much that is above the baseline."""
     titles, rows = summary(best.results)
@@ -133,7 +92,7 @@ def _best_table(best: Best) -> Table:
         titles.append(f"{best.by} above baseline")
         for row, result in zip(rows, best.results, strict=True):
             found = best.differences.get(result.name)
-            row.append("–" if found is None else _signed(found[best.by]))
+            row.append("–" if found is None else signed_text(found[best.by]))
     remark = f"Out of all directions and swept settings, the largest {best.by}"
     if best.judged_by:
         remark += (
@@ -156,7 +115,7 @@ def _tables(study: Study) -> Iterator[Table]:
         first = next(iter(study.differences.values()))
         shown = headline(list(first))
         rows = [
-            [name, *(_signed(found[title]) for title in shown)]
+            [name, *(signed_text(found[title]) for title in shown)]
             for name, found in study.differences.items()
         ]
         heading = f"Difference from {study.suite.baseline}, same queries"
@@ -208,16 +167,20 @@ def _tables(study: Study) -> Iterator[Table]:
         yield Table(f"{name} by length", titles, rows, (name,))
 
 
-def _signed(found: Interval) -> str:
-    if math.isnan(found.value):
-        return "–"
-    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
-
-
-def _facts(study: Study) -> str:
+def facts_text(facts: Mapping[str, int]) -> str:
+    """What a study is of, in a line."""
     names = {"rows_of_unknown_nodes": "label rows of nodes that are not in the graph"}
-    return ", ".join(
-        f"{names.get(title, title)}: {value:,}" for title, value in study.facts.items()
+    return ", ".join(f"{names.get(title, title)}: {value:,}" for title, value in facts.items())
+
+
+def explained(plan: JudgePlan) -> str:
+    """What figures mean, in Markdown."""
+    least = plan.gamma_least
+    return _EXPLAINED.format(
+        confidence=plan.confidence,
+        resamples=plan.resamples,
+        top=plan.top,
+        least=f"; of both gammas, of nodes that score more than {least:g}" if least > 0 else "",
     )
 
 
@@ -273,106 +236,3 @@ def _figure_rows(
 ) -> Iterator[list[Any]]:
     for title, found in figures.items():
         yield [table, *_who(result), setting, value, title, *found]
-
-
-# -- pages -----------------------------------------------------------------------------------------
-
-
-def _explained(study: Study) -> str:
-    plan = study.suite.judge
-    least = plan.gamma_least
-    return _EXPLAINED.format(
-        confidence=plan.confidence,
-        resamples=plan.resamples,
-        top=plan.top,
-        least=f"; of both gammas, of nodes that score more than {least:g}" if least > 0 else "",
-    )
-
-
-def _markdown(study: Study) -> str:
-    pieces = [f"# {study.suite.about or study.suite.name}", _facts(study), _explained(study)]
-    for heading, titles, rows, _, remark in _tables(study):
-        lines = ["| " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (len(titles) - 1)]
-        lines += [
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
-        ]
-        pieces += [f"## {heading}", *([remark] if remark else []), "\n".join(lines)]
-    if study.notes:
-        pieces += ["## Left out", "\n".join(f"- {note}" for note in study.notes)]
-    return "\n\n".join(piece.strip() for piece in pieces) + "\n"
-
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 2em auto;
-       max-width: 76em; padding: 0 1em; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-.scroll { overflow-x: auto; margin: 1em 0; }
-img { max-width: 100%; height: auto; }
-table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { padding: .2em .7em; text-align: right; white-space: nowrap;
-         border-bottom: 1px solid #e4e4e4; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
-                                 background: #fff; }
-small { color: #666; } summary { cursor: pointer; color: #555; margin: .5em 0; }
-"""
-_FOLDED = 40
-_LEAST_PICTURE = 660
-
-
-def _page(study: Study, images: dict[str, str]) -> str:
-    title = html.escape(study.suite.about or study.suite.name)
-    pieces = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{title}</h1><p>{html.escape(_facts(study))}</p>{_explained_page(study)}",
-    ]
-    for table in _tables(study):
-        pieces.append(f"<h2>{html.escape(table.heading)}</h2>")
-        pieces += [f"<p>{html.escape(table.remark)}</p>"] if table.remark else []
-        pieces += [_image(name, images[name]) for name in table.pictures if name in images]
-        pieces.append(_table(table.titles, table.rows))
-    if study.notes:
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in study.notes)
-        pieces.append(f"<h2>Left out</h2><ul>{notes}</ul>")
-    pieces.append("</body></html>")
-    return "\n".join(pieces) + "\n"
-
-
-def _explained_page(study: Study) -> str:
-    """The explanation, whose Markdown has paragraphs, one list and bold words."""
-    text, _, points = html.escape(_explained(study)).partition("\n\n- ")
-    items = "".join(f"<li>{point}</li>" for point in points.split("\n- "))
-    marked = f"<p>{text}</p><ul>{items}</ul>"
-    parts = marked.split("**")
-    return "".join(f"<b>{part}</b>" if i % 2 else part for i, part in enumerate(parts))
-
-
-def _image(name: str, svg: str) -> str:
-    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
-    wide = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
-    least = min(_LEAST_PICTURE, round(float(wide[1]) * 4 / 3)) if wide else _LEAST_PICTURE
-    style = f"min-width: {least}px"  # a narrow screen scrolls, as smaller text is not readable
-    image = (
-        f'<img alt="{html.escape(name)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
-    )
-    return f'<div class="scroll">{image}</div>'
-
-
-def _cell(text: str) -> str:
-    """A cell, its interval in small letters."""
-    value, bracket, interval = text.partition(" [")
-    small = f" <small>[{html.escape(interval)}</small>" if bracket else ""
-    return html.escape(value) + small
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    table = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
-    if len(rows) <= _FOLDED:
-        return table
-    return f"<details><summary>{len(rows):,} rows</summary>{table}</details>"

@@ -11,7 +11,6 @@ Cost: a build for each measure, direction and setting of it; a judgement a point
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
@@ -21,25 +20,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.evaluate.best import Swept, candidates, combined
 from cocite.evaluate.bootstrap import Bootstrap
 from cocite.evaluate.checks import accuracies, structures
 from cocite.evaluate.data import Truth, drawn, graph_of, read_truth
 from cocite.evaluate.embedding import embed
-from cocite.evaluate.extras import MissingLibrary
 from cocite.evaluate.judge import Judge, Judgement
 from cocite.evaluate.plans import BlendPlan
 from cocite.evaluate.rankings import BlendedRanking, IndexRanker, Ranker, Scale, VectorRanker
 from cocite.evaluate.study import Best, Result, Series, Study, facts_of
 from cocite.evaluate.suite import Point, Suite, called, sweep_points
+from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.layouts.format import is_shard
 from cocite.means import Means
-from cocite.measures import SAMPLES, Value
+from cocite.measures import SAMPLES, Value, find_measure
 from cocite.query import Index, build
 
-__all__ = ["run_suite"]
+__all__ = ["run_on", "run_suite"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -77,8 +77,25 @@ def run_suite(
     """
     graph, data = graph_of(suite.data, folder, work, progress)
     truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
+    texts = (folder or Path()) / data.texts if data.texts else None
     means = Means.checked(threads, memory)
-    return _Run(suite, graph, truth, work, seed, means, progress).study()
+    return run_on(suite, graph, truth, work, seed, means, progress, texts)
+
+
+def run_on(
+    suite: Suite,
+    graph: Graph,
+    truth: Truth,
+    work: Path,
+    seed: int,
+    means: Means,
+    progress: Progress,
+    texts: Path | None = None,
+) -> Study:
+    """Run a suite on data that is ready; see :func:`run_suite`. ``texts`` are for measures that
+    compare them.
+    """
+    return _Run(suite, graph, truth, work, seed, means, progress, texts).study()
 
 
 def _bytes_of(index: Index, samples: int | None) -> int:
@@ -113,12 +130,16 @@ class _Run:
         seed: int,
         means: Means,
         progress: Progress,
+        texts: Path | None,
     ) -> None:
+        self._texts = texts
         self._suite, self._graph, self._truth, self._work = suite, graph, truth, work
         self._seed, self._means, self._progress = seed, means, progress
         self._court = self._courts(truth.queries)
         few = drawn(truth.queries, suite.judge.sweep_queries, seed)
-        self._few = self._court if few.size == truth.queries.size else self._courts(few)
+        self._few = self._court
+        if few.size < truth.queries.size:
+            self._few = self._courts(few, suite.judge.quick)
         self._chosen = np.isin(truth.queries, few)
         self._judged: dict[tuple[Point, bool], Judgement] = {}
         self._sizes: dict[Point, tuple[int, float | None]] = {}
@@ -126,14 +147,15 @@ class _Run:
         self._others: dict[str, Judgement] = {}
         self._rankers: dict[str, Ranker] = {}
         self._numbers = count()
-        titles = self._court.judge.titles
+        titles = self._few.judge.titles
         if suite.best is not None and suite.best.by not in titles:
             raise UsageError(f"[best] goes by {suite.best.by!r}; there are {', '.join(titles)}")
 
-    def _courts(self, queries: NDArray[np.uint32]) -> _Court:
+    def _courts(self, queries: NDArray[np.uint32], quick: bool = False) -> _Court:
         plan = self._suite.judge
         bootstrap = Bootstrap(queries.size, plan.resamples, plan.confidence, self._seed)
-        return _Court(self._truth.judge(plan, queries), bootstrap)
+        make = self._truth.quick_judge if quick else self._truth.judge
+        return _Court(make(plan, queries), bootstrap)
 
     def study(self) -> Study:
         """Do all of it."""
@@ -190,11 +212,11 @@ class _Run:
         for number, group in enumerate(groups.values(), 1):
             what = f"index {number} of {len(groups)}"
             largest = max((p for p, _ in group), key=lambda p: p.samples or 0)
-            begin = time.perf_counter()
+            begin = clock()
             index = self._built(
                 largest.measure, largest.direction, dict(largest.build), f"building {what}"
             )
-            seconds = time.perf_counter() - begin
+            seconds = clock() - begin
             for each, all_queries in group:
                 view = index if each.samples in (None, index.samples) else index.first(each.samples)
                 ranker = IndexRanker(view, self._truth.candidates, **dict(each.ask))
@@ -237,6 +259,7 @@ class _Run:
             progress=partial(self._progress, stage),
             threads=self._means.threads,
             memory=self._means.memory,
+            texts=self._texts if find_measure(measure).texts else None,
             **settings,
         )
 
@@ -325,6 +348,9 @@ class _Run:
         held_out = self._few is not self._court
         rows = ~self._chosen if held_out else self._chosen
         bootstrap = self._resampled(rows)
+        baseline = suite.methods(self._seed).get(suite.baseline)
+        if baseline is not None and called(baseline) not in winners:
+            winners = {suite.baseline: baseline} | winners
         judged = {name: self._judged[p, True].of(rows) for name, p in winners.items()}
         judged |= {name: judgement.of(rows) for name, judgement in self._others.items()}
         results = []

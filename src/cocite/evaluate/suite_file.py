@@ -10,9 +10,11 @@ web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
 labels = "categories.tsv"      with label_columns, separator, depth (of the tree, for Gamma)
 texts = "texts.tar.gz"
 unlabelled = true              if there are neither labels nor texts
+folder = "wikispeedia"         where it lies in the folder of all data, where several suites run
 
-[judge]                        queries (0: all that are labelled), top, gamma_least, cutoffs,
-                               content, resamples, confidence
+[judge]                        queries, sweep_queries (0: all that are labelled), top, gamma_least,
+                               cutoffs, content, resamples, confidence; quick: sweeps look no
+                               further down a list than the largest cutoff
 [settings]                     of every measure that takes them; else the measure's own
 
 [[method]]                     measures (["*"]: all), without, directions, settings
@@ -50,7 +52,7 @@ from cocite.evaluate.plans import (
 from cocite.evaluate.rankings import Scale
 from cocite.evaluate.suite import Suite, chosen_measures, sweep_points
 
-__all__ = ["built_in_suites", "load_suite", "with_data"]
+__all__ = ["built_in_suites", "load_across", "load_suite", "with_data"]
 
 T = TypeVar("T")
 
@@ -83,6 +85,12 @@ def load_suite(name: str) -> Suite:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     return _parsed(path.stem, str(path), text)
+
+
+def load_across() -> Suite:
+    """What is run on every suite where several run: the plan ``across.toml``, without data."""
+    text = (files("cocite.evaluate") / "across.toml").read_text("utf-8")
+    return _parsed("across", "across.toml", text)
 
 
 def with_data(

@@ -48,6 +48,15 @@ class Links:
         own = self.offsets.nbytes + self.link_bytes * self.edges
         return own + (0 if self.back is None else self.back.nbytes)
 
+    def sealed(self) -> Links:
+        """The same, no longer to be written to, as stored links are: to Numba these are other
+        types, and kernels would be compiled for both.
+        """
+        for array in (self.offsets, self.neighbours, self.weights):
+            if array is not None:
+                array.flags.writeable = False
+        return self
+
     def fetch(self, first: int, last: int) -> None:
         """Have the rows of nodes [first, last) read, of what lies in files."""
         offsets = self.offsets[first : last + 1]

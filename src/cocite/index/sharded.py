@@ -12,7 +12,6 @@ turn (``layouts/memory_plan.py``).
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.graph.rows import Links
 from cocite.index.work import Note, SampleWork, read_note, write_shard
@@ -175,10 +175,10 @@ class ShardedPart(PartBuild):
         first, end = self.work.numbers.start, self.work.numbers.stop
         for _ in in_order(makers, range(end, end + len(makers))):  # alone, if they can
             pass
-        begin = time.perf_counter()
+        begin = clock()
         pilots = range(first, first + count)
         size = sum(blob.nbytes for blob in in_order(makers, pilots)) / count
-        seconds = time.perf_counter() - begin
+        seconds = clock() - begin
         left = sum(len(shard) for shard in self._drawn_shards() if shard.start not in self._notes)
         seconds = seconds * -(-left // count) + self._carrying()
         assert self.fit is not None
@@ -193,10 +193,10 @@ class ShardedPart(PartBuild):
             return 0.0
         makers, sample = self._kept.makers(), missing[0].start
         makers[0](sample)  # compiles the kernels
-        begin = time.perf_counter()
+        begin = clock()
         makers[0](sample)
         left = sum(map(len, missing))
-        return (time.perf_counter() - begin) * -(-left // len(makers))
+        return (clock() - begin) * -(-left // len(makers))
 
     # -- the work ----------------------------------------------------------------------
 
@@ -215,16 +215,16 @@ class ShardedPart(PartBuild):
         if not todo:
             return
         blobs = in_order(makers(), todo)
-        made, closed = [time.perf_counter()], []
+        made, closed = [clock()], []
         try:
             for shard in missing:
                 with closing(self._written(shard, islice(blobs, len(shard)))) as written:
                     for blob in written:
                         done += 1
                         self.live_steps += sum(blob.live)
-                        made.append(time.perf_counter())
+                        made.append(clock())
                         progress(done, self.units)
-                closed.append(time.perf_counter() - made[-1])
+                closed.append(clock() - made[-1])
                 made = [at + closed[-1] for at in made]  # their clock stands still meanwhile
             self.pace = _pace(made, closed, self.round)
         finally:

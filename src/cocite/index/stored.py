@@ -43,6 +43,8 @@ class StoredIndex:
     kept: KeptPages | None = None
     wanted: NDArray[np.uint32] | None = None
     """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
+    drafted = False
+    """Whether a page was added to it that is not in its graph (``index/drafted.py``)."""
     _only: int | None = None
 
     def __init__(self, store: Store) -> None:
@@ -190,6 +192,15 @@ class StoredIndex:
     def weighted(self) -> bool:
         """Whether scores go by the weights of the links."""
         return any(part.weighted for part in self.parts)
+
+    @property
+    def texts(self) -> dict[str, int] | None:
+        """Of how many ``pages`` it has words, and how many ``words``; None if it compares none."""
+        part = next((part for part in self.parts if part.measure.texts), None)
+        if part is None:
+            return None
+        ends, words = part.array("texts.offsets"), part.array("words.offsets").size - 1
+        return {"pages": int(np.count_nonzero(ends[1:] != ends[:-1])), "words": words}
 
     @cached_property
     def names(self) -> Names:

@@ -1,9 +1,8 @@
 """A stored graph in the place of an index: what an index would say of itself, without its files.
 
-Parts of walks have the layout ``drawn``, whose reader draws samples when it is asked. Parts that
-read links take them from the graph, turned round and summed up when they are first needed. Both
-answer as the index would that nobody built. It is never written, so no file and no manifest names
-that layout.
+Samples of walks are drawn when they are asked for (``layouts/drawn``). Parts that read links take
+them from the graph, turned round and summed up when they are first needed. Both answer as the index
+would that nobody built. It is never written.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ from cocite.index.stored import StoredIndex
 from cocite.layouts.drawn.part import Ends, UnbuiltPart
 from cocite.layouts.freshness import Freshness, Generation
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.stored import DRAWN
 from cocite.means import Means
 
-__all__ = ["UnbuiltIndex"]
+__all__ = ["UnbuiltIndex", "index_needed"]
 
 
 class UnbuiltIndex(StoredIndex):
@@ -61,8 +59,16 @@ class UnbuiltIndex(StoredIndex):
 def _layout(graph: Graph, plan: PartPlan, name: str) -> str:
     """How a part is read; ``name`` is the measure of the whole."""
     if plan.measure.needs_index:
-        raise UsageError(
-            f"{name} needs an index: cocite index {graph.path} --measure {name} -o DIR; then ask "
-            "that"
-        )
-    return DRAWN if plan.measure.step is not None else plan.layout
+        raise index_needed(graph, name)
+    return plan.layout
+
+
+def index_needed(graph: Graph, name: str, texts: bool = False) -> UsageError:
+    """What to raise for a measure that a graph alone cannot answer by; ``texts`` if it compares
+    some.
+    """
+    more = " --texts FOLDER" * texts
+    return UsageError(
+        f"{name} needs an index: cocite index {graph.path} --measure {name}{more} -o DIR; then ask "
+        "that"
+    )

@@ -4,12 +4,12 @@ A kernel takes typed arrays (mapped ones included), writes into arrays its calle
 allocated, takes at most eight arguments and checks nothing: whoever calls it has
 validated the data at the border. Kernels hold no state, do no input or output and
 release the interpreter lock, so that threads run them side by side. The compiled code
-is cached on disk; the first call of a new installation compiles for a few seconds.
+is kept on disk (``compiled``); the first calls of a new installation compile for some seconds.
 
 This package is the only place that imports Numba, and nothing imports it before there
 is something to compute: ``cocite --help`` does not pay for it.
 """
 
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._jit import helper, kernel, prefetch, shared
 
-__all__ = ["helper", "kernel", "prefetch"]
+__all__ = ["helper", "kernel", "prefetch", "shared"]

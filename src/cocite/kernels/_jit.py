@@ -1,9 +1,12 @@
-"""How kernels are compiled: one decorator, the prefetch hint, and words by their address.
+"""How kernels are compiled: three decorators, the prefetch hint, and words by their address.
 
-Numba's own cache looks at the file of a kernel only, and these inline helpers from other files;
-the compiled code lies in a folder named after a digest of the kernels' source, in the user's cache
-(``XDG_CACHE_HOME``), and a changed helper is a new folder. Where none can be written, kernels
-are compiled for every process.
+Compiled code is kept for other processes at the place that ``compiled`` names, a file for each
+kernel and its types. Numba's own cache keeps an index a kernel, which two processes that write at
+once may spoil, and knows nothing of inline helpers from other files nor of directories that others
+can write to; so :class:`_Kept` stands in its place, by the same three methods.
+
+Helpers are compiled into kernels and nowhere else: nothing is kept of them, and without the entry
+by which Python would call them they compile in three quarters of the time.
 
 Unsigned integers need care: Numba promotes ``uint32 op uint32`` to ``uint64`` and
 ``uint64 op int literal`` to ``float64``. Kernels therefore keep their constants typed
@@ -12,51 +15,136 @@ and write the truncation out where 32 bits are meant.
 
 from __future__ import annotations
 
-import os
+import logging
+import pickle
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, cast
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, event, types
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
-__all__ = ["helper", "kernel", "prefetch", "word_at"]
+from cocite.compiled import kept
+from cocite.compiled.clock import compiling
+from cocite.compiled.place import VARIABLE, place
 
+__all__ = ["helper", "kernel", "prefetch", "shared", "word_at"]
 
-def _cache_folder() -> str:
-    digest = blake2b(f"{numba.__version__}".encode(), digest_size=8)
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "cocite", f"kernels-{digest.hexdigest()}")
-
-
-_CACHE = os.environ.get("NUMBA_CACHE_DIR") or _cache_folder()
-
-
-def _compile(function: Any, **options: Any) -> Any:
-    """Numba's decorator with our cache folder, and without a cache where it cannot be used."""
-    options |= {"nogil": True, "error_model": "numpy"}
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _CACHE
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except (RuntimeError, OSError):
-        return numba.njit(**options)(function)
-    finally:
-        numba.config.CACHE_DIR = before
+_log = logging.getLogger("cocite")
+_LITERALS = types.IntegerLiteral, types.BooleanLiteral
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def kernel(function: Any) -> Any:
-    """Compile on first use, cache on disk, release the interpreter lock."""
-    return _compile(function)
+    """Compile on first use, keep on disk, release the interpreter lock."""
+    return _keep(_njit(function))
+
+
+def shared(function: Any) -> Any:
+    """A helper that Python calls, too."""
+    return _keep(_njit(function, forceinline=True))
 
 
 def helper(function: Any) -> Any:
-    """A piece of kernels: always compiled into its caller, which saves passing the arrays."""
-    return _compile(function, forceinline=True)
+    """A piece of kernels: always compiled into its caller, which saves passing the arrays.
+
+    Python cannot call it: see ``shared``.
+    """
+    compiled = _njit(function, forceinline=True, no_cpython_wrapper=True)
+    # What is compiled has no entry from Python: its dispatcher must not find it.
+    compiled.add_overload = lambda found: compiled.overloads.update(
+        {tuple(found.signature.args): found}
+    )
+
+    def refuse(*args: Any, **kws: Any) -> Any:
+        raise TypeError(f"{function.__name__} is a helper of kernels; for Python it is @shared")
+
+    compiled._compile_for_args = refuse
+    return compiled
+
+
+def _keep(compiled: Any) -> Any:
+    """Keep what is compiled, if the sources that name the folder are all there is in it."""
+    if compiled.py_func.__module__.startswith("cocite.kernels."):
+        compiled._cache = _Kept(compiled.py_func)
+    return compiled
+
+
+def _njit(function: Any, **options: Any) -> Any:
+    """Numba's decorator, but that a literal argument is one of its type.
+
+    A variable that begins as 0 is a literal to Numba until its next value is seen, and a helper
+    that takes it would be compiled once for 0 and once for integers.
+    """
+    compiled = numba.njit(**_OPTIONS, **options)(function)
+    resolve = compiled.get_call_template
+
+    def resolve_plain(args: Any, kws: Any) -> Any:
+        plain = (types.unliteral(a) if isinstance(a, _LITERALS) else a for a in args)
+        return resolve(tuple(plain), kws)
+
+    compiled.get_call_template = resolve_plain
+    return compiled
+
+
+class _Kept(NullCache):
+    """The compiled code of one kernel, as Numba's dispatcher asks for it and hands it over."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What was compiled for these types; None if that was not, or cannot be read."""
+        target_context.refresh()
+        data = kept.load(place(), self._name(sig, target_context.codegen()))
+        if data is None:
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(data))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled; where that fails, it is used all the same."""
+        try:
+            kept.save(place(), self._name(sig, data.codegen), dumps(data._reduce()))
+        except OSError as error:
+            where = place().written
+            _log.warning(
+                f"a compiled kernel could not be kept in {where}: {error.strerror}; it is compiled "
+                f"anew by every command. {VARIABLE} names another place"
+            )
+
+    def _name(self, sig: Any, codegen: Any) -> str:
+        digest = blake2b(repr((sig, codegen.magic_tuple())).encode(), digest_size=8)
+        return f"{self._function}-{digest.hexdigest()}.nbc"
+
+
+class _Listener(event.Listener):
+    """Tells ``compiled`` what Numba does: kernels begin and end, with passes over them between."""
+
+    def __init__(self) -> None:
+        self._depth = 0  # helpers are compiled while their kernel is; one thread at a time
+
+    def on_start(self, found: Any) -> None:
+        if found.kind != "numba:compile":
+            compiling.tick()
+            return
+        self._depth += 1
+        if self._depth == 1:
+            compiling.begin()
+
+    def on_end(self, found: Any) -> None:
+        if found.kind == "numba:compile":
+            self._depth -= 1
+            if self._depth == 0:
+                compiling.end()
+
+
+_listener = _Listener()
+for _kind in ("numba:compile", "numba:run_pass"):
+    event.register(_kind, _listener)
 
 
 @intrinsic

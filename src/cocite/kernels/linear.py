@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._jit import helper, kernel, shared
 
 __all__ = [
     "MOST_LEVELS",
@@ -79,7 +79,7 @@ def bounds(rows: Any, node: Any) -> Any:
     return np.int64(rows.offsets[at]), np.int64(rows.offsets[at + 1])
 
 
-@helper
+@shared
 def in_vain(rows: Any, threshold: Any, target: Any) -> Any:
     """Whether a lower threshold brings a bound no nearer to its target: if each link of each level
     leaves out the threshold, that is little of it, and the rest lies behind the last level.

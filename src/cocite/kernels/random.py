@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._jit import helper, kernel, shared
 
 __all__ = [
     "ORDER_WORDS",
@@ -71,13 +71,13 @@ def draw_key(seed: Any, sample: Any, step: Any) -> Any:
     return mix(key ^ (np.uint64(step) * GOLDEN + _ONE))
 
 
-@helper
+@shared
 def draw(key: Any, node: Any) -> Any:
     """64 random bits for ``node`` under ``key``."""
     return mix(key + np.uint64(node) * GOLDEN)
 
 
-@helper
+@shared
 def pick(bits: Any, count: Any) -> Any:
     """A uniform number below ``count`` from 64 random bits: their product's high word.
 
@@ -110,7 +110,7 @@ def make_order(key: Any, bits: Any, out: Any) -> None:
         out[_BACK + i] = _inverse_odd(out[_TIMES + i])
 
 
-@helper
+@shared
 def place_of(order: Any, node: Any) -> Any:
     """Where ``node`` stands in the order: uint32, unique to it."""
     mask, shift = order[_MASK], order[_SHIFT]
@@ -121,7 +121,7 @@ def place_of(order: Any, node: Any) -> Any:
     return np.uint32(value)
 
 
-@helper
+@shared
 def node_at(order: Any, place: Any) -> Any:
     """The word at ``place``: the inverse of :func:`place_of`. May exceed the nodes."""
     mask, shift = order[_MASK], order[_SHIFT]

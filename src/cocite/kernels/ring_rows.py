@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import kernel
-from cocite.kernels.random import node_at, place_of
+from cocite.kernels.random import draw, node_at, place_of
 
-__all__ = ["places", "winners"]
+__all__ = ["match", "places", "winners"]
 
 _TILE = 128
 _PAD = 16
@@ -65,3 +65,21 @@ def winners(orders: Any, rows: Any, first: Any, out: Any) -> None:
             order, line = orders[lane], tile[lane]
             for i in range(size):
                 out[lane, np.uint64(first) + np.uint64(low + i)] = node_at(order, line[i])
+
+
+@kernel
+def match(winners: Any, node: Any, key: Any, bits: Any, ring: Any, masks: Any) -> None:
+    """Set bit ``ring`` (uint16) of the ``masks`` uint16[nodes] of all whose winner is that of
+    ``node``; or where ``bits`` (uint64) are not 0, whose winner has the same hash of so many.
+    """
+    bit, down = np.uint16(1) << ring, np.uint64(64) - bits
+    mine = winners[node]
+    if bits == np.uint64(0):
+        for other in range(winners.size):
+            if winners[other] == mine:
+                masks[other] |= bit
+        return
+    own = draw(key, mine) >> down
+    for other in range(winners.size):
+        if draw(key, winners[other]) >> down == own:
+            masks[other] |= bit

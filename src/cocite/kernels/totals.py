@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from cocite.codes import GRAINS, ONE
-from cocite.kernels._jit import helper, kernel
+from cocite.kernels._jit import helper, kernel, shared
 
 __all__ = ["estimate", "settle", "settle_exact", "settle_scaled", "top"]
 
@@ -30,7 +30,7 @@ _ROUNDING = 2.0**-45
 _ZERO64 = np.uint64(0)
 
 
-@helper
+@shared
 def estimate(total: Any, squares: Any, samples: Any) -> Any:
     """(grains, variance of the mean) from the fixed-point sums of one node."""
     scale = samples * ONE

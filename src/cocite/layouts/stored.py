@@ -24,10 +24,7 @@ from cocite.measures import (
 from cocite.measures.evidence import EVIDENCE
 from cocite.store import Store
 
-__all__ = ["DRAWN", "DamagedShard", "Shard", "StoredPart", "runs_of"]
-
-DRAWN = "drawn"
-"""The layout of a part that nobody built: a graph in its place. No file names it."""
+__all__ = ["DamagedShard", "Shard", "StoredPart", "runs_of"]
 
 
 class DamagedShard(Damaged):
@@ -77,6 +74,11 @@ class StoredPart:
     fixed: PartSettings = field(default_factory=PartSettings)
     only: int | None = None
     """The first samples that count; None for all of them."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether nobody built it: what its layout would hold is made when it is asked."""
+        return False
 
     @property
     def prefix(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cocite.errors import Damaged
 from cocite.layouts.format import PartFormat, SampledFormat
 from cocite.layouts.reader import Reader
-from cocite.layouts.stored import DRAWN, StoredPart
+from cocite.layouts.stored import StoredPart
 
 if TYPE_CHECKING:
     from cocite.layouts.blobs import SampledBuilder
@@ -78,11 +78,24 @@ LAYOUTS = {
         "sketch.build:SketchBuilder",
         {"*": "sketch.reader:SketchReader"},
     ),
+    "text": _Row(
+        "text.format:TextFormat", "text.build:TextBuilder", {"*": "text.reader:TextReader"}
+    ),
     "trees": _Row(
         "trees.format:TreesFormat", "trees.build:TreesBuilder", {"*": "trees.reader:TreeReader"}
     ),
 }
-_DRAWN = "drawn.reader:DrawnReader"
+_DRAWN = {
+    "compact": "drawn.reader:DrawnReader",
+    "features": "drawn.features:DrawnFeatureReader",
+    "minhash": "drawn.rings:DrawnMinhashReader",
+    "nearest": "drawn.nearest:DrawnNearestReader",
+    "paths": "drawn.reader:DrawnReader",
+    "sketch": "drawn.rings:DrawnSketchReader",
+    "text": "drawn.text:DrawnTextReader",
+    "trees": "drawn.reader:DrawnReader",
+}
+"""What answers in the place of a layout where nothing is stored; links are read alike."""
 
 
 def format_of(layout: str) -> PartFormat:
@@ -120,7 +133,9 @@ def whole_builder(layout: str) -> type[WholeBuilder]:
 
 def reader_of(part: StoredPart) -> Reader:
     """What answers for a part; raises :class:`Damaged` for a layout that its measure has not."""
-    readers = {"*": _DRAWN} if part.layout == DRAWN else LAYOUTS[part.layout].readers
+    readers = LAYOUTS[part.layout].readers
+    if part.drawn:
+        readers = {"*": _DRAWN[part.layout]} if part.layout in _DRAWN else readers
     place = readers.get(part.measure.name) or readers.get("*")
     if place is None:
         raise Damaged(

@@ -14,9 +14,10 @@ from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.measures import AskValue, WholeSettings
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
+from cocite.query.draft import Drafting
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
-from cocite.query.ordered import DEFAULT_ORDER, Order, Ordered, RanksLike
+from cocite.query.ordered import DEFAULT_ORDER, Order, RanksLike
 from cocite.query.scores import Hit, Score, scores_of
 from cocite.query.together import DEFAULT_TOGETHER, checked_together
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Index"]
 
 
-class Index(Ordered):
+class Index(Drafting):
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
     def __repr__(self) -> str:
@@ -316,6 +317,11 @@ class Index(Ordered):
             return None
         from cocite.query.evidence import refuse_evidence
         from cocite.query.refine.refiner import Level
+
+        if self._stored.drafted:
+            raise UsageError(
+                "refined answers are of pages that are in the graph: leave refine out for a draft"
+            )
 
         refuse_evidence(self._stored.parts, asked)
         level = Level.checked(target, confidence, above)

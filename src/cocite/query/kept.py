@@ -30,7 +30,6 @@ from typing import Any
 from cocite import __version__
 from cocite.errors import InputError, StoreError
 from cocite.graph import Graph
-from cocite.graph.ingest import ingest
 from cocite.means import Means
 from cocite.measures import DEFAULT
 from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
@@ -232,6 +231,8 @@ def _make(
     progress: Progress,
 ) -> None:
     """Make what is missing in a folder."""
+    from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
+
     now = {} if file is None else _state(file)
     anew = file is None or not _is_whole(folder, now, index=False)
     if anew:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.engine.probe import follow, probe
 from cocite.engine.walk import Mover
@@ -20,17 +21,17 @@ from cocite.graph.links import opposite
 from cocite.graph.rows import Links
 from cocite.layouts.drawn.part import UnbuiltPart
 from cocite.layouts.reader import Ids, weights_of
+from cocite.layouts.reasons import Graphs
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
-from cocite.layouts.walks.meetings import Times
+from cocite.layouts.walks.meetings import MeetingReader, Times, Ways
 from cocite.layouts.walks.replay import part_mover
-from cocite.layouts.walks.replayed import ReplayedReader
 from cocite.measures import LENGTH, PartSettings
 
 __all__ = ["DrawnReader"]
 
 
-class DrawnReader(ReplayedReader):
+class DrawnReader(MeetingReader):
     """The layout ``drawn``: no layout, but the graph."""
 
     def __init__(self, part: StoredPart) -> None:
@@ -38,6 +39,12 @@ class DrawnReader(ReplayedReader):
         super().__init__(part)
         self._links, self._means = part.links, part.ends.means
         self._length = part.settings[LENGTH]
+
+    @property
+    def _numbers(self) -> list[int]:
+        """Those of the samples."""
+        found: list[int] = self.part.freshness.held[: self.part.samples].tolist()
+        return found
 
     @cached_property
     def _mover(self) -> Mover:
@@ -50,17 +57,34 @@ class DrawnReader(ReplayedReader):
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
         nodes = np.append(np.uint32(node), others)
-        samples = range(self.part.samples)
-        times = [follow(self._mover, self._length, i, nodes)[1:] for i in samples]
+        times = [follow(self._mover, self._length, i, nodes)[1:] for i in self._numbers]
         return np.array(times, np.uint8)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all samples what the node meets."""
         weights, count = weights_of(self.worth(settings).values), 0
-        for sample in range(self.part.samples):
+        for sample in self._numbers:
             met, times = probe(self._mover, self._length, self._columns, sample, node)
             fresh = met[scratch.sums[met, 0] == 0]
             scratch.used[count : count + fresh.size] = fresh
             count += fresh.size
             scratch.sums[met] += weights[times]
         return count
+
+    def _ways(
+        self,
+        first: int,
+        second: int,
+        samples: NDArray[np.int64],
+        steps: Times,
+        graphs: Graphs,
+    ) -> Ways:
+        """Made again, along the same links."""
+        points = np.zeros((samples.size, self._length, 2), np.uint32)
+        numbers = np.array(self._numbers)[samples].tolist()
+        for row, (sample, last) in enumerate(zip(numbers, steps.tolist(), strict=True)):
+            at = np.array([first, second], np.uint32)
+            for step in range(1, last + 1):
+                self._mover(sample, step, at, points[row, step - 1])
+                at = points[row, step - 1]
+        return Ways(points[:, :, 0], points[:, :, 1], np.ones(samples.size, bool))

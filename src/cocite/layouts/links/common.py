@@ -11,7 +11,10 @@ Source: Small 1973; Kessler 1963 (``measures/cocitation.py``).
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
 from cocite.graph.links import opposite
@@ -25,6 +28,8 @@ from cocite.measures.cocitation import FORM, IDF
 
 __all__ = ["CommonReader"]
 
+_NO_NORMS = np.empty((0, 2))
+
 
 class CommonReader(Reader):
     """The layout ``links`` for ``cocitation`` and ``coupling``."""
@@ -34,7 +39,14 @@ class CommonReader(Reader):
         self._way = part.measure.looks_at(part.direction)
         self._rows = part.links(self._way)
         self._columns = part.links(opposite(self._way))
-        self._norms = part.array(NORMS)
+
+    @cached_property
+    def _sums(self) -> NDArray[np.float64]:
+        return self.part.array(NORMS)
+
+    def _norms(self, power: int) -> NDArray[np.float64]:
+        """float64[nodes, 2], which kernels read where links are weighed only."""
+        return self._sums if power else _NO_NORMS
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; a node is wholly similar to itself."""
@@ -48,7 +60,7 @@ class CommonReader(Reader):
                 self._rows.offsets,
                 self._rows.neighbours,
                 self._columns.offsets,
-                self._norms,
+                self._norms(power),
                 np.int64(first),
                 np.int64(second),
                 power,
@@ -94,7 +106,7 @@ class CommonReader(Reader):
         )
         if count == neighbours.DAMAGED:
             raise self.part.damaged_file(f"{self._way}_neighbours")
-        neighbours.normalise(values, used, count, me, rows.offsets, self._norms, power, form)
+        neighbours.normalise(values, used, count, me, rows.offsets, self._norms(power), power, form)
         scratch.have = int(
             totals.settle_exact(
                 values,

@@ -22,7 +22,7 @@ from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 from cocite.measures.shared_nearest import FORM, MUTUAL
 
-__all__ = ["NearestReader"]
+__all__ = ["NearestReader", "chosen_form", "list_reasons"]
 
 
 class NearestReader(Reader):
@@ -59,7 +59,7 @@ class NearestReader(Reader):
 
         if first == second:
             return Estimate(float(GRAINS), 0.0)
-        form, power, mutual = _chosen(settings)
+        form, power, mutual = chosen_form(settings)
         norms = self._norms[mutual][:, power - 1]
         grains = nearest.pair(
             *self.listed(first), *self.listed(second), norms[first], norms[second], form, mutual
@@ -69,24 +69,15 @@ class NearestReader(Reader):
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """The pages in both lists. What makes them near is not held: paths have the nodes alone."""
         score = self.pair(first, second, settings).grains / GRAINS
-        form, _, mutual = _chosen(settings)
-        (mine, values), (theirs, others) = self.listed(first), self.listed(second)
-        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
-        both: NDArray[Any] = np.column_stack((values[here], others[there])).astype(np.float64)
-        sound = (both > 0).all(axis=1) | (not mutual)
-        both = np.abs(both)
-        terms = np.where(sound, both.prod(axis=1) if form == 0 else both.min(axis=1), 0)
-
-        def path(node: int) -> Paths:
-            return [first] * (node == first), [second] * (node == second)
-
-        return apportioned(score, common, terms, path)
+        return list_reasons(
+            (first, second), score, self.listed(first), self.listed(second), settings
+        )
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Follow each page of the list, ascending, to all who have it in theirs."""
         from cocite.kernels import nearest, neighbours, totals
 
-        form, power, mutual = _chosen(settings)
+        form, power, mutual = chosen_form(settings)
         values, used = scratch.sums.view(np.float64), scratch.used
         count = int(nearest.gather(*self.listed(node), self._holders, form, mutual, values, used))
         if count == nearest.DAMAGED:
@@ -114,7 +105,29 @@ class NearestReader(Reader):
         )
 
 
-def _chosen(settings: PartSettings) -> tuple[int, int, bool]:
+def list_reasons(
+    pair: tuple[int, int],
+    score: float,
+    one: tuple[NDArray[np.uint32], NDArray[np.float32]],
+    other: tuple[NDArray[np.uint32], NDArray[np.float32]],
+    settings: PartSettings,
+) -> Reasons:
+    """The pages in the lists of two nodes, values below 0 of those that are not mutual."""
+    form, _, mutual = chosen_form(settings)
+    (mine, values), (theirs, others) = one, other
+    common, here, there = np.intersect1d(mine, theirs, return_indices=True)
+    both: NDArray[Any] = np.column_stack((values[here], others[there])).astype(np.float64)
+    sound = (both > 0).all(axis=1) | (not mutual)
+    both = np.abs(both)
+    terms = np.where(sound, both.prod(axis=1) if form == 0 else both.min(axis=1), 0)
+
+    def path(node: int) -> Paths:
+        return tuple([each] * (node == each) for each in pair)  # type: ignore[return-value]
+
+    return apportioned(score, common, terms, path)
+
+
+def chosen_form(settings: PartSettings) -> tuple[int, int, bool]:
     """(the form, the power of values in norms, whether one-sided entries are left out)."""
     from cocite.kernels.neighbours import FORMS
 

@@ -1,0 +1,98 @@
+"""The default beside every measure at its best and both embeddings, on several graphs: one table.
+
+    python -m benchmarks.suites [--save] [--write]
+
+What ``cocite evaluate --suite wikispeedia --suite cora ... DATA`` says (``evaluate/across.py``) of
+four suites with labels and two without, as blocks of docs/evaluation.md.
+
+``--save`` keeps the tables and all figures under results/, ``--write`` puts the tables into
+docs/evaluation.md. Takes some ten minutes of processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from cocite.evaluate.across import run_across
+from cocite.evaluate.across_report import AcrossDocument, across_tables
+from cocite.evaluate.pages import markdown_table
+from cocite.evaluate.suite_file import load_across, load_suite
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
+RESULTS = Path(__file__).parent / "results" / "suites.json"
+DOCS = ROOT / "docs" / "evaluation.md"
+BEGIN, END = "<!-- table: python -m benchmarks.suites --write -->", "<!-- end of suites -->"
+SUITES = ("wikispeedia", "cora", "polblogs", "web", "cit-hepph", "hollins")
+Results = dict[str, Any]
+
+
+def measure() -> Results:
+    """All suites, as their tables, and every figure."""
+    spent = time.process_time()
+    with tempfile.TemporaryDirectory(prefix="cocite-bench-") as work:
+        suites = [load_suite(name) for name in SUITES]
+        across = run_across(suites, DATA, Path(work), load_across(), progress=told)
+    return {
+        "date": date.today().isoformat(),
+        "machine": f"{os.cpu_count()} shared cores, Python {platform.python_version()}",
+        "processor_s": time.process_time() - spent,
+        "tables": [table._asdict() for table in across_tables(across)],
+        "notes": across.notes,
+    } | AcrossDocument(across).facts()
+
+
+def told(stage: str, done: int, total: int) -> None:
+    """A line a stage."""
+    if done in (0, total):
+        print(stage, file=sys.stderr, flush=True)
+
+
+def figures(results: Results) -> str:
+    """The block of docs/evaluation.md."""
+    minutes = results["processor_s"] / 60
+    said = f"{results['date']}, {results['machine']}; {minutes:.0f} minutes of processor time."
+    pieces = [said]
+    for table in results["tables"]:
+        pieces += [f"**{table['heading']}**. {table['remark']}".strip()]
+        pieces += [markdown_table(table["titles"], table["rows"])]
+    notes = [f"* {note}" for note in results["notes"] if "left out: it takes" not in note]
+    return "\n\n".join([*pieces, *(["\n".join(notes)] if notes else [])])
+
+
+def with_figures(text: str, results: Results) -> str:
+    """docs/evaluation.md with its block replaced."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+
+
+def main() -> None:
+    """Measure, print, and save if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.suites",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/evaluation.md")
+    chosen = parser.parse_args()
+    results = measure()
+    print(figures(results))
+    if chosen.save:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if chosen.write:
+        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

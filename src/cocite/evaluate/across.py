@@ -1,0 +1,232 @@
+"""Several suites at once: on the data of each the same plan, and one table of all.
+
+The plan is ``across.toml``: the default as it comes, every measure at its best setting, and the
+embeddings. Where there are labels, some queries choose a measure's best and others judge; without,
+every measure is taken as it comes. Of each the index is built once more, by itself, for what it
+costs and what it answers (``answers.py``).
+
+Cost: that of a suite each (``running.py``), a build a measure, and the questions of ``answers.py``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cocite.errors import UsageError
+from cocite.evaluate.answers import Answers, Asked
+from cocite.evaluate.data import Truth, graph_of, read_truth
+from cocite.evaluate.embedding import embed
+from cocite.evaluate.judge import Figures
+from cocite.evaluate.rankings import VectorRanker
+from cocite.evaluate.running import run_on
+from cocite.evaluate.study import Result, facts_of
+from cocite.evaluate.suite import Point, Suite, called, point
+from cocite.extras import MissingLibrary
+from cocite.graph import Graph
+from cocite.means import Means
+from cocite.measures import MEASURES
+from cocite.query import build
+
+__all__ = ["Across", "Judged", "folders_of", "run_across"]
+
+K, PAGES = 20, 300
+"""How many hits are asked of how many random nodes, for coverage and time."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One method on one graph; no figures where there are no labels, no point for an embedding."""
+
+    suite: str
+    method: str
+    point: Point | None
+    figures: Figures
+    differences: Figures
+    """How much the figures are above those of the default, on the same queries."""
+    bytes: int
+    build_seconds: float
+    answers: Answers
+
+
+@dataclass
+class Across:
+    """What the suites came to: ``facts`` and ``chosen`` by suite, the latter how many queries chose
+    and how many judged.
+    """
+
+    plan: Suite
+    facts: dict[str, dict[str, int]] = field(default_factory=dict)
+    chosen: dict[str, tuple[int, int]] = field(default_factory=dict)
+    rows: list[Judged] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class _Place(NamedTuple):
+    """Where one suite runs, and with what."""
+
+    suite: Suite
+    graph: Graph
+    truth: Truth
+    work: Path
+    seed: int
+    means: Means
+    progress: Progress
+
+
+def folders_of(suites: Sequence[Suite], root: Path | None) -> dict[str, Path | None]:
+    """Where the data of each suite is: a folder of ``root``, None for a suite that makes its own.
+
+    Raises :class:`~cocite.errors.UsageError` if one is not there, before any work.
+    """
+    found: dict[str, Path | None] = {}
+    for suite in suites:
+        data = suite.data
+        if suite.name in found:
+            raise UsageError(f"the suite {suite.name} is named twice")
+        if not (data.links or data.graph or data.web):
+            raise UsageError(f"the suite {suite.name} names no data, so it cannot run with others")
+        if data.web:
+            found[suite.name] = None
+            continue
+        if root is None:
+            raise UsageError(f"the suite {suite.name} reads data: name the folder of all data")
+        folder = root / (data.folder or suite.name)
+        if not folder.is_dir():
+            raise UsageError(f"the data of the suite {suite.name} is looked for in {folder}: none")
+        found[suite.name] = folder
+    return found
+
+
+def run_across(
+    suites: Sequence[Suite],
+    root: Path | None,
+    work: Path,
+    plan: Suite,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    progress: Progress = lambda stage, done, total: None,
+) -> Across:
+    """Run a plan on the data of several suites.
+
+    Parameters
+    ----------
+    suites
+        Whose data; methods and sweeps of their own are not run, and texts are left aside.
+    root
+        The folder that has a folder for each (``[data] folder``, by default the suite's name).
+    work
+        An empty folder, for graphs and indexes.
+    plan
+        What to run, such as :func:`~cocite.evaluate.suite_file.load_across`.
+    seed, threads, memory, progress
+        As for :func:`~cocite.evaluate.running.run_suite`.
+
+    Raises
+    ------
+    UsageError, InputError, StoreError, ResourceError
+    """
+    folders, means = folders_of(suites, root), Means.checked(threads, memory)
+    across = Across(plan)
+    for suite in suites:
+        place = work / suite.name
+        place.mkdir(parents=True)
+        told = partial(_told, progress, suite.name)
+        folder = folders[suite.name]
+        graph, data = graph_of(replace(suite.data, texts=""), folder, place, told)
+        judge = replace(plan.judge, gamma_least=suite.judge.gamma_least)
+        here = replace(plan, name=suite.name, about=suite.about, data=data, judge=judge)
+        truth = read_truth(graph.names, data, judge, folder or Path(), seed, told)
+        across.facts[suite.name] = facts_of(graph.nodes, graph.edges, truth, seed)
+        at = _Place(here, graph, truth, place, seed, means, told)
+        found = list(_labelled(at, across) if truth.labels else _unlabelled(at))
+        across.rows += _asked(at, found, across.notes)
+        del graph, truth, at
+        shutil.rmtree(place)
+    across.notes = list(dict.fromkeys(across.notes))
+    return across
+
+
+def _told(progress: Progress, name: str, stage: str, done: int, total: int) -> None:
+    progress(f"{stage}, {name}", done, total)
+
+
+Found = tuple[str, Result | None, Point | None, Figures]
+"""A method: its name, what it came to, its index, its differences from the default."""
+
+
+def _labelled(at: _Place, across: Across) -> Iterator[Found]:
+    """The default, every measure at its best, embeddings; by the queries that did not choose."""
+    study = run_on(at.suite, at.graph, at.truth, at.work, at.seed, at.means, at.progress)
+    best = study.best
+    if best is None:
+        raise UsageError("the plan of several suites has no table [best]")
+    across.notes += study.notes
+    across.chosen[at.suite.name] = best.chosen_by, best.judged_by
+    for result in best.results:
+        yield result.name, result, result.point, best.differences.get(result.name, {})
+
+
+def _unlabelled(at: _Place) -> Iterator[Found]:
+    """Every measure as it comes, the default first, and embeddings."""
+    for name, default in at.suite.methods(at.seed).items():
+        yield name, None, default, {}
+    for measure in (each for each in MEASURES.values() if not each.texts):
+        found = point(measure.name, measure.direction, {})
+        if found not in at.suite.methods(at.seed).values():
+            yield called(found), None, found, {}
+    for plan in at.suite.embedding:
+        yield plan.name, None, None, {}
+
+
+def _asked(at: _Place, found: Sequence[Found], notes: list[str]) -> Iterator[Judged]:
+    """What each takes to build and answers."""
+    asked = Asked(at.graph, PAGES, K, at.seed)
+    kinds = {plan.name: plan for plan in at.suite.embedding}
+    for name, result, made, differences in found:
+        at.progress(f"asking {name}", 0, 0)
+        begin = time.perf_counter()
+        if made is None:
+            plan = kinds[name]
+            try:
+                vectors = embed(at.graph, plan.kind, plan.dimensions, at.seed)
+            except MissingLibrary as error:
+                notes.append(f"{name} is left out: {error}")
+                continue
+            seconds = time.perf_counter() - begin
+            size = int(vectors.nbytes)
+            ranker = VectorRanker(vectors)
+            answers = asked.by(lambda node, ranker=ranker: ranker.related(node, K).ids)  # type: ignore[misc]
+        else:
+            path = at.work / "asked.index"
+            index = build(
+                at.graph,
+                path,
+                measure=made.measure,
+                direction=made.direction,
+                threads=at.means.threads,
+                memory=at.means.memory,
+                **dict(made.build),
+            )
+            seconds, size = time.perf_counter() - begin, index.stored.store.nbytes
+            names = index.nodes.names(np.array(asked.nodes))
+            named = dict(zip(asked.nodes, names, strict=True))
+            settings = dict(made.ask)
+            answers = asked.by(
+                lambda node, index=index, named=named, settings=settings: index.related(  # type: ignore[misc]
+                    named[node], K, **settings
+                )
+            )
+            shutil.rmtree(path)
+        figures = result.figures if result else {}
+        yield Judged(at.suite.name, name, made, figures, differences, size, seconds, answers)

@@ -1,0 +1,214 @@
+"""Tables as pages: Markdown, and one HTML page that needs nothing else.
+
+    report.html    tables and pictures; the pictures are inside, nothing is fetched from anywhere
+    report.md      the tables
+    report.csv     every figure in long form
+
+A cell that ends in brackets has its interval there, in small letters on the page. Each file appears
+under its name when it is whole. What stands on a page: ``report.py``, ``across_report.py``.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import html
+import io
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cocite.errors import UsageError
+from cocite.evaluate.bootstrap import Interval
+from cocite.store import check_file, disk, written_beside
+
+__all__ = [
+    "Page",
+    "Table",
+    "check_report",
+    "interval_text",
+    "markdown_table",
+    "signed_text",
+    "write_page",
+]
+
+_ENDINGS = (".html", ".md", ".csv")
+
+
+class Table(NamedTuple):
+    """A table as text, the pictures that belong to it, and what is to be said first."""
+
+    heading: str
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    pictures: tuple[str, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is on a page: ``explained`` is Markdown, paragraphs and one list behind them;
+    ``images`` SVG by title.
+    """
+
+    title: str
+    facts: str
+    explained: str
+    tables: Sequence[Table]
+    notes: Sequence[str] = ()
+    images: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
+    """The path of the page, if it and its companions may be written; before any work."""
+    path = Path(output)
+    if path.suffix != ".html":
+        raise UsageError(f"{path} ends in {path.suffix!r}; a report ends in .html")
+    for ending in _ENDINGS:
+        check_file(path.with_suffix(ending), overwrite)
+    return path
+
+
+def write_page(
+    path: Path, page: Page, titles: Sequence[str], figures: Iterable[Sequence[Any]]
+) -> Path:
+    """Write the page and its companions, ``figures`` as CSV."""
+    rows = io.StringIO()
+    writer = csv.writer(rows, lineterminator="\n")
+    writer.writerow(titles)
+    writer.writerows(["" if _missing(cell) else cell for cell in row] for row in figures)
+    _write(path.with_suffix(".csv"), rows.getvalue())
+    _write(path.with_suffix(".md"), _markdown(page))
+    _write(path, _html(page))
+    return path
+
+
+def _write(path: Path, text: str) -> None:
+    with written_beside(path) as file:
+        disk.write(file, text.encode("utf-8", errors="surrogateescape"))
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+# -- cells -----------------------------------------------------------------------------------------
+
+
+def interval_text(found: Interval) -> str:
+    """``0.283 [0.271, 0.295]``; a dash where it is not defined."""
+    if math.isnan(found.value):
+        return "–"
+    if math.isnan(found.low):
+        return f"{found.value:.3f}"
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def signed_text(found: Interval) -> str:
+    """``+0.012 [−0.003, +0.027]``, a difference; a dash where it is not defined."""
+    if math.isnan(found.value):
+        return "–"
+    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
+
+
+# -- Markdown --------------------------------------------------------------------------------------
+
+
+def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, all columns but the first to the right."""
+    lines = ["| " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (len(titles) - 1)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _markdown(page: Page) -> str:
+    pieces = [f"# {page.title}", page.facts, page.explained]
+    for heading, titles, rows, _, remark in page.tables:
+        table = markdown_table(titles, rows)
+        pieces += [f"## {heading}", *([remark] if remark else []), table]
+    if page.notes:
+        pieces += ["## Left out", "\n".join(f"- {note}" for note in page.notes)]
+    return "\n\n".join(piece.strip() for piece in pieces) + "\n"
+
+
+# -- HTML ------------------------------------------------------------------------------------------
+
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 2em auto;
+       max-width: 76em; padding: 0 1em; }
+h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
+.scroll { overflow-x: auto; margin: 1em 0; }
+img { max-width: 100%; height: auto; }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+th, td { padding: .2em .7em; text-align: right; white-space: nowrap;
+         border-bottom: 1px solid #e4e4e4; }
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
+                                 background: #fff; }
+small { color: #666; } summary { cursor: pointer; color: #555; margin: .5em 0; }
+"""
+_FOLDED = 40
+_LEAST_PICTURE = 660
+
+
+def _html(page: Page) -> str:
+    title, images = html.escape(page.title), page.images
+    pieces = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{title}</h1><p>{html.escape(page.facts)}</p>{_explained(page.explained)}",
+    ]
+    for table in page.tables:
+        pieces.append(f"<h2>{html.escape(table.heading)}</h2>")
+        pieces += [f"<p>{html.escape(table.remark)}</p>"] if table.remark else []
+        pieces += [_image(name, images[name]) for name in table.pictures if name in images]
+        pieces.append(_table(table.titles, table.rows))
+    if page.notes:
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in page.notes)
+        pieces.append(f"<h2>Left out</h2><ul>{notes}</ul>")
+    pieces.append("</body></html>")
+    return "\n".join(pieces) + "\n"
+
+
+def _explained(explained: str) -> str:
+    """The explanation, whose Markdown has paragraphs, one list and bold words."""
+    text, _, points = html.escape(explained).partition("\n\n- ")
+    items = "".join(f"<li>{point}</li>" for point in points.split("\n- "))
+    marked = f"<p>{text}</p><ul>{items}</ul>"
+    parts = marked.split("**")
+    return "".join(f"<b>{part}</b>" if i % 2 else part for i, part in enumerate(parts))
+
+
+def _image(name: str, svg: str) -> str:
+    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    wide = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
+    least = min(_LEAST_PICTURE, round(float(wide[1]) * 4 / 3)) if wide else _LEAST_PICTURE
+    style = f"min-width: {least}px"  # a narrow screen scrolls, as smaller text is not readable
+    image = (
+        f'<img alt="{html.escape(name)}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+    )
+    return f'<div class="scroll">{image}</div>'
+
+
+def _cell(text: str) -> str:
+    """A cell, its interval in small letters."""
+    value, bracket, interval = text.partition(" [")
+    small = f" <small>[{html.escape(interval)}</small>" if bracket else ""
+    return html.escape(value) + small
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    table = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+    if len(rows) <= _FOLDED:
+        return table
+    return f"<details><summary>{len(rows):,} rows</summary>{table}</details>"

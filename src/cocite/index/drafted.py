@@ -1,0 +1,101 @@
+"""An index with one page more: as if a draft had been in the graph when the index was made.
+
+The draft gets the last id. What the samples say of it is drawn along the links with it, by the keys
+of the index's samples; links are read with it; lists, rings and features are made where they are
+needed (``layouts/drawn``). So answers are those of an index of the graph with the page.
+
+Of an index that was refreshed all samples are drawn from the newest graph. An index that keeps some
+pages only is refused: the draft may link to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from cocite.errors import Damaged, UsageError
+from cocite.graph import Graph
+from cocite.graph.page import NamesAndOne, Page
+from cocite.graph.rows import Links
+from cocite.index.stored import StoredIndex
+from cocite.layouts.drawn.part import DraftEnds, DraftPart, Ends, UnbuiltPart
+from cocite.layouts.freshness import Freshness
+from cocite.layouts.stored import StoredPart
+from cocite.means import Means
+
+__all__ = ["DraftedIndex", "Drafts"]
+
+
+class Drafts:
+    """What all drafts of an open index share: the links of its graph, and what is made of lists."""
+
+    def __init__(self, stored: StoredIndex, graph: Callable[[], Graph], means: Means) -> None:
+        """``graph`` finds the newest graph of the index, when it is needed."""
+        if stored.kept is not None:
+            raise UsageError(
+                f"{stored.store.path} keeps {stored.kept.in_words(stored.nodes)}: a draft may link "
+                "to others. Ask an index of all pages, or the graph itself"
+            )
+        self.stored, self.means = stored, means
+        self._graph, self._ends = graph, list[Ends]()
+        self._kept: list[dict[str, Any]] = [{} for _ in stored.parts]
+
+    def _links(self, way: str, weighted: bool) -> Links:
+        """Those of the graph."""
+        if not self._ends:
+            graph = self._graph()
+            graph.check()
+            self._ends.append(Ends(graph, self.means))
+        return self._ends[0](way, weighted)
+
+    def __call__(self, page: Page, name: str) -> DraftedIndex:
+        """The index with a page of this name."""
+        return DraftedIndex(self.stored, page, name, self._parts(page))
+
+    def _parts(self, page: Page) -> tuple[DraftPart, ...]:
+        shared = DraftEnds(self._links, page, self.means)
+        parts = []
+        for part, kept in zip(self.stored.parts, self._kept, strict=True):
+            ends = shared
+            if part.layout == "links" and not isinstance(part, UnbuiltPart):
+                ends = DraftEnds(_own(part), page, self.means)
+            facts = {name: getattr(part, name) for name in StoredPart.__dataclass_fields__}
+            facts |= {"nodes": part.nodes + 1, "freshness": _of_one(part.freshness)}
+            parts.append(DraftPart(**facts, ends=ends, built=part, kept=kept))
+        return tuple(parts)
+
+
+def _own(part: StoredPart) -> Callable[[str, bool], Links]:
+    """The links that a part holds."""
+    return lambda way, weighted: part.links(way)
+
+
+def _of_one(freshness: Freshness) -> Freshness:
+    """All samples are of the newest graph."""
+    numbers, newest = freshness.numbers, freshness.generations[-1]
+    whole = replace(newest, refresh=0, first=numbers.start, samples=len(numbers))
+    return replace(freshness, generations=(whole,), since=None)
+
+
+class DraftedIndex(StoredIndex):
+    """The index ``stored`` with one page more. It is never written."""
+
+    drafted = True
+
+    def __init__(
+        self, stored: StoredIndex, page: Page, name: str, parts: tuple[DraftPart, ...]
+    ) -> None:
+        self.__dict__.update(stored.__dict__)
+        self.names = NamesAndOne(stored.names, name)
+        self.nodes, self.page, self.parts = stored.nodes + 1, page, parts
+        self.freshness = _of_one(stored.freshness)
+
+    @property
+    def graph_nodes(self) -> int:
+        """How many nodes its graph has: all but the draft."""
+        return self.nodes - 1
+
+    def without(self, file: str, fault: str) -> StoredIndex:
+        """Raises :class:`Damaged`: the index that it is of is to leave a shard out."""
+        raise Damaged(fault)

@@ -1,0 +1,215 @@
+"""Compiled kernels from the command line: said when they are compiled, kept, shown, removed.
+
+Caches are cold here, which costs seconds: these tests are few.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from cocite.cli.main import main
+from cocite.compiled import place as places
+from cocite.compiled.clock import MESSAGE
+from cocite.compiled.kept import folder_name
+
+LINKS = "".join(f"Page {a}\tPage {(a * a + b) % 12}\n" for a in range(12) for b in (1, 3, 7))
+COCITE = [sys.executable, "-m", "cocite"]
+
+
+def without(*names: str, **more: str) -> dict[str, str]:
+    """The environment without these variables, and with more."""
+    return {name: text for name, text in os.environ.items() if name not in names} | more
+
+
+def run(*arguments: object, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COCITE, *map(str, arguments)], env=env, capture_output=True, text=True, check=True
+    )
+
+
+@pytest.fixture
+def links(tmp_path: Path) -> Path:
+    file = tmp_path / "links.tsv"
+    file.write_text(LINKS)
+    return file
+
+
+def on_a_terminal(command: list[str], env: Mapping[str, str]) -> str:
+    """What a command writes to a terminal as its standard error."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=theirs) as child:
+        os.close(theirs)
+        seen = b""
+        while select.select([ours], [], [], 120)[0]:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # Linux: the other side is closed
+                break
+            if not piece:
+                break
+            seen += piece
+    os.close(ours)
+    assert child.returncode == 0
+    return seen.decode()
+
+
+def test_without_home_kernels_are_kept_in_a_private_place_and_both_is_said(
+    tmp_path: Path, links: Path
+) -> None:
+    env = without("HOME", "XDG_CACHE_HOME", "COCITE_CACHE", TMPDIR=str(tmp_path))
+    private = tmp_path / f"cocite-{os.geteuid()}"
+    place = f"HOME is not set; compiled kernels are kept in {private}. "
+    place += "COCITE_CACHE names another place"
+
+    first = run("ingest", links, "-o", tmp_path / "g", env=env).stderr.splitlines()
+    assert first.count(place) == 1
+    assert first.count(MESSAGE) == 1
+    assert not [line for line in first if "\x1b" in line or "\r" in line]
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    kept = {path.name for path in (private / folder_name()).glob("*.nbc")}
+    assert any(name.startswith("text.normalise-") for name in kept)
+
+    second = run("ingest", links, "-o", tmp_path / "h", env=env).stderr.splitlines()
+    assert second.count(place) == 1
+    assert MESSAGE not in second
+    assert {path.name for path in (private / folder_name()).glob("*.nbc")} == kept
+
+
+def test_on_a_terminal_progress_is_shown_and_a_line_stays(tmp_path: Path, links: Path) -> None:
+    env = without(COCITE_CACHE=str(tmp_path / "cache"), TERM="xterm", COLUMNS="100")
+    shown = on_a_terminal([*COCITE, "ingest", str(links), "-o", str(tmp_path / "g")], env)
+    assert MESSAGE in shown
+    assert re.search(r"compiled \d+ kernels in [\d.]+ s", shown)
+    again = on_a_terminal([*COCITE, "ingest", str(links), "-o", str(tmp_path / "h")], env)
+    assert "compil" not in again
+    # Not among bars, as these are over: a line of its own, which goes.
+    (tmp_path / "cache" / folder_name()).rename(tmp_path / "away")
+    shown = on_a_terminal([*COCITE, "info", str(tmp_path / "g")], env)
+    assert "\r\x1b[2K" in shown
+    assert re.search(r"\r\x1b\[2Kcompiled \d+ kernels? in", shown)
+
+
+def test_times_that_are_told_leave_compiling_out(tmp_path: Path, links: Path) -> None:
+    env = without(COCITE_CACHE=str(tmp_path / "cache"))
+    run("ingest", links, "-o", tmp_path / "g", env=os.environ)
+    code = (
+        "import sys; from cocite.cli.main import main; from cocite.compiled.clock import compiling;"
+        "main(sys.argv[1:]); print(compiling.seconds, file=sys.stderr)"
+    )
+    arguments = ["index", str(tmp_path / "g"), "-o", str(tmp_path / "i"), "--format", "json"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    compiled = float(done.stderr.splitlines()[-1])
+    assert compiled > 1
+    assert json.loads(done.stdout)["seconds"] < compiled / 2
+    assert MESSAGE in done.stderr
+
+
+def test_python_is_told_by_the_log(tmp_path: Path) -> None:
+    code = (
+        "import logging, numpy as np, cocite.compiled.clock as c; c.SAY_AFTER = 0.0;"
+        "logging.basicConfig(level=logging.INFO);"
+        "from cocite.kernels.links import add_counts;"
+        "add_counts(np.zeros(3, np.uint32), np.zeros(3, np.uint32))"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=without(COCITE_CACHE=str(tmp_path / "cache")),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+        for _ in range(2)
+    ]
+    assert told == [f"INFO:cocite:{MESSAGE}\n", ""]
+
+
+def test_after_warm_the_verbs_compile_nothing(tmp_path: Path, links: Path) -> None:
+    env = without(COCITE_CACHE=str(tmp_path / "cache"))
+    found = json.loads(run("warm", "--measure", "cocitation", "--format", "json", env=env).stdout)
+    assert found["cache"] == str(tmp_path / "cache")
+    assert found["kernels"] > 5
+    kept = sorted((tmp_path / "cache").rglob("*.nbc"))
+    for verb in (
+        ("ingest", links, "-o", tmp_path / "g"),
+        ("index", tmp_path / "g", "-o", tmp_path / "i", "--measure", "cocitation"),
+        ("related", tmp_path / "i", "Page 1"),
+        ("similarity", tmp_path / "i", "Page 1", "Page 2"),
+        ("related-all", tmp_path / "i", "-o", tmp_path / "all.csv"),
+    ):
+        assert MESSAGE not in run(*verb, env=env).stderr
+    assert sorted((tmp_path / "cache").rglob("*.nbc")) == kept
+    again = json.loads(run("warm", "--measure", "cocitation", "--format", "json", env=env).stdout)
+    assert again["kernels"] == 0
+
+
+# -- looking after it --------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache with a kernel of now and one of before."""
+    folder = tmp_path / "cache"
+    for name in (folder_name(), "kernels-0123456789abcdef"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "a.nbc").write_bytes(b"12345")
+    monkeypatch.setenv("COCITE_CACHE", str(folder))
+    places.place.cache_clear()
+    yield folder
+    places.place.cache_clear()
+
+
+def test_info_shows_the_cache(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--cache"]) == 0
+    shown = capsys.readouterr().out
+    assert f"cache      {kept}\n" in shown
+    assert "2 kernels, 10 B" in shown
+    assert "cocite cache clear" in shown
+    assert main(["info", "--cache", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["path"] == str(kept)
+    assert found["because"] == "COCITE_CACHE"
+    assert [each["current"] for each in found["versions"]] == [True, False]
+    assert found["bytes"] == 10
+
+
+def test_info_wants_a_path_or_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 2
+    assert main(["info", "somewhere", "--cache"]) == 2
+    assert "name a graph or an index, or pass --cache" in capsys.readouterr().err
+
+
+def test_clear_removes_old_versions_or_all(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == "removed 1 version, 5 B; that of now stays\n"
+    assert [path.name for path in kept.iterdir()] == [folder_name()]
+    assert main(["cache", "clear", "--all", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bytes"] == 5
+    assert list(kept.iterdir()) == []
+
+
+def test_a_cache_that_others_can_write_to_is_said_to_be_left_out(
+    kept: Path, tmp_path: Path
+) -> None:
+    kept.chmod(0o777)
+    env = without(COCITE_CACHE=str(kept), TMPDIR=str(tmp_path))
+    done = run("info", "--cache", "--format", "json", env=env)
+    assert f"Warning: {kept} is not used: others can write to {kept}" in done.stderr
+    assert json.loads(done.stdout)["kernels"] == 0

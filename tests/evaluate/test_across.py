@@ -1,0 +1,234 @@
+"""Several suites at once: the plan, what is answered, the table, the command line, the errors."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from cocite.evaluate import Judge, RowRanker, read_labels
+from cocite.evaluate.across import Across, folders_of, run_across
+from cocite.evaluate.across_report import AcrossDocument, across_tables, write_across
+from cocite.evaluate.answers import Asked
+from cocite.evaluate.suite import Suite
+from cocite.evaluate.suite_file import load_across, load_suite
+from cocite.measures import DEFAULT, MEASURES
+from tests.conftest import MakeGraph
+
+PLAN = """
+about = "Two <webs>"
+baseline = "neighbourhood both"
+
+[judge]
+queries = 40
+sweep_queries = 15
+cutoffs = [10]
+quick = true
+resamples = 50
+
+[[method]]
+measures = ["neighbourhood"]
+
+[[embedding]]
+name = "vectors"
+dimensions = 8
+
+[[sweep]]
+setting = "form"
+values = ["cosine", "jaccard"]
+measures = ["cocitation"]
+directions = ["in", "both"]
+
+[[sweep]]
+setting = "mutual"
+values = [false, true]
+measures = ["neighbourhood"]
+
+[best]
+"""
+LABELLED = "[data]\nweb = {nodes = 300, links = 2000, seed = 3}\n"
+PLAIN = '[data]\nlinks = "l.tsv"\nfolder = "other"\nunlabelled = true\n'
+LINKS = [(i, (i * i + j) % 31) for i in range(31) for j in (1, 5)] + [(100, 101), (102, 102)]
+
+OF_LINKS = [name for name, measure in MEASURES.items() if not measure.texts]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two suites, a plan, and a folder of data with one folder in it."""
+    place = tmp_path_factory.mktemp("suites")
+    (place / "data" / "other").mkdir(parents=True)
+    (place / "data" / "other" / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
+    for name, text in (("plan", PLAN), ("made", LABELLED), ("plain", PLAIN)):
+        (place / f"{name}.toml").write_text(text)
+    return place
+
+
+@pytest.fixture(scope="module")
+def across(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Across:
+    pytest.importorskip("sklearn")
+    suites = [load_suite(str(place / f"{name}.toml")) for name in ("made", "plain")]
+    plan = load_suite(str(place / "plan.toml"))
+    return run_across(suites, place / "data", tmp_path_factory.mktemp("work"), plan, threads=2)
+
+
+def test_the_plan_tries_every_measure_beside_the_default() -> None:
+    plan = load_across()
+    swept = {name for sweep in plan.sweep for name in sweep.measures}
+    assert swept == set(OF_LINKS)
+    (default,) = plan.methods().items()
+    measure = MEASURES[DEFAULT]
+    assert default[0] == plan.baseline == f"{measure.name} {measure.direction}"
+    assert {setting.default for setting in measure.ask} == set(dict(default[1].ask).values())
+    assert {embedding.kind for embedding in plan.embedding} == {"spectral", "walks"}
+    assert 0 < plan.judge.sweep_queries < plan.judge.queries
+    assert plan.best is not None
+
+
+def test_every_suite_has_every_method(across: Across) -> None:
+    made = [row for row in across.rows if row.suite == "made"]
+    assert made[0].method == "neighbourhood both"
+    assert {row.point.measure for row in made if row.point} == {"neighbourhood", "cocitation"}
+    assert made[-1].method == "vectors"
+    plain = [row for row in across.rows if row.suite == "plain"]
+    assert [row.point.measure if row.point else row.method for row in plain] == [
+        *OF_LINKS,
+        "vectors",
+    ]
+    assert not any(row.figures for row in plain)
+    assert across.chosen == {"made": (15, 25)}
+    assert all(row.build_seconds > 0 and row.bytes > 0 for row in across.rows)
+
+
+def test_differences_are_from_the_default_on_the_same_queries(across: Across) -> None:
+    default, *others = (row for row in across.rows if row.suite == "made")
+    assert not default.differences
+    assert others
+    for row in others:
+        for title, found in row.differences.items():
+            apart = row.figures[title].value - default.figures[title].value
+            assert found.value == pytest.approx(apart, abs=1e-12, nan_ok=True)
+
+
+def test_lists_are_full_where_they_have_all_that_is_connected(make_graph: MakeGraph) -> None:
+    """A ring of five, a pair, a page that only links to itself, one that nobody knows."""
+    edges = [*((i, (i + 1) % 5) for i in range(5)), (5, 6), (7, 7)]
+    graph = make_graph(edges, nodes=[8])
+    named = {**dict.fromkeys("01234", 4), "5": 1, "6": 1, "7": 0}
+    lengths = {graph.names.id(name): length for name, length in named.items()}
+    asked = Asked(graph, 100, 3)
+    assert {graph.names.id(name) for name in "0123456"} <= set(asked.nodes) <= set(lengths)
+    possible = dict(zip(asked.nodes, asked.possible.tolist(), strict=True))
+    assert possible == {node: min(3, lengths[node]) for node in asked.nodes}
+    whole = asked.by(lambda node: range(min(3, lengths[node])))
+    count = len(asked.nodes)
+    assert whole.answered == whole.full == 7 / count
+    short = asked.by(lambda node: range(min(2, lengths[node])))
+    assert (short.answered, short.full) == (7 / count, 2 / count)
+    assert asked.by(lambda node: ()).answered == 0
+    assert 0 <= whole.median_ms <= whole.slowest_ms
+
+
+def test_the_default_answers_every_page_that_has_a_link(across: Across) -> None:
+    for row in across.rows:
+        if row.method.startswith("neighbourhood") and row.suite == "made":
+            assert row.answers.answered == row.answers.full == 1
+    by_method = {row.method: row.answers for row in across.rows if row.suite == "plain"}
+    assert by_method["neighbourhood both"].full > by_method["cocitation in"].full
+
+
+def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random((60, 60))
+    graph = make_graph([(i, (i + 1) % 60) for i in range(60)])
+    text = "".join(f"{i}\t{'ab'[i % 2]}\n" for i in range(60))
+    (tmp_path / "l.tsv").write_text(text)
+    labels = read_labels(tmp_path / "l.tsv", graph.names)
+    ranker = RowRanker(lambda node: scores[node], 60)
+    queries, classes = labels.labelled, labels.collapsed()
+    whole = Judge(queries, relevance=classes, cutoffs=[1, 10])(ranker)
+    short = Judge(queries, relevance=classes, cutoffs=[1, 10], longest=10)(ranker)
+    for title in ("precision@1", "precision@10", "ndcg@10", "answered"):
+        assert short.value(title) == whole.value(title)
+    with pytest.raises(UsageError, match="lists of 5 hits are too short"):
+        Judge(queries, relevance=classes, cutoffs=[10], longest=5)
+    with pytest.raises(UsageError, match="too short"):
+        Judge(queries, familial=classes, cutoffs=[1], longest=10)
+
+
+# -- tables, files, the command line --------------------------------------------------------------
+
+
+def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None:
+    tables = {table.heading: table for table in across_tables(across)}
+    assert list(tables)[:3] == ["gamma", "gamma_macro", "precision@10"]
+    precision = tables["precision@10"]
+    assert list(precision.titles) == ["", "made"]
+    assert precision.rows[0][0] == "the default, neighbourhood"
+    cells = {row[0]: row[1] for row in precision.rows}
+    assert ", +" in cells["cocitation"] or ", -" in cells["cocitation"]
+    lists = tables["answered / full lists of 20"]
+    assert list(lists.titles) == ["", "made", "plain"]
+    assert {"the default, neighbourhood", "vectors", *OF_LINKS} - {"neighbourhood"} <= {
+        row[0] for row in lists.rows
+    }
+
+
+def test_the_report_and_the_document(across: Across, tmp_path: Path) -> None:
+    path = write_across(across, tmp_path / "r.html")
+    page = path.read_text("utf-8")
+    assert "Two &lt;webs&gt;" in page
+    assert "://" not in page
+    markdown = path.with_suffix(".md").read_text("utf-8")
+    assert "made: 15 chose, 25 judge" in markdown
+    rows = list(csv.DictReader(path.with_suffix(".csv").read_text("utf-8").splitlines()))
+    facts = AcrossDocument(across).facts()
+    assert len(facts["figures"]) == len(rows)
+    assert facts["suites"]["made"]["judged_by"] == 25
+    assert {row["table"] for row in rows} == {"figures", "differences", "answers"}
+    with pytest.raises(cocite.CociteError, match="exists"):
+        write_across(across, path)
+
+
+def test_the_command_line(
+    place: Path,
+    across: Across,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    plan = load_suite(str(place / "plan.toml"))
+    monkeypatch.setattr("cocite.evaluate.suite_file.load_across", lambda: plan)
+    several = [f"--suite={place / name}.toml" for name in ("made", "plain")]
+    assert main(["evaluate", *several, str(place / "data"), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["suites"].keys() == {"made", "plain"}
+    kept = [row for row in found["figures"] if row["table"] != "answers"]
+    mine = [row for row in AcrossDocument(across).facts()["figures"] if row["table"] != "answers"]
+    told = [None if np.isnan(row["estimate"]) else row["estimate"] for row in mine]
+    assert [row["estimate"] for row in kept] == told
+    assert main(["evaluate", *several, str(place / "data"), "--labels", "x"]) == 2
+    assert "--labels is each suite's own" in capsys.readouterr().err
+    assert main(["evaluate", *several, str(place), str(place)]) == 2
+    assert "several suites take one folder" in capsys.readouterr().err
+
+
+def test_where_the_data_is(place: Path) -> None:
+    made, plain = (load_suite(str(place / f"{name}.toml")) for name in ("made", "plain"))
+    root = place / "data"
+    assert folders_of([made, plain], root) == {"made": None, "plain": root / "other"}
+    assert folders_of([made], None) == {"made": None}
+    wrong: list[tuple[list[Suite], Path | None, str]] = [
+        ([made, made], root, "the suite made is named twice"),
+        ([plain], None, "the suite plain reads data: name the folder of all data"),
+        ([plain], place, "is looked for in .*other: none"),
+        ([load_suite("graph")], root, "the suite graph names no data"),
+    ]
+    for suites, folder, message in wrong:
+        with pytest.raises(UsageError, match=message):
+            folders_of(suites, folder)
