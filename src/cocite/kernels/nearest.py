@@ -31,6 +31,7 @@ __all__ = [
     "closest",
     "closest_of",
     "compare",
+    "fallen",
     "gather",
     "mark",
     "norms",
@@ -328,6 +329,37 @@ def reaching(
                 found[count] = other
                 count += 1
     return count
+
+
+@kernel
+def fallen(
+    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
+) -> Any:
+    """Mark who has some of the ``pages`` (uint32) in its list that is not near enough any more: v
+    with near(v, page) below ``floors[v]``, rounded as in a list.
+
+    ``out`` is (floors float32[nodes], offsets, holders, marks bool[nodes]): the holders of page u,
+    those with u in their list, are ``holders[offsets[u] : offsets[u + 1]]``; a page that has no
+    offset is in no list. Returns whether they are sound.
+    """
+    near, touched = room[1], room[3]
+    everybody = (0, np.int64(near.shape[0]))
+    floors, offsets, holders, marks = out
+    for i in range(pages.size):
+        page = np.int64(pages[i])
+        if page + 1 >= offsets.size:
+            continue
+        have = _near_of(ins, outs, by_in, by_out, sides, page, everybody, room)
+        begin, end = _row(offsets, page)
+        for place in range(begin, min(end, holders.size)):
+            holder = np.int64(holders[place])
+            if holder >= marks.size:
+                return False
+            if np.float32(near[holder, 0]) < floors[holder]:
+                marks[holder] = True
+        for j in range(have):
+            near[touched[j], 0] = 0.0
+    return True
 
 
 @kernel

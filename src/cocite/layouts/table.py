@@ -90,10 +90,10 @@ _DRAWN = {
     "features": "drawn.features:DrawnFeatureReader",
     "minhash": "drawn.rings:DrawnMinhashReader",
     "nearest": "drawn.nearest:DrawnNearestReader",
-    "paths": "drawn.reader:DrawnReader",
+    "paths": "drawn.trees:DraftTreeReader",
     "sketch": "drawn.rings:DrawnSketchReader",
     "text": "drawn.text:DrawnTextReader",
-    "trees": "drawn.reader:DrawnReader",
+    "trees": "drawn.trees:DraftTreeReader",
 }
 """What answers in the place of a layout where nothing is stored; links are read alike."""
 
