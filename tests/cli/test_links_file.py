@@ -27,7 +27,7 @@ MADE = "a graph and an index made of it, "
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with links.tsv; beside it the user's cache directory, but for kernels."""
+    """A folder to work in, with links.tsv; beside it the user's cache directory, not of kernels."""
     monkeypatch.setenv("COCITE_CACHE", str(place().written or tmp_path / "kernels"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "work").mkdir()
