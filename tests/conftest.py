@@ -61,6 +61,14 @@ def make_graph(tmp_path: Path) -> MakeGraph:
     return make
 
 
+@pytest.fixture
+def empty_graph(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> Graph:
+    """A stored graph without nodes, which is no longer made: earlier ones may lie about."""
+    with monkeypatch.context() as patched:
+        patched.setattr("cocite.graph.ingest._check_some", lambda read: None)
+        return make_graph([])
+
+
 def words_of(graph: Graph) -> Path:
     """Texts for a graph, as a table beside it: of each page the names of those that it is linked
     with, either way, each as often as it has figures. Pages without links have no text, but for the
