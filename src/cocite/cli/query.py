@@ -23,7 +23,7 @@ from cocite.cli.text import and_of, facts_text, table_text
 from cocite.measures import MEASURES
 
 if TYPE_CHECKING:
-    from cocite.query import Hit
+    from cocite.query import Hit, Index
     from cocite.query.documents import RelatedDocument, SimilarityDocument
 
 __all__ = ["related", "similarity"]
@@ -173,7 +173,19 @@ def related(
             filters=filters,
             **settings,
         )
-    show(Reply(found, lambda: _related_text(found, filters)))
+    lacking = _lacking(opened_index)
+    show(Reply(found, lambda: _related_text(found, filters) + lacking * (not found.hits)))
+
+
+def _lacking(index: Index) -> str:
+    """Why nothing is related to a draft, if it has none of the links that are looked at."""
+    if not index.stored.drafted:
+        return ""
+    from cocite.index.drafted import DraftedIndex
+
+    stored = index.stored
+    unlinked = stored.unlinked if isinstance(stored, DraftedIndex) else ""
+    return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
 
 
 def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
