@@ -100,7 +100,8 @@ def main() -> None:
     for pair in chosen.graphs:
         name, path = pair.split("=", 1)
         graph = Graph.open(path)
-        for measure in map(MEASURES.__getitem__, chosen.only or MEASURES):
+        of_links = [name for name, measure in MEASURES.items() if not measure.texts]
+        for measure in map(MEASURES.__getitem__, chosen.only or of_links):
             layouts = [""] if isinstance(measure, Blend) else measure.layouts
             for layout in layouts:
                 lines.append(row(name, graph, measure.name, layout, chosen.queries))

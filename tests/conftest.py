@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 import cocite
 from cocite import Graph
+from cocite.measures import find_measure
 
 settings.register_profile(
     "cocite", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -58,6 +59,34 @@ def make_graph(tmp_path: Path) -> MakeGraph:
         return cocite.ingest(links, output, nodes=extra, **options)  # type: ignore[arg-type]
 
     return make
+
+
+def words_of(graph: Graph) -> Path:
+    """Texts for a graph, as a table beside it: of each page the names of those that it is linked
+    with, either way, each as often as it has figures. Pages without links have no text, but for the
+    first one, so that there is some.
+    """
+    path: Path = graph.path.with_suffix(".texts.tsv")
+    names = list(graph.names)
+    near: list[set[int]] = [set() for _ in names]
+    for node in range(graph.nodes):
+        for other in graph.in_neighbours(node).tolist():
+            near[node].add(other)
+            near[other].add(node)
+    rows = []
+    for node, (name, others) in enumerate(zip(names, near, strict=True)):
+        words = [f"w{names[other]} " * len(names[other]) for other in sorted(others)]
+        words += ["lonely"] * (node == 0)
+        rows += [f"{name}\t{' '.join(words)}\n"] * bool(words)
+    path.write_text("".join(rows), "utf-8")
+    return path
+
+
+def of_texts(graph: Graph, measure: str) -> dict[str, Any]:
+    """What a build takes for a measure that compares texts: these, and all of their words."""
+    if not find_measure(measure).texts:
+        return {}
+    return {"texts": words_of(graph), "min_df": 1, "max_df": 1.0}
 
 
 def by_walks(options: Mapping[str, Any]) -> dict[str, Any]:

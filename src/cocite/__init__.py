@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cocite.query.why import Reason as Reason
     from cocite.query.why import Why as Why
     from cocite.query.why import WhyTogether as WhyTogether
-    from cocite.ranking import pagerank as pagerank
+    from cocite.ranking.pagerank import pagerank as pagerank
 
 __version__ = "0.1.0"
 

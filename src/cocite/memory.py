@@ -24,6 +24,7 @@ __all__ = [
     "format_size",
     "format_time",
     "parse_size",
+    "resident",
     "short_of",
 ]
 
@@ -90,7 +91,14 @@ class Watch:
         the system does not tell.
         """
         most = _status("VmHWM:")
-        return most if most > self._before else _status("VmRSS:")
+        return most if most > self._before else resident()
+
+
+def resident() -> int:
+    """Bytes that the process has in memory now, mapped files included; 0 where the system does not
+    tell.
+    """
+    return _status("VmRSS:")
 
 
 def _status(name: str) -> int:

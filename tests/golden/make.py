@@ -30,6 +30,14 @@ LINKS = [
     (8, 1), (8, 2), (9, 8), (7, 4), (3, 1),
 ]  # fmt: skip
 LATER = [*LINKS[:-3], (9, 1), (6, 1), (4, 0), (10, 1), (10, 2), (0, 10)]
+TEXTS = [
+    ("Zebra", "stripes, stripes: a horse with stripes\n"),
+    ("Horse", "no stripes; Grass\n"),
+    ("Grass", "green, no stripes\n"),
+    ("Okapi", "STRIPES of its own; eats leaves, and grass\n"),
+    ("Lion", "eats a zebra, or a horse\n"),
+    ("Africa", "Zèbre, okapi, lion, grass\n"),
+]
 WEIGHTS = [1 + (3 * number) % 5 for number in range(len(LINKS))]
 
 NAMES: dict[str, Callable[[int], str]] = {
@@ -51,6 +59,7 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "sketch": ("text", {"measure": "xjaccard", "bits": 4}),
     "features": ("text", {"measure": "pagesim"}),
     "nearest": ("text", {"measure": "shared-nearest"}),
+    "text": ("text", {"measure": "text", "min_df": 1, "max_df": 1.0, "words": 4}),
     "links-cocitation": ("text", {"measure": "cocitation"}),
     "links-coupling": ("integers", {"measure": "coupling"}),
     "links-ppr": ("weighted", {"measure": "ppr"}),
@@ -80,11 +89,15 @@ def make_all(folder: Path) -> None:
     for name, (graph, options) in INDEXES.items():
         settings = {"measure": "psimrank"} | options
         settings |= {"samples": 20} if _walks(options) else {}
+        texts = folder / "texts.tsv"
+        texts.write_text("".join(map("\t".join, TEXTS)), "utf-8")
+        settings |= {"texts": texts} if "text" in str(settings["measure"]) else {}
         output = folder / "indexes" / name
         cocite.build(graphs[graph], output, shard=8 if _walks(options) else None, **settings)
         if name.startswith("refreshed"):
             os.utime(output / "manifest.json", (_NOON, _NOON))  # the day that it was built on
             cocite.refresh(output, graphs["later"], share=0.25, date=DAY)
+        texts.unlink()
 
 
 def _graph(folder: Path, name: str, rows: list[str], **options: Any) -> Graph:
@@ -97,7 +110,7 @@ def _graph(folder: Path, name: str, rows: list[str], **options: Any) -> Graph:
 
 
 def _walks(options: dict[str, Any]) -> bool:
-    exact = ("pagesim", "shared-nearest", "cocitation", "coupling", "ppr")
+    exact = ("pagesim", "shared-nearest", "cocitation", "coupling", "ppr", "text")
     return options.get("measure", "psimrank") not in exact
 
 

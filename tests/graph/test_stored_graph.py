@@ -33,7 +33,7 @@ def rows_of(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[str, 
     return st.lists(st.tuples(names, names), max_size=25)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     rows=st.one_of(rows_of(TEXT), rows_of(INTEGER), rows_of(st.one_of(URL, TEXT, INTEGER))),
     piece=st.sampled_from([1, 3, 1 << 21]),

@@ -59,7 +59,7 @@ def added(rows: Rows, undirected: bool, loops: bool) -> dict[tuple[str, str], fl
 NODE = st.integers(0, 5)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     rows=st.lists(st.tuples(NODE, NODE, WEIGHTS), min_size=1, max_size=30),
     undirected=st.booleans(),

@@ -22,7 +22,7 @@ from cocite.layouts.freshness import SINCE
 from cocite.layouts.table import LAYOUTS, format_of, is_sampled, sampled_format
 from cocite.layouts.wanted import WANTED
 from cocite.store import manifest
-from tests.conftest import by_walks
+from tests.conftest import by_walks, of_texts
 from tests.store.enemy import change_file, rewrite
 
 FORMAT = Path(manifest.__file__).with_name("FORMAT.md")
@@ -35,6 +35,7 @@ CASES: dict[str, dict[str, Any]] = {
     "links": {"measure": "cocitation"},
     "features": {"measure": "pagesim"},
     "nearest": {"measure": "shared-nearest"},
+    "text": {"measure": "text"},
 }
 """An index of each layout."""
 SWAPS = {"<u4": "<f4", "<f4": "<u4", "<u8": "<f8", "<f8": "<u8", "|u1": "<u2"}
@@ -54,7 +55,8 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 @pytest.fixture(scope="module", params=sorted(CASES))
 def built(request: pytest.FixtureRequest, graph: Graph, tmp_path_factory: Any) -> Path:
     path: Path = tmp_path_factory.mktemp("index") / "x"
-    cocite.build(graph, path, **by_walks(CASES[request.param]))
+    options = by_walks(CASES[request.param])
+    cocite.build(graph, path, **options, **of_texts(graph, options["measure"]))
     return path
 
 
@@ -78,7 +80,7 @@ def test_a_file_of_another_dtype_or_shape_is_refused(built: Path, tmp_path: Path
             others.append(array.reshape(-1).view(SWAPS[entry.dtype]).reshape(-1))
         others.append(array.reshape(1, *array.shape))
         for other in others:
-            loose = "samples-" in name or name == "names.data"
+            loose = "samples-" in name or name in ("names.data", "none.words.letters")
             if loose and other.dtype == array.dtype and other.ndim == 1:
                 continue  # their sizes follow from what is in other files
             path = tmp_path / "x"
@@ -186,6 +188,7 @@ DECLARED: dict[str, Declared] = {
             ("Layout `links`", "links"),
             ("Layout `features` (`pagesim`)", "features"),
             ("Layout `nearest` (`shared-nearest`)", "nearest"),
+            ("Layout `text` (`text`)", "text"),
         )
     },
 }

@@ -18,7 +18,9 @@ from cocite.index.plan import BuildOptions
 from cocite.layouts.memory_plan import least_block
 from cocite.layouts.table import LAYOUTS
 from cocite.means import Means
+from cocite.measures import find_measure
 from cocite.measures.floors import FLOOR_WORDS, FLOORS
+from tests.conftest import of_texts, words_of
 
 MIB = 1 << 20
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -28,6 +30,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "minhash": ("xjaccard", {"length": 3}),
     "nearest": ("shared-nearest", {}),
     "paths": ("psimrank", {"length": 4}),
+    "text": ("text", {"min_df": 1, "max_df": 1.0}),
     "sketch": ("xjaccard", {"bits": 3, "length": 3}),
     "trees": ("psimrank", {}),
 }
@@ -49,8 +52,14 @@ def told(text: str, graph: Graph, settings: dict[str, Any]) -> float:
     formula = re.search(r"block is (.*?); rows", FLOOR_WORDS)
     assert formula is not None
     block = eval(product(formula[1]), known)
+    known["w"] = different_words(graph)
     known |= settings | {"block": block, "rows": min(settings.get("radius", 0), 8)}
     return float(eval(product(text), known))
+
+
+def different_words(graph: Graph) -> int:
+    """In the texts that measures of texts are given."""
+    return len(set(words_of(graph).read_text().split()) - set(graph.names))
 
 
 def product(text: str) -> str:
@@ -66,9 +75,11 @@ def test_what_is_told_suffices_and_less_is_refused(
     graph: Graph, tmp_path: Path, layout: str
 ) -> None:
     measure, settings = KINDS[layout]
-    if "samples" in {setting.name for setting in BuildOptions.checked(measure).measure.build}:
+    if "samples" in {setting.name for setting in find_measure(measure).build}:
         settings = settings | {"samples": 1}
-    options = BuildOptions.checked(measure, "in", layout, settings)
+    compared = of_texts(graph, measure)
+    way, texts = (None, compared["texts"]) if compared else ("in", None)
+    options = BuildOptions.checked(measure, way, layout, settings, texts=texts)
     least = told(FLOORS[layout], graph, settings)
 
     def build(name: str, memory: float) -> dict[str, bytes]:

@@ -32,7 +32,7 @@ from tests.index.test_external import files, tangled, words
 from tests.oracles.graphs import Edges, graphs
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     graphs(max_nodes=30),
     st.sampled_from([step for step in Step if not step.weighted]),

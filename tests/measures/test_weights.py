@@ -23,14 +23,14 @@ from cocite.layouts.memory_plan import Demand, MemoryPlan, StepBytes, plan_fit
 from cocite.layouts.trees.build import maker_bytes
 from cocite.means import Means
 from cocite.measures import MEASURES
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, of_texts
 from tests.oracles import neighbours as exact
 from tests.oracles import simrank as recursions
 from tests.oracles.bounds import bernstein
 from tests.query.exact import assert_related_is_similarity_sorted, scores
 
 TWINS = {"simrank": recursions.simrank, "psimrank": recursions.psimrank_by_clocks}
-DEAF = [name for name, measure in MEASURES.items() if not measure.weighted]
+DEAF = [name for name, m in MEASURES.items() if not m.weighted and not m.texts]
 
 
 def random_links(seed: int, n: int = 12, links: int = 50) -> list[tuple[int, int, float]]:
@@ -187,8 +187,9 @@ def test_left_aside_weights_leave_the_samples_of_the_links_alone(
     weighted = make_graph(edges, range(12), weight_column="3")
     bare = make_graph([edge[:2] for edge in edges], range(12))
     for measure in MEASURES:
-        aside = cocite.build(weighted, tmp_path / f"{measure}1", measure=measure, unweighted=True)
-        plain = cocite.build(bare, tmp_path / f"{measure}2", measure=measure)
+        chosen: dict[str, Any] = {"measure": measure, **of_texts(bare, measure)}
+        aside = cocite.build(weighted, tmp_path / f"{measure}1", unweighted=True, **chosen)
+        plain = cocite.build(bare, tmp_path / f"{measure}2", **chosen)
         assert not aside.stored.weighted
         assert aside.stored.digest == plain.stored.digest
         assert aside.stored.graph["weighted"]

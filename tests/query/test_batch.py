@@ -104,7 +104,7 @@ def test_options_mean_what_they_mean_to_related(
     assert read(tmp_path / "all.parquet") == by_asking(index, 7, **options)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(drawn=graphs(), samples=st.sampled_from([1, 2, 5]), k=st.integers(1, 6), data=st.data())
 def test_rows_are_what_related_says_on_any_graph(
     make_graph: MakeGraph, drawn: tuple[int, Edges], samples: int, k: int, data: st.DataObject

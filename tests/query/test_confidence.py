@@ -48,7 +48,7 @@ def test_half_widths_are_the_formulas() -> None:
 def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str
 ) -> None:
-    """40 independent indexes x 435 pairs at a level of 80 %.
+    """40 independent indexes x 145 of 435 pairs at a level of 80 %.
 
     Pairs of one index are dependent, so the number of indexes counts: the mean of 40 shares, each
     of which lies in [0, 1] and is 0.8 or more on average, is below 0.8 - sqrt(ln(1e9) / 80), 0.29,
@@ -61,7 +61,7 @@ def test_intervals_hold_the_truth_at_least_as_often_as_they_say(
     for seed in range(40):
         index = cocite.build(graph, tmp_path / f"{seed}", measure=measure, samples=25, seed=seed)
         inside = 0
-        pairs = list(itertools.combinations(range(30), 2))
+        pairs = list(itertools.combinations(range(30), 2))[seed % 3 :: 3]
         for a, b in pairs:
             found = index.similarity(a, b, confidence=0.8, bound=bound)
             assert 0 <= found.low <= found.score <= found.high <= 0.6

@@ -22,7 +22,7 @@ from tests.oracles.graphs import Edges, graphs, weighted_graphs
 DRAWN = [name for name, measure in MEASURES.items() if "trees" in measure.layouts]
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     graphs(),
     st.sampled_from(DRAWN),
@@ -117,7 +117,7 @@ def test_refined_answers_need_no_index(make_graph: MakeGraph, tmp_path: Path) ->
             assert hits == built.related("1", refine=True)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     graphs(),
     st.sampled_from(["in", "out", "both"]),

@@ -107,10 +107,10 @@ def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_pat
 
 
 @pytest.mark.parametrize("measure", TWINS)
-def test_wiki_vote_converges_to_the_exact_scores(
+def test_polblogs_converges_to_the_exact_scores(
     data: Callable[[str], Path], tmp_path: Path, measure: str
 ) -> None:
-    graph = cocite.ingest(data("wiki-Vote") / "wiki-Vote.txt", tmp_path / "g")
+    graph = cocite.ingest(data("polblogs") / "edges.tsv", tmp_path / "g")
     samples, length, decay = 400, 5, 0.6
     index = cocite.build(graph, tmp_path / "i", measure=measure, samples=samples, length=length)
     truth = TWINS[measure](inlinks_of(graph), decay, length)

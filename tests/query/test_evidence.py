@@ -77,7 +77,7 @@ def test_estimates_converge_to_the_scores_times_the_evidence(
         assert np.abs(plain - truth).max() > 0.1
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     graphs(max_nodes=10),
     st.sampled_from(sorted(TWINS)),

@@ -22,7 +22,7 @@ from tests.oracles.graphs import Edges, graphs, in_neighbours
 STEPS = {"simrank": "uniform", "psimrank": "argmin"}
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(
     graphs(),
     st.sampled_from(sorted(STEPS)),

@@ -48,7 +48,7 @@ def reader_of(index: Index) -> WalkReader:
     return reader
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     graphs(),
     st.sampled_from(WITH_WALKS),
@@ -112,7 +112,7 @@ def test_many_are_asked_at_once_in_long_trees(
             assert found[sample].tolist() == times[u, others].tolist()
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     graphs(),
     st.sampled_from(sorted(LAYOUTS)),

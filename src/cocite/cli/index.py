@@ -16,11 +16,19 @@ from cocite.cli.options import (
     kept_by,
     means_options,
     overwrite_option,
+    texts_options,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import build_options, by_option, given, measure_options
-from cocite.cli.text import asks_text, facts_text, prose_text, say, table_text
+from cocite.cli.text import (
+    asks_text,
+    facts_text,
+    prose_text,
+    say,
+    table_text,
+    texts_in_words,
+)
 from cocite.means import Means
 from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
@@ -50,6 +58,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @measure_options
 @build_options
 @by_option
+@texts_options
 @keep_options
 @click.option(
     "--unweighted",
@@ -121,6 +130,8 @@ def index(
     numbers: range | None,
     keep: Path | None,
     keep_prefix: tuple[str, ...],
+    texts: Path | None,
+    texts_share: float | None,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH.
@@ -148,6 +159,8 @@ def index(
         numbers=numbers,
         by=by,
         keep=kept_by(keep, keep_prefix),
+        texts=texts,
+        texts_share=texts_share,
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph)
@@ -185,6 +198,7 @@ def _text(found: BuildDocument, ready: str) -> str:
     shown = {
         "index": found.index,
         "measure": f"{found.measure}, {found.links}{chosen}",
+        **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
         **({"numbers": f"{first} to {found.numbers.stop - 1}"} if first else {}),
         **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
         "made": f"{found.made:,} of {found.units:,} {found.unit} in {format_time(found.seconds)}",

@@ -10,6 +10,7 @@ import click
 
 from cocite.cli.outputs import OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
+from cocite.measures.text import SHARE
 from cocite.memory import parse_size
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "memory_option",
     "names_in",
     "overwrite_option",
+    "texts_options",
     "threads_option",
 ]
 
@@ -125,6 +127,28 @@ def keep_options(command: Any) -> Any:
     for option in reversed(_KEEP):
         command = option(command)
     return command
+
+
+_TEXTS = click.option(
+    "--texts",
+    metavar="FOLDER|FILE",
+    type=click.Path(exists=True, path_type=Path),
+    help="Compare the texts of the pages, too: a folder or a tar archive with a file a page, "
+    "called as the page is, with or without an ending; or a table of names and texts. Pages with "
+    "the same words in their texts are similar then, too.  [default: links alone]",
+)
+_TEXTS_SHARE = click.option(
+    "--texts-share",
+    type=float,
+    metavar="SHARE",
+    help="How much texts count in a score; links are the rest. A --measure that names text says so "
+    f"itself.  [default: {SHARE:g}]",
+)
+
+
+def texts_options(command: Any) -> Any:
+    """Add ``--texts`` and ``--texts-share``."""
+    return _TEXTS(_TEXTS_SHARE(command))
 
 
 def kept_by(file: Path | None, prefixes: Sequence[str]) -> Keep | None:

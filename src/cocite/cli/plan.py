@@ -13,6 +13,7 @@ from cocite.cli.options import (
     keep_options,
     means_options,
     names_in,
+    texts_options,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -65,6 +66,7 @@ __all__ = ["plan"]
     help="How many nodes a list is to find: its precision depends on them.  [default: 10]",
 )
 @all_options
+@texts_options
 @keep_options
 @click.option(
     "--unweighted",
@@ -105,6 +107,8 @@ def plan(
     scratch: str | None,
     keep: Path | None,
     keep_prefix: tuple[str, ...],
+    texts: Path | None,
+    texts_share: float | None,
     show: Show,
     **settings: object,
 ) -> None:
@@ -127,6 +131,8 @@ def plan(
             unweighted=unweighted,
             keep=None if keep is None else names_in(keep),
             keep_prefix=keep_prefix or None,
+            texts=texts,
+            texts_share=texts_share,
             delta=delta,
             disk=disk,
             time=time,

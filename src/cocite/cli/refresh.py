@@ -34,6 +34,13 @@ __all__ = ["refresh"]
     metavar="DAY",
     help="The date of GRAPH, such as 2026-11-21; cocite info shows it.  [default: today]",
 )
+@click.option(
+    "--texts",
+    metavar="FOLDER|FILE",
+    type=click.Path(exists=True),
+    help="The texts of the pages as they are now, for an index that compares them (see: cocite "
+    "index).  [default: pages keep the words that the index has of them, and new ones have none]",
+)
 @means_options
 @click.option(
     "--restart", is_flag=True, help="Throw away an unfinished refresh or build, and begin again."
@@ -44,6 +51,7 @@ def refresh(
     graph: str,
     share: float,
     date: str | None,
+    texts: str | None,
     memory: int | None,
     threads: int | None,
     restart: bool,
@@ -62,7 +70,7 @@ def refresh(
 
     stored = Graph.open(graph)
     means = Means.checked(threads, memory)
-    with RefreshBuild(index, stored, share, means, date=date, restart=restart) as work:
+    with RefreshBuild(index, stored, share, means, date=date, restart=restart, texts=texts) as work:
         # No pilots: they would take as long as a small share of the samples does.
         if work.drawn:
             say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")

@@ -112,7 +112,7 @@ _MEASURE: tuple[Callable[[Command], Command], ...] = (
         metavar=f"[{'|'.join(DIRECTIONS)}]",
         help="Which links count. in: pages are similar if similar pages link to them. out: if they "
         "link to similar pages. both: both together. any: links are taken either way.  [default: "
-        + _default({measure.name: measure.direction for measure in MEASURES.values()})
+        + _default({each.name: each.direction for each in MEASURES.values() if not each.texts})
         + "]",
     ),
     click.option(

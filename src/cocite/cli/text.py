@@ -16,6 +16,7 @@ __all__ = [
     "prose_text",
     "say",
     "table_text",
+    "texts_in_words",
 ]
 
 _LEAST_PROSE = 20
@@ -42,6 +43,11 @@ def asks_text(asks: Mapping[str, object]) -> str:
 def say(message: str) -> None:
     """A line for the person at the terminal, on standard error."""
     print(message, file=sys.stderr, flush=True)
+
+
+def texts_in_words(texts: Mapping[str, int], nodes: int) -> str:
+    """Of how many of the ``nodes`` there are texts, and how many words are in them."""
+    return f"of {texts['pages']:,} of the {nodes:,} pages, {texts['words']:,} words"
 
 
 def fitting(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:

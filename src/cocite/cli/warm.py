@@ -159,6 +159,8 @@ def _read(folder: Path) -> None:
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
         weights = ["--weight-column", "3"] if name == "weights" else []
         _must("ingest", source, "-o", folder / name, "--header", "no", *weights)
+    words = [f"Page {v}\tword{v % 7} word{v % 5} word{v}" for v in range(_PAGES)]
+    (folder / "texts.tsv").write_text("\n".join(words) + "\n", encoding="utf-8")
     _may("related", folder / "names", "page 1x")
 
 
@@ -167,13 +169,14 @@ def _ask_measure(name: str, folder: Path) -> None:
     measure = find_measure(name)
     sampled = any(setting.name == SAMPLES.name for setting in measure.build)
     few: list[object] = ["--samples", 20] if sampled else []
+    texts = ["--texts", folder / "texts.tsv", "--min-df", 1] if measure.texts else []
     made = 0
 
     def index(graph: str, *options: object) -> Path | None:
         nonlocal made
         made += 1
         output = folder / f"{name}-{made}.index"
-        _may("index", folder / graph, "-o", output, "--measure", name, *few, *options)
+        _may("index", folder / graph, "-o", output, "--measure", name, *few, *texts, *options)
         return output if output.exists() else None
 
     layouts = [["--layout", layout] for layout in measure.layouts] if name != DEFAULT else []

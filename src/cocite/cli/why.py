@@ -19,6 +19,7 @@ from cocite.cli.asking import (
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, table_text
+from cocite.graph.links import NO_LINKS
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
@@ -60,7 +61,7 @@ def why(
     show: Show,
     **options: Any,
 ) -> None:
-    """Show which pages make the nodes A and B similar, and by which links.
+    """Show which pages make the nodes A and B similar, and by which links; or which words.
 
     With several nodes before B, as several were asked together, show what each of them adds. With
     --draft a page that is not in the graph yet stands for A.
@@ -142,7 +143,7 @@ def _table(opened_index: Index, found: WhyDocument) -> str:
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }
     columns = {title: cells for title, cells in columns.items() if any(cells)}
-    names = [reason.node for reason in reasons]
+    names = [_page(reason) for reason in reasons]
     signs, measure = _signs(), opened_index.stored.measure
     ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
@@ -161,6 +162,11 @@ def _table(opened_index: Index, found: WhyDocument) -> str:
     titles = [title.ljust(widest) if title == "page" else title for title in columns]
     cells = [(column + [""] * len(names))[: len(names)] for column in columns.values()]
     return table_text(titles, list(zip(*cells, strict=True)))
+
+
+def _page(reason: Reason) -> str:
+    """The page, or the word in quotation marks, as there may be a page that is called so."""
+    return f'"{reason.node}"' if reason.links == NO_LINKS else reason.node
 
 
 def _left(columns: dict[str, list[str]]) -> int:
@@ -183,10 +189,12 @@ _Way = list[tuple[str, str | None]]
 def _way(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Way, int]:
     """From a to the page and on to b, and where in it the page is. Where a measure is not
     symmetric, the same links lead on from there. Of a joint measure, in a blend too, no links lead
-    anywhere, but the page is near to both.
+    anywhere, but the page is near to both; nor do they to a word, which is in both texts.
     """
-    if reason.steps is None and (measure.joint or reason.links == "both"):
-        between: _Way = [("near", reason.node)] if reason.node not in (a, b) else []
+    if reason.links == NO_LINKS or (
+        reason.steps is None and (measure.joint or reason.links == "both")
+    ):
+        between: _Way = [("near", _page(reason))] if reason.node not in (a, b) else []
         return [("near", a), *between, ("near", b)], len(between)
     there, back = ("from", "to") if reason.links == "in" else ("to", "from")
     back = back if measure.symmetric else there

@@ -24,12 +24,12 @@ from cocite.errors import UsageError
 from cocite.evaluate.answers import Answers, Asked
 from cocite.evaluate.data import Truth, graph_of, read_truth
 from cocite.evaluate.embedding import embed
-from cocite.evaluate.extras import MissingLibrary
 from cocite.evaluate.judge import Figures
 from cocite.evaluate.rankings import VectorRanker
 from cocite.evaluate.running import run_on
 from cocite.evaluate.study import Result, facts_of
 from cocite.evaluate.suite import Point, Suite, called, point
+from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.means import Means
 from cocite.measures import MEASURES
@@ -181,7 +181,7 @@ def _unlabelled(at: _Place) -> Iterator[Found]:
     """Every measure as it comes, the default first, and embeddings."""
     for name, default in at.suite.methods(at.seed).items():
         yield name, None, default, {}
-    for measure in MEASURES.values():
+    for measure in (each for each in MEASURES.values() if not each.texts):
         found = point(measure.name, measure.direction, {})
         if found not in at.suite.methods(at.seed).values():
             yield called(found), None, found, {}

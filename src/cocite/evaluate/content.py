@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError
-from cocite.evaluate.extras import need
+from cocite.extras import need
 from cocite.graph.names import Names
 from cocite.graph.readers.texts import texts_of
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.evaluate.extras import need
+from cocite.extras import need
 from cocite.graph import Graph
 
 __all__ = ["KINDS", "embed"]

@@ -27,16 +27,16 @@ from cocite.evaluate.bootstrap import Bootstrap
 from cocite.evaluate.checks import accuracies, structures
 from cocite.evaluate.data import Truth, drawn, graph_of, read_truth
 from cocite.evaluate.embedding import embed
-from cocite.evaluate.extras import MissingLibrary
 from cocite.evaluate.judge import Judge, Judgement
 from cocite.evaluate.plans import BlendPlan
 from cocite.evaluate.rankings import BlendedRanking, IndexRanker, Ranker, Scale, VectorRanker
 from cocite.evaluate.study import Best, Result, Series, Study, facts_of
 from cocite.evaluate.suite import Point, Suite, called, sweep_points
+from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.layouts.format import is_shard
 from cocite.means import Means
-from cocite.measures import SAMPLES, Value
+from cocite.measures import SAMPLES, Value, find_measure
 from cocite.query import Index, build
 
 __all__ = ["run_on", "run_suite"]
@@ -77,7 +77,9 @@ def run_suite(
     """
     graph, data = graph_of(suite.data, folder, work, progress)
     truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
-    return run_on(suite, graph, truth, work, seed, Means.checked(threads, memory), progress)
+    texts = (folder or Path()) / data.texts if data.texts else None
+    means = Means.checked(threads, memory)
+    return run_on(suite, graph, truth, work, seed, means, progress, texts)
 
 
 def run_on(
@@ -88,9 +90,12 @@ def run_on(
     seed: int,
     means: Means,
     progress: Progress,
+    texts: Path | None = None,
 ) -> Study:
-    """Run a suite on data that is ready; see :func:`run_suite`."""
-    return _Run(suite, graph, truth, work, seed, means, progress).study()
+    """Run a suite on data that is ready; see :func:`run_suite`. ``texts`` are for measures that
+    compare them.
+    """
+    return _Run(suite, graph, truth, work, seed, means, progress, texts).study()
 
 
 def _bytes_of(index: Index, samples: int | None) -> int:
@@ -125,7 +130,9 @@ class _Run:
         seed: int,
         means: Means,
         progress: Progress,
+        texts: Path | None,
     ) -> None:
+        self._texts = texts
         self._suite, self._graph, self._truth, self._work = suite, graph, truth, work
         self._seed, self._means, self._progress = seed, means, progress
         self._court = self._courts(truth.queries)
@@ -252,6 +259,7 @@ class _Run:
             progress=partial(self._progress, stage),
             threads=self._means.threads,
             memory=self._means.memory,
+            texts=self._texts if find_measure(measure).texts else None,
             **settings,
         )
 

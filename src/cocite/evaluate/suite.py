@@ -126,11 +126,13 @@ def combinations(plan: MethodPlan | SweepPlan) -> Iterator[tuple[str, str]]:
 
 
 def chosen_measures(names: tuple[str, ...], without: tuple[str, ...] = ()) -> list[str]:
-    """The measures named, ``*`` standing for all; raises :class:`UsageError`."""
+    """The measures named, ``*`` standing for all that look at links; raises :class:`UsageError`."""
     for name in (*names, *without):
         if name != _ALL:
             find_measure(name)
-    found = list(MEASURES) if _ALL in names else list(dict.fromkeys(names))
+    of_links = [name for name, measure in MEASURES.items() if not measure.texts]
+    found = list(dict.fromkeys([*of_links, *names])) if _ALL in names else list(names)
+    found = list(dict.fromkeys(name for name in found if name != _ALL))
     return [name for name in found if name not in without]
 
 

@@ -32,10 +32,11 @@ from cocite.graph.blocks import cut_blocks
 from cocite.graph.graph import Graph
 from cocite.graph.rows import Links
 from cocite.memory import budget, format_size
-from cocite.store import Scratch
+from cocite.store import Scratch, forget
 
 __all__ = [
     "DIRECTIONS",
+    "NO_LINKS",
     "checked_direction",
     "either_way",
     "in_links",
@@ -55,6 +56,8 @@ DIRECTIONS = {
 or all of them in one row, whichever way they point.
 """
 
+NO_LINKS = "none"
+"""The direction of what looks at no links, but at texts; nobody chooses it."""
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)
@@ -84,19 +87,20 @@ def links_of(
     progress: Progress = _silent,
     *,
     weighted: bool = False,
+    keep: int | None = None,
 ) -> Links:
     """The links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`, :func:`out_links`
-    or :func:`either_way`: the first are there, the others are made, with ``memory`` and
-    ``progress``. For ``both`` they are the first, with the second as their ``back``.
+    or :func:`either_way`: the first are there, the others are made, with ``memory``,
+    ``progress`` and ``keep``. For ``both`` they are the first, with the second as their ``back``.
     """
     if direction == "in":
         return in_links(graph, weighted=weighted)
     if direction == "out":
-        return out_links(graph, memory, progress, weighted=weighted)
+        return out_links(graph, memory, progress, weighted=weighted, keep=keep)
     if direction == "any":
-        return either_way(graph, memory, progress, weighted=weighted)
+        return either_way(graph, memory, progress, weighted=weighted, keep=keep)
     if direction == "both":
-        back = out_links(graph, memory, progress, weighted=weighted)
+        back = out_links(graph, memory, progress, weighted=weighted, keep=keep)
         return replace(in_links(graph, weighted=weighted), back=back)
     raise ValueError(direction)
 
@@ -114,6 +118,7 @@ def out_links(
     progress: Progress = _silent,
     *,
     weighted: bool = False,
+    keep: int | None = None,
 ) -> Links:
     """What each node links to.
 
@@ -129,6 +134,9 @@ def out_links(
         Bring the weights along, if the graph has any.
     progress
         Called with (done, total), in nodes whose links were read, times the passes there are.
+    keep
+        How many bytes of ``memory`` the result may go on taking: links that take more lie in a
+        scratch file. By default all of it.
 
     Raises
     ------
@@ -139,7 +147,7 @@ def out_links(
     graph.check()
     try:
         links = in_links(graph, weighted=weighted)
-        turned = transpose(links, graph.out_degrees, budget(memory), graph.path, progress)
+        turned = transpose(links, graph.out_degrees, budget(memory), graph.path, progress, keep)
         return turned.sealed()
     except _Miscounted:
         raise Damaged(
@@ -154,6 +162,7 @@ def either_way(
     progress: Progress = _silent,
     *,
     weighted: bool = False,
+    keep: int | None = None,
 ) -> Links:
     """Who is linked with each node: in-neighbours and out-neighbours merged, ids ascending; one
     that is linked both ways stands there twice, its in-link first.
@@ -165,9 +174,10 @@ def either_way(
     may = budget(memory)
     ins, outs = (
         in_links(graph, weighted=weighted),
-        out_links(graph, may, progress, weighted=weighted),
+        out_links(graph, may, progress, weighted=weighted, keep=keep),
     )
     need = 2 * ins.nbytes + outs.nbytes
+    may = may if keep is None else min(may, keep)
     scratch = Scratch(None) if may >= need else Scratch.beside(graph.path)
     offsets = scratch.zeros(ins.nodes + 1, np.uint64)
     np.add(ins.offsets, outs.offsets, out=offsets)
@@ -203,9 +213,10 @@ def transpose(
     memory: int,
     folder: Path,
     progress: Progress = _silent,
+    keep: int | None = None,
 ) -> Links:
     """The same links by their other end; ``degrees`` uint32[nodes] is how often each node is a
-    neighbour. What ``memory`` bytes do not hold lies in a scratch file in ``folder``.
+    neighbour. What ``memory`` bytes do not hold, or ``keep``, lies in a scratch file in ``folder``.
     ``progress`` gets nodes whose links were read (done, total), over all passes.
     """
     nodes = links.nodes
@@ -216,7 +227,8 @@ def transpose(
             f"to turn {links.edges:,} links round takes {format_size(resident + _LEAST_BLOCK)} of "
             f"memory or more; {format_size(memory)} may be used. Give more with --memory"
         )
-    scratch = Scratch(None) if memory >= whole else Scratch.beside(folder)
+    kept = memory if keep is None else min(memory, keep)
+    scratch = Scratch(None) if kept >= whole else Scratch.beside(folder)
     offsets = scratch.zeros(nodes + 1, np.uint64)
     np.cumsum(degrees, out=offsets[1:])
     if int(offsets[-1]) != links.edges:
@@ -228,6 +240,8 @@ def transpose(
     for number, (first, last) in enumerate(pairwise((0, *cuts, nodes))):
         for read in _fill(links, turned, first, last, scratch.on_disk):
             progress(number * nodes + read, (len(cuts) + 1) * nodes)
+    if scratch.on_disk:
+        forget(degrees)
     return turned
 
 

@@ -17,6 +17,7 @@ Cost: a copy of the links, in a scratch file where the memory given does not hol
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,10 @@ def with_page(links: Links, page: Page, way: str, memory: int, scratch: Scratch)
     nodes, more = links.nodes, into.size
     assert nodes < MAX_NODES
     room = Scratch(None) if 2 * links.nbytes <= memory else scratch
-    counts = np.bincount(into, minlength=nodes) if more else np.zeros(nodes, np.int64)
     offsets = room.zeros(nodes + 2, np.uint64)
-    np.cumsum(counts, out=offsets[1 : nodes + 1])
-    offsets[: nodes + 1] += links.offsets
+    ends = [0, *(into.astype(np.int64) + 1).tolist(), nodes + 1]
+    for before, (low, high) in enumerate(pairwise(ends)):
+        np.add(links.offsets[low:high], np.uint64(before), out=offsets[low:high])
     offsets[nodes + 1] = links.edges + more + own.size
     cuts = links.offsets[into.astype(np.int64) + 1].astype(np.int64)
     newcomer = np.full(more, nodes, np.uint32)

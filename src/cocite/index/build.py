@@ -24,7 +24,7 @@ from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import CociteError, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.links import links_of, opposite
+from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.graph.some_names import write_some_names
@@ -40,6 +40,7 @@ from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled
+from cocite.layouts.texts import TextFiles, Texts
 from cocite.layouts.wanted import WANTED, Wanted
 from cocite.means import Means
 from cocite.measures import BY, SAMPLES
@@ -83,6 +84,12 @@ class BuildReport:
     bytes: int
 
 
+_BESIDE = 100
+"""Bytes a node that builds take beside links, where these stay in memory: the most that any does,
+but for those that grow with a setting.
+"""
+
+
 class IndexBuild:
     """One build: ``with IndexBuild(...) as build: build.estimate(); build.run(progress)``."""
 
@@ -110,6 +117,15 @@ class IndexBuild:
             self._wanted = Wanted.of(self._draft.path.absolute(), self._pages)
             plans = tuple(replace(plan, wanted=self._wanted) for plan in options.parts)
             self._options = options = replace(options, parts=plans)
+        self._texts = self._texts_compared()
+        if self._texts is not None:
+            self._options = options = replace(
+                options,
+                parts=tuple(
+                    replace(plan, texts=self._texts) if plan.measure.texts else plan
+                    for plan in options.parts
+                ),
+            )
         self._made: weakref.WeakValueDictionary[tuple[str, bool], Links] = (
             weakref.WeakValueDictionary()
         )
@@ -125,6 +141,11 @@ class IndexBuild:
         """The ids of the pages that are kept, ascending; None for all."""
         keep = self._options.keep
         return None if keep is None else keep.ids(self._graph)
+
+    def _texts_compared(self) -> Texts | None:
+        """What a measure of texts compares; None if the index has no part of such a one."""
+        texts = self._options.texts
+        return None if texts is None else TextFiles(texts)
 
     def _part(self, plan: PartPlan) -> PartBuild:
         links, directory = partial(self._links, plan), self._draft.path
@@ -153,11 +174,14 @@ class IndexBuild:
         are first needed, and there as long as some part holds them.
         """
         way = "out" if plan.direction == "both" else plan.direction
-        if way == "in":
+        if way in ("in", NO_LINKS):
             return links_of(self._graph, "in", weighted=plan.weighted)
         links = self._made.get((way, plan.weighted))
         if links is None:
-            links = links_of(self._graph, way, self._means.memory, weighted=plan.weighted)
+            memory, nodes = self._means.memory, self._graph.nodes
+            stored = links_of(self._graph, "in", weighted=plan.weighted).nbytes
+            keep = max(memory // 4, memory - stored - _BESIDE * nodes)
+            links = links_of(self._graph, way, memory, weighted=plan.weighted, keep=keep)
             self._made[way, plan.weighted] = links
         if plan.direction == "both" and is_sampled(plan.layout):
             return replace(links_of(self._graph, "in", weighted=plan.weighted), back=links)
@@ -245,6 +269,7 @@ class IndexBuild:
             "refine": self._options.refine,
             "graph": self._graph.digest,
             **self._default,
+            **({"texts": self._texts.digest} if isinstance(self._texts, TextFiles) else {}),
             "first": self._options.first,
             "keep": None if self._wanted is None else self._wanted.entry.xxh3_128,
         }

@@ -27,6 +27,7 @@ class IndexDocument(Document):
     """The facts of an index; ``links`` says in words which links its measure looks at, and
     ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
     some are ``lost``; ``kept`` is None if all pages are. Questions go ``by`` that unless they say.
+    ``texts`` says of how many pages it has texts and how many words, None if it compares none.
     """
 
     path: str
@@ -48,6 +49,7 @@ class IndexDocument(Document):
     answering: int | None
     lost: Sequence[Lost]
     kept: KeptPages | None
+    texts: dict[str, int] | None
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
@@ -72,6 +74,7 @@ class IndexDocument(Document):
             index.samples,
             index.lost,
             index.kept,
+            index.texts,
         )
 
     @property
@@ -96,6 +99,8 @@ class IndexDocument(Document):
             del facts["answering"], facts["lost"]
         if self.kept is None:
             del facts["kept"]
+        if self.texts is None:
+            del facts["texts"]
         return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
 
 
@@ -104,7 +109,7 @@ class BuildDocument(Document):
     """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
     earlier run had made the others; ``live_steps`` of walks, a node of the graph and sample, are
     None without walks; ``links`` says which links the measure looks at; ``numbers`` are those of
-    its samples; ``kept`` is None if all pages are.
+    its samples; ``kept`` is None if all pages are; ``texts`` as in :class:`IndexDocument`.
     """
 
     index: str
@@ -126,6 +131,7 @@ class BuildDocument(Document):
     asks: dict[str, Value]
     numbers: range
     kept: KeptPages | None
+    texts: dict[str, int] | None
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
@@ -151,6 +157,7 @@ class BuildDocument(Document):
             dict(work.options.asks),
             work.options.numbers,
             work.kept_pages,
+            StoredIndex.open(output).texts,
         )
 
     @property
@@ -175,7 +182,8 @@ class BuildDocument(Document):
         facts |= {"asks": self.asks} if self.asks else {}
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
-        return facts | first | kept
+        texts = {"texts": self.texts} if self.texts else {}
+        return facts | first | kept | texts
 
 
 @dataclass(frozen=True)

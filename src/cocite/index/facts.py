@@ -76,7 +76,7 @@ def _read(facts: Facts) -> IndexFacts:
     graph = _graph(facts.group("graph"))
     parts, direction = _parts(facts, measure, settings)
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
-    weighted = {plan.weighted for plan in parts}
+    weighted = {plan.weighted for plan in parts if not plan.measure.texts}
     mixed = len(weighted) > 1 and not measure.lenient
     if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")

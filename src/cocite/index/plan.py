@@ -9,12 +9,16 @@ parts of each of its components, their weights multiplied by the component's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.graph.links import DIRECTIONS, checked_direction
+from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction
 from cocite.index.asked import asked_settings, kept_settings
 from cocite.index.keep import Keep
 from cocite.layouts.freshness import MOST_NUMBERS
@@ -32,13 +36,16 @@ from cocite.measures import (
     WholeSettings,
     find_measure,
 )
-from cocite.measures.blend import overall_direction
+from cocite.measures.blend import PREFIX, overall_direction
+from cocite.measures.text import SHARE, TEXT
 
 __all__ = ["BuildOptions", "component_parts", "links_in_words"]
 
 
 def links_in_words(measure: Measure, direction: str) -> str:
     """Which links a measure looks at; ``mixed`` if the components of a blend differ in it."""
+    if direction == NO_LINKS:
+        return "no links"
     return DIRECTIONS.get(measure.looks_at(direction), "mixed directions")
 
 
@@ -48,7 +55,8 @@ class BuildOptions:
     ``unweighted`` leaves the weights of links aside, ``refine`` makes refined answers ready
     (``index/refined.py``); ``first`` is the number of the first sample, ``keep`` says which pages
     are kept, if not all; ``by`` is what meetings are worth where a question does not say, ``asks``
-    are other settings that questions take unless they say otherwise.
+    are other settings that questions take unless they say otherwise; ``texts`` is where the texts
+    of the pages are, if they are compared.
     """
 
     measure: Measure
@@ -61,6 +69,7 @@ class BuildOptions:
     keep: Keep | None = None
     by: str | None = None
     asks: Mapping[str, Value] = field(default_factory=dict)
+    texts: Path | None = None
 
     @classmethod
     def checked(
@@ -76,15 +85,18 @@ class BuildOptions:
         numbers: range | None = None,
         keep: Keep | None = None,
         asks: Mapping[str, object] | None = None,
+        texts: str | os.PathLike[str] | None = None,
+        texts_share: float | None = None,
     ) -> BuildOptions:
         """What is not given is the measure's to choose; ``numbers`` are those of the samples, by
-        default from 0 on. Raises :class:`UsageError` for a value that is not allowed.
+        default from 0 on. With ``texts`` the measure is blended with ``text``, which has the share
+        ``texts_share``. Raises :class:`UsageError` for a value that is not allowed.
         """
-        found = find_measure(measure)
+        found = _with_texts(find_measure(measure), texts is not None, texts_share)
         if numbers is not None:
             settings = _numbered(numbers, found, settings or {})
-        if direction is not None:
-            checked_direction(direction)
+        if direction not in (None, *found.directions):
+            checked_direction(str(direction))
         _see_who_takes(found, settings or {})
         _, filled = found.choose(layout, settings or {})
         ways, parts = set(), []
@@ -100,7 +112,10 @@ class BuildOptions:
         asked = asked_settings(found, parts, {} if by is None else {BY.name: by})
         kept = None if by is None else asked.get(BY, BY.default)
         held = kept_settings(found, parts, asks or {}, kept)
-        return cls(found, way, filled, tuple(parts), unweighted, refine, first, keep, kept, held)
+        place = None if texts is None else Path(texts)
+        return cls(
+            found, way, filled, tuple(parts), unweighted, refine, first, keep, kept, held, place
+        )
 
     @property
     def samples(self) -> int | None:
@@ -130,7 +145,8 @@ class BuildOptions:
         return found
 
     def _weighted(self) -> BuildOptions:
-        deaf = [plan.measure.name for plan in self.parts if not plan.measure.weighted]
+        measures = [plan.measure for plan in self.parts if not plan.measure.texts]
+        deaf = [measure.name for measure in measures if not measure.weighted]
         if deaf and not self.measure.lenient:
             raise UsageError(
                 f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore them "
@@ -139,6 +155,40 @@ class BuildOptions:
             )
         parts = (replace(plan, weighted=plan.measure.weighted) for plan in self.parts)
         return replace(self, parts=tuple(parts))
+
+
+def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
+    """The measure of an index for which texts are given, or not: with its share of ``text``."""
+    if share is not None and not (isinstance(share, int | float) and 0 < share < 1):
+        raise UsageError(f"texts_share is {share!r}; it is a number between 0 and 1, both excluded")
+    if measure.texts:
+        if not given:
+            raise UsageError(
+                f"{measure.name} compares the texts of pages: say where they are with --texts "
+                "(texts=...)"
+            )
+        if share is not None:
+            raise UsageError(
+                f"{measure.name} says itself how much texts count: leave out --texts-share "
+                "(texts_share=...)"
+            )
+        return measure
+    if not given:
+        if share is not None:
+            raise UsageError(
+                "texts_share is how much texts count, and none are given: say where they are with "
+                "--texts (texts=...)"
+            )
+        return measure
+    if measure.name.startswith(PREFIX):
+        raise UsageError(
+            f"{measure.name} has no share of text: write it down there, such as "
+            f"{measure.name}+0.5*{TEXT.name}"
+        )
+    part = SHARE if share is None else float(share)
+    links = np.format_float_positional(round(1 - part, 12), trim="0")
+    text = np.format_float_positional(part, trim="0")
+    return find_measure(f"{PREFIX}{links}*{measure.name}+{text}*{TEXT.name}")
 
 
 def component_parts(

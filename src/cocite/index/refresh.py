@@ -47,6 +47,7 @@ from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.table import is_sampled, sampled_builder, sampled_format
+from cocite.layouts.texts import OldTexts, Texts
 from cocite.means import Means
 from cocite.memory import format_size
 from cocite.store import Access, ArrayWriter, Entry, advise
@@ -74,8 +75,11 @@ class RefreshBuild(IndexBuild):
         *,
         date: str | None = None,
         restart: bool = False,
+        texts: str | os.PathLike[str] | None = None,
     ) -> None:
-        """``date`` is that of the graph, as 2026-11-21; by default today's."""
+        """``date`` is that of the graph, as 2026-11-21; by default today's. ``texts`` are those of
+        its pages; without them the index keeps what it has of pages that are still there.
+        """
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
         self._old = old = StoredIndex.open(index)
@@ -94,6 +98,11 @@ class RefreshBuild(IndexBuild):
             )
         self._check_layouts(graph)
         self._check_names(graph)
+        if texts is not None and not old.measure.texts:
+            raise UsageError(
+                f"{index} compares no texts: leave them out, or build an index that does: cocite "
+                f"index {graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
+            )
         options = BuildOptions(
             old.measure,
             old.direction,
@@ -103,6 +112,7 @@ class RefreshBuild(IndexBuild):
             refine=bool(old.refined),
             by=old.by,
             asks=old.asks,
+            texts=None if texts is None else Path(texts),
         )
         super().__init__(graph, index, options, means, overwrite=True, restart=restart)
 
@@ -169,6 +179,19 @@ class RefreshBuild(IndexBuild):
         return sum(generation.samples for generation in self._generations)
 
     # -- what differs from a build -----------------------------------------------------
+
+    def _texts_compared(self) -> Texts | None:
+        """Those that are given, or what the index holds of them: the same for all its parts of
+        texts, but for their settings.
+        """
+        given = super()._texts_compared()
+        if given is not None or not self._old.measure.texts:
+            return given
+        return OldTexts(self._old_array, lambda: self._ids)
+
+    def _old_array(self, prefix: str, name: str) -> NDArray[Any]:
+        """An array of a part of the index."""
+        return next(part for part in self._old.parts if part.prefix == prefix).array(name)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
         if not self.kept:

@@ -193,6 +193,15 @@ class StoredIndex:
         """Whether scores go by the weights of the links."""
         return any(part.weighted for part in self.parts)
 
+    @property
+    def texts(self) -> dict[str, int] | None:
+        """Of how many ``pages`` it has words, and how many ``words``; None if it compares none."""
+        part = next((part for part in self.parts if part.measure.texts), None)
+        if part is None:
+            return None
+        ends, words = part.array("texts.offsets"), part.array("words.offsets").size - 1
+        return {"pages": int(np.count_nonzero(ends[1:] != ends[:-1])), "words": words}
+
     @cached_property
     def names(self) -> Names:
         """The names of the nodes, from the index's own copy."""

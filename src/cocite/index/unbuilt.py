@@ -18,7 +18,7 @@ from cocite.layouts.freshness import Freshness, Generation
 from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 
-__all__ = ["UnbuiltIndex"]
+__all__ = ["UnbuiltIndex", "index_needed"]
 
 
 class UnbuiltIndex(StoredIndex):
@@ -59,8 +59,16 @@ class UnbuiltIndex(StoredIndex):
 def _layout(graph: Graph, plan: PartPlan, name: str) -> str:
     """How a part is read; ``name`` is the measure of the whole."""
     if plan.measure.needs_index:
-        raise UsageError(
-            f"{name} needs an index: cocite index {graph.path} --measure {name} -o DIR; then ask "
-            "that"
-        )
+        raise index_needed(graph, name)
     return plan.layout
+
+
+def index_needed(graph: Graph, name: str, texts: bool = False) -> UsageError:
+    """What to raise for a measure that a graph alone cannot answer by; ``texts`` if it compares
+    some.
+    """
+    more = " --texts FOLDER" * texts
+    return UsageError(
+        f"{name} needs an index: cocite index {graph.path} --measure {name}{more} -o DIR; then ask "
+        "that"
+    )

@@ -31,6 +31,7 @@ __all__ = [
     "closest",
     "closest_of",
     "compare",
+    "fallen",
     "gather",
     "mark",
     "norms",
@@ -42,6 +43,7 @@ __all__ = [
 DAMAGED = -1
 _ONE32, _ONE64 = np.float32(1), np.uint64(1)
 _WHOLE = float(1 << 54)
+_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _IN, _OUT = 1, 2
 
 
@@ -65,22 +67,25 @@ def _holds(offsets: Any, neighbours: Any, node: Any) -> Any:
 
 
 @kernel
-def weigh(offsets: Any, members: Any, widest: Any, worths: Any) -> None:
-    """``worths`` float64[nodes]: what each page tells, by its ``members`` and itself.
+def weigh(offsets: Any, members: Any, widest: Any, first: Any, last: Any, worths: Any) -> None:
+    """``worths`` float64[nodes], of pages ``first`` to ``last`` - 1: what each tells, by its
+    ``members`` and itself.
 
     That is log(nodes / their number), and 0 if they are more than ``widest`` (int64).
     """
     nodes = worths.size
-    for x in range(nodes):
+    for x in range(first, last):
         begin, end = _row(offsets, x)
         size = end - begin + (0 if _holds(offsets, members, x) else 1)
         worths[x] = np.log(np.float64(nodes) / np.float64(size)) if size <= widest else 0.0
 
 
 @kernel
-def norms(offsets: Any, neighbours: Any, worths: Any, out: Any) -> None:
-    """``out`` float64[nodes]: what the neighbours of each page and itself tell, in all."""
-    for v in range(out.size):
+def norms(offsets: Any, neighbours: Any, worths: Any, first: Any, last: Any, out: Any) -> None:
+    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbours of each and
+    itself tell, in all.
+    """
+    for v in range(first, last):
         begin, end = _row(offsets, v)
         total = 0.0 if _holds(offsets, neighbours, v) else worths[v]
         for link in range(begin, end):
@@ -89,10 +94,27 @@ def norms(offsets: Any, neighbours: Any, worths: Any, out: Any) -> None:
 
 
 @helper
-def _shared(rows: Any, columns: Any, worths: Any, node: Any, common: Any, used: Any) -> Any:
-    """Add up what everybody's neighbours have in common with the node's; returns how many have."""
+def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
+    """Where the members from ``begin`` to ``end``, ascending, reach ``least``."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if np.int64(members[middle]) < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@helper
+def _shared(rows: Any, columns: Any, worths: Any, node: Any, strip: Any, room: Any) -> Any:
+    """Add up what the neighbours of everybody in a strip have in common with the node's; returns
+    how many have.
+    """
     offsets, neighbours = rows
     starts, members = columns
+    common, used = room[0], room[2]
+    first, last = strip
+    cut = first > 0 or last < worths.size
     count = 0
     link, end = _row(offsets, node)
     own = True
@@ -108,40 +130,46 @@ def _shared(rows: Any, columns: Any, worths: Any, node: Any, common: Any, used: 
         if worth <= 0.0:
             continue
         low, high = _row(starts, x)
-        alone = True
+        if cut:
+            low = _from(members, low, high, first)
+            high = _from(members, low, high, last)
+        alone = first <= x < last
         for place in range(low, high):
             member = np.int64(members[place])
             alone = alone and member != x
-            before = common[member]
-            used[count] = np.uint32(member)
-            common[member] = before + worth
+            before = common[member - first]
+            used[count] = np.uint32(member - first)
+            common[member - first] = before + worth
             count += 1 if before == 0.0 else 0
         if alone:
-            before = common[x]
-            used[count] = np.uint32(x)
-            common[x] = before + worth
+            before = common[x - first]
+            used[count] = np.uint32(x - first)
+            common[x - first] = before + worth
             count += 1 if before == 0.0 else 0
     return count
 
 
 @helper
 def _add_side(
-    rows: Any, columns: Any, weights: Any, node: Any, share: Any, room: Any, have: Any
+    rows: Any, columns: Any, weights: Any, node: Any, share: Any, strip: Any, room: Any, have: Any
 ) -> Any:
-    """Add ``share`` of how near everybody is by one side; returns how many are near by any."""
+    """Add ``share`` of how near everybody in a strip is by one side; returns how many are near by
+    any.
+    """
     worths, whole = weights
-    common, near, used, touched, _, _ = room
-    count = _shared(rows, columns, worths, node, common, used)
+    common, near, used, touched = room[:4]
+    first = strip[0]
+    count = _shared(rows, columns, worths, node, strip, room)
     for i in range(count):
         other = np.int64(used[i])
         shared = common[other]
         common[other] = 0.0
-        if other == node:
+        if first + other == node:
             continue
         if near[other, 0] == 0.0:
             touched[have] = np.uint32(other)
             have += 1
-        near[other, 0] += share * (shared / (whole[node] + whole[other] - shared))
+        near[other, 0] += share * (shared / (whole[node] + whole[first + other] - shared))
     return have
 
 
@@ -166,14 +194,33 @@ def _ascend(names: Any, size: Any) -> None:
 
 
 @helper
-def _near_of(ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, room: Any) -> Any:
-    """How near everybody is to a page, in ``near``; returns how many are, ``touched``."""
+def _keep(kept: Any, size: Any, first: Any, names: Any, best: Any, count: Any) -> None:
+    """Merge the ``count`` best of the strip that begins at ``first`` into the ``size`` best of the
+    strips before it. Of equals, those of earlier strips come first, as their ids are smaller.
+    """
+    ids, values = kept
+    for at in range(size + count - 1, -1, -1):
+        if count == 0:
+            break
+        if size > 0 and values[size - 1] < best[count - 1, 0]:
+            size -= 1
+            ids[at], values[at] = ids[size], values[size]
+        else:
+            count -= 1
+            ids[at], values[at] = np.uint64(first + names[count]), best[count, 0]
+
+
+@helper
+def _near_of(
+    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, strip: Any, room: Any
+) -> Any:
+    """How near those in a strip are to a page, in ``near``; returns how many are, ``touched``."""
     share = 0.5 if sides == _IN + _OUT else 1.0
     have = 0
     if sides & _IN:
-        have = _add_side(ins, outs, by_in, node, share, room, have)
+        have = _add_side(ins, outs, by_in, node, share, strip, room, have)
     if sides & _OUT:
-        have = _add_side(outs, ins, by_out, node, share, room, have)
+        have = _add_side(outs, ins, by_out, node, share, strip, room, have)
     return have
 
 
@@ -182,25 +229,31 @@ def _list_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, room: Any, out: Any
 ) -> Any:
     """The list of a page, from place ``used`` on; returns how many entries it has."""
-    _, near, _, touched, names, best = room
+    near, touched, names, best, ids, found = room[1], room[3], room[4], room[5], room[6], room[7]
+    pages, width, k = np.int64(ins[0].size - 1), np.int64(near.shape[0]), np.int64(names.size)
     nodes, values, used = out
-    have = _near_of(ins, outs, by_in, by_out, sides, node, room)
-    for j in range(have):
-        other = touched[j]
-        near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
-    size = top(near, touched, have, 1.0, names, best)
+    size = 0
+    for low in range(0, pages, width):
+        strip = (low, min(low + width, pages))
+        have = _near_of(ins, outs, by_in, by_out, sides, node, strip, room)
+        for j in range(have):
+            other = touched[j]
+            near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
+        count = top(near, touched, have, 1.0, names, best)
+        _keep((ids, found), size, low, names, best, count)
+        size = min(size + count, k)
     for j in range(size):
-        near[names[j], 0] = best[j, 0]
-    _ascend(names, size)
+        ids[j] = ids[j] << _HALF | np.uint64(j)
+    _ascend(ids, size)
     own = True
     for j in range(size):
-        other = names[j]
+        other = np.uint32(ids[j] >> _HALF)
         if own and other > node:
             nodes[used], values[used] = np.uint32(node), _ONE32
             used += 1
             own = False
-        nodes[used], values[used] = other, np.float32(near[other, 0] / _WHOLE)
-        near[other, 0] = 0.0
+        nodes[used] = other
+        values[used] = np.float32(found[ids[j] & _LOWER] / _WHOLE)
         used += 1
     if own:
         nodes[used], values[used] = np.uint32(node), _ONE32
@@ -222,9 +275,10 @@ def closest(
 
     ``ins`` and ``outs`` are (offsets, neighbours); ``by_in`` and ``by_out`` (worths, norms) of
     comparing in-neighbours and out-neighbours; ``sides`` 1, 2 or 3, for in, out or both. ``room``
-    is (common float64[nodes], near float64[nodes, 2], both all 0, used and touched
-    uint32[nodes + 1], names uint32[k], best float64[k, 2]). ``out`` is (counts uint64[pages], nodes
-    uint32, values float32), with room for k + 1 entries a page.
+    is (common float64[width], near float64[width, 2], both all 0, used and touched
+    uint32[width + 1], names uint32[k], best float64[k, 2], ids uint64[2 k], values float64[2 k]):
+    others are looked for in strips of ``width`` ids, one after the other. ``out`` is (counts
+    uint64[pages], nodes uint32, values float32), with room for k + 1 entries a page.
     """
     counts, nodes, values = out
     used = 0
@@ -261,10 +315,11 @@ def reaching(
     listed once, of those that are not marked already. Returns how many were found.
     """
     near, touched = room[1], room[3]
+    everybody = (0, np.int64(near.shape[0]))
     floors, marks, found = out
     count = 0
     for i in range(pages.size):
-        have = _near_of(ins, outs, by_in, by_out, sides, np.int64(pages[i]), room)
+        have = _near_of(ins, outs, by_in, by_out, sides, np.int64(pages[i]), everybody, room)
         for j in range(have):
             other = touched[j]
             value = np.float32(near[other, 0])
@@ -274,6 +329,37 @@ def reaching(
                 found[count] = other
                 count += 1
     return count
+
+
+@kernel
+def fallen(
+    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
+) -> Any:
+    """Mark who has some of the ``pages`` (uint32) in its list that is not near enough any more: v
+    with near(v, page) below ``floors[v]``, rounded as in a list.
+
+    ``out`` is (floors float32[nodes], offsets, holders, marks bool[nodes]): the holders of page u,
+    those with u in their list, are ``holders[offsets[u] : offsets[u + 1]]``; a page that has no
+    offset is in no list. Returns whether they are sound.
+    """
+    near, touched = room[1], room[3]
+    everybody = (0, np.int64(near.shape[0]))
+    floors, offsets, holders, marks = out
+    for i in range(pages.size):
+        page = np.int64(pages[i])
+        if page + 1 >= offsets.size:
+            continue
+        have = _near_of(ins, outs, by_in, by_out, sides, page, everybody, room)
+        begin, end = _row(offsets, page)
+        for place in range(begin, min(end, holders.size)):
+            holder = np.int64(holders[place])
+            if holder >= marks.size:
+                return False
+            if np.float32(near[holder, 0]) < floors[holder]:
+                marks[holder] = True
+        for j in range(have):
+            near[touched[j], 0] = 0.0
+    return True
 
 
 @kernel
@@ -352,7 +438,7 @@ def gather(
     Returns how many those are, or DAMAGED.
     """
     offsets, owners, held = holders
-    pages = np.uint64(offsets.size - 1)
+    pages, nodes = np.uint64(offsets.size - 1), np.uint64(sums.shape[0])
     count = 0
     for i in range(listed.size):
         page = np.uint64(listed[i])
@@ -365,7 +451,7 @@ def gather(
             continue
         for place in range(begin, end):
             owner = np.uint64(owners[place])
-            if owner >= pages:
+            if owner >= nodes:
                 return DAMAGED
             before = sums[owner, 0]
             term = _shares(values[i], held[place], form, mutual)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cocite.engine.step import Step
 from cocite.errors import UsageError
-from cocite.graph.links import DIRECTIONS
+from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.layouts.wanted import Wanted
 from cocite.measures import (
     HUBS,
@@ -20,6 +21,9 @@ from cocite.measures import (
     PartSettings,
     WholeSettings,
 )
+
+if TYPE_CHECKING:
+    from cocite.layouts.texts import Texts
 
 __all__ = ["PartPlan", "part_prefix"]
 
@@ -35,7 +39,7 @@ def part_prefix(label: str, direction: str) -> str:
     """What the names of a part's files begin with. Raises :class:`UsageError` for what could name a
     file elsewhere.
     """
-    if direction not in DIRECTIONS or not _LABEL.fullmatch(label):
+    if direction not in (*DIRECTIONS, NO_LINKS) or not _LABEL.fullmatch(label):
         raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
     return f"{label}-{direction}." if label else f"{direction}."
 
@@ -47,7 +51,8 @@ class PartPlan:
 
     ``label`` tells the components of a blend apart, ``number`` counts them; ``fixed`` are settings
     of questions that are not to be chosen. ``weighted`` says whether it follows the links' weights.
-    ``wanted`` are the pages whose samples are stored, None for all; it is known to builds alone.
+    ``wanted`` are the pages whose samples are stored, None for all, and ``texts`` what a measure of
+    texts compares; both are known to builds alone.
     """
 
     measure: Measure
@@ -60,6 +65,7 @@ class PartPlan:
     fixed: PartSettings = field(default_factory=PartSettings)
     weighted: bool = False
     wanted: Wanted | None = None
+    texts: Texts | None = None
 
     def stored_nodes(self, nodes: int) -> int:
         """Of how many pages samples are stored, of a graph of so many nodes."""

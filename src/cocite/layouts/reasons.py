@@ -6,6 +6,7 @@ Every measure is a sum over pages, and the terms are its reasons:
     common neighbours    the neighbours that both have, by what each is worth
     shared nearest  the pages in both lists, by the smaller value or the product
     PageSim         the features that both hold, min**2 / max of each
+    text            the words that both have, by the product of their weights
     Companion       the hubs that link to the second node, by how much of a hub each is
     PPR             the last steps into the second node, by what each neighbour hands on
 
@@ -47,8 +48,9 @@ class Reasons:
 
     ``nodes`` uint32[r] are the pages and ``shares`` float64[r] what each adds to the part's score;
     ``path`` gives the paths to the page of a row; ``samples`` int64[r] is in how many samples it
-    was the reason, None where there are no samples. Ids from the number of nodes on are of pages
-    that are ``gone``, their names in order. ``unplaced`` is what pages add that are not known.
+    was the reason, None where there are no samples. Ids from the number of nodes on are of what is
+    no page, or ``gone``: words, or names, in order. ``unplaced`` is what pages add that are not
+    known.
     """
 
     nodes: NDArray[np.uint32]

@@ -78,6 +78,9 @@ LAYOUTS = {
         "sketch.build:SketchBuilder",
         {"*": "sketch.reader:SketchReader"},
     ),
+    "text": _Row(
+        "text.format:TextFormat", "text.build:TextBuilder", {"*": "text.reader:TextReader"}
+    ),
     "trees": _Row(
         "trees.format:TreesFormat", "trees.build:TreesBuilder", {"*": "trees.reader:TreeReader"}
     ),
@@ -87,9 +90,10 @@ _DRAWN = {
     "features": "drawn.features:DrawnFeatureReader",
     "minhash": "drawn.rings:DrawnMinhashReader",
     "nearest": "drawn.nearest:DrawnNearestReader",
-    "paths": "drawn.reader:DrawnReader",
+    "paths": "drawn.trees:DraftTreeReader",
     "sketch": "drawn.rings:DrawnSketchReader",
-    "trees": "drawn.reader:DrawnReader",
+    "text": "drawn.text:DrawnTextReader",
+    "trees": "drawn.trees:DraftTreeReader",
 }
 """What answers in the place of a layout where nothing is stored; links are read alike."""
 

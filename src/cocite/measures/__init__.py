@@ -30,6 +30,7 @@ from cocite.measures.settings import (
 )
 from cocite.measures.shared_nearest import SHARED_NEAREST
 from cocite.measures.simrank import SIMRANK
+from cocite.measures.text import TEXT
 from cocite.measures.xjaccard import XJACCARD
 
 __all__ = [
@@ -75,6 +76,7 @@ MEASURES: dict[str, Measure] = {
         PROXIMITY,
         PPR,
         COMPANION,
+        TEXT,
     )
 }
 

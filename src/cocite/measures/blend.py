@@ -10,7 +10,9 @@ A blend is written down and not registered:
 
 What stands in parentheses is the component's own: settings of its index or of its questions, its
 ``direction``, its ``layout``. All else is chosen for the blend, and reaches every component that
-has a setting of that name; what is not chosen is each component's default.
+has a setting of that name; what is not chosen is each component's default. A blend that has a name,
+such as ``neighbourhood``, stands for its components: its weight is shared out among them, and what
+stands in its parentheses is for all of them that can take it. ``text`` takes no direction.
 
 A blend is symmetric, within [0, 1], or monotone in the decay if all its components are.
 
@@ -32,12 +34,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cocite.errors import UsageError
-from cocite.graph.links import DIRECTIONS
+from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.measures.measure import Component, Measure, Takes
 from cocite.measures.settings import PartSettings, Setting, Value, WholeSettings
 
@@ -103,21 +105,24 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
     if not all(0 < value / sum(values) <= 1 for value in values):
         raise UsageError(f"{text!r} has a weight of 0, or one too large; weights are above 0")
     parts: list[Component] = []
+    written: list[str] = []
+    tops: list[Measure] = []
     for term, value in zip(terms, values, strict=True):
         assert term is not None
-        parts.append(_component(term, value / sum(values), parts, measures))
-    written = [
-        (f"{_decimal(value)}*" if any(shares) else "") + _written(part)
-        for value, part in zip(values, parts, strict=True)
-    ]
-    return _blend(PREFIX + "+".join(written), tuple(parts))
+        found, own = _components(term, value / sum(values), parts, measures)
+        parts += found
+        written.append((f"{_decimal(value)}*" if any(shares) else "") + term["name"] + own)
+        tops.append(measures[term["name"]])
+    blend = _blend(PREFIX + "+".join(written), tuple(parts))
+    lenient = all(measure.weighted or measure.lenient or measure.texts for measure in tops)
+    return replace(blend, lenient=lenient and any(measure.lenient for measure in tops))
 
 
 def overall_direction(ways: Set[str]) -> str:
     """The direction of a whole whose components have these: theirs, if they agree, and ``mixed`` if
-    not. One that takes links either way has nothing to agree on.
+    not. One that takes links either way has nothing to agree on, and one that looks at none either.
     """
-    found = ways - {"any"} or ways
+    found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
     return next(iter(found)) if len(found) == 1 else "mixed"
 
 
@@ -133,7 +138,8 @@ def _blend(name: str, parts: tuple[Component, ...]) -> Blend:
         symmetric=all(measure.symmetric for measure in measures),
         unit=all(measure.unit for measure in measures),
         monotone=all(measure.monotone for measure in measures),
-        weighted=all(measure.weighted for measure in measures),
+        weighted=all(measure.weighted for measure in measures if not measure.texts),
+        texts=any(measure.texts for measure in measures),
         direction=overall_direction(ways),
         directions=tuple(
             way
@@ -152,15 +158,16 @@ def _union(settings: Iterable[Takes]) -> Takes:
     return tuple(found.values())
 
 
-def _component(
+def _components(
     term: re.Match[str], weight: float, before: list[Component], measures: Mapping[str, Measure]
-) -> Component:
+) -> tuple[list[Component], str]:
+    """What a term stands for, behind the components ``before``; and what stands in its parentheses,
+    as it is written.
+    """
     name = term["name"]
     if name not in measures:
         raise UsageError(f"no measure is called {name!r}; there are " + ", ".join(sorted(measures)))
-    if isinstance(measures[name], Blend):
-        raise UsageError(f"{name} is a blend itself: write down what it is made of")
-    measure, same = measures[name], sum(part.measure.name == name for part in before)
+    measure = measures[name]
     own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
     direction, layout = own.pop("direction", None), own.pop("layout", None)
     for what, value, allowed in (
@@ -176,8 +183,25 @@ def _component(
             + ", ".join([*settings, "direction", "layout"])
         )
     fixed = {key: settings[key].checked(_read(settings[key], value)) for key, value in own.items()}
-    label = name if not same else f"{name}-{same + 1}"
-    return Component(measure, weight, label, len(before), PartSettings(fixed), direction, layout)
+    found: list[Component] = []
+    for inner in measure.components:
+        made = inner.measure
+        free = {setting.name for setting in inner.free(made.build + made.ask)}
+        taken = {key: value for key, value in fixed.items() if key in free}
+        same = sum(part.measure.name == made.name for part in (*before, *found))
+        way = inner.direction or (NO_LINKS if made.texts else direction)
+        found.append(
+            Component(
+                made,
+                weight * inner.weight,
+                f"{made.name}-{same + 1}" if same else made.name,
+                len(before) + len(found),
+                PartSettings({**inner.fixed.to_json(), **taken}),
+                way,
+                inner.layout or (layout if layout in made.layouts else None),
+            )
+        )
+    return found, _written({"direction": direction, "layout": layout, **fixed})
 
 
 def _assignment(name: str, item: str) -> tuple[str, str]:
@@ -202,12 +226,11 @@ def _decimal(value: float) -> str:
     return np.format_float_positional(value, trim="0")
 
 
-def _written(part: Component) -> str:
-    chosen = {"direction": part.direction, "layout": part.layout}
-    own: dict[str, Value] = {key: value for key, value in chosen.items() if value is not None}
-    own |= part.fixed.to_json()
+def _written(own: Mapping[str, Value | None]) -> str:
+    """What stands in parentheses, of what is not None; nothing for nothing."""
     items = ",".join(
         f"{key}={str(value).lower() if isinstance(value, bool) else value}"
         for key, value in own.items()
+        if value is not None
     )
-    return part.measure.name + (f"({items})" if items else "")
+    return f"({items})" if items else ""

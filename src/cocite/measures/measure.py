@@ -13,7 +13,7 @@ from typing import Protocol
 
 from cocite.engine.step import Step
 from cocite.errors import UsageError
-from cocite.graph.links import DIRECTIONS, checked_direction, opposite
+from cocite.graph.links import DIRECTIONS, NO_LINKS, checked_direction, opposite
 from cocite.measures.meeting import BY, heeds_decay
 from cocite.measures.settings import DECAY, PartSettings, Setting, Value, WholeSettings
 
@@ -45,7 +45,8 @@ class Measure:
     otherwise, and those that it can take (``directions``); whether it is ``turned``: whether its
     direction ``in`` looks at out-links; whether both directions are one score and not the mean of
     two (``joint``); the layouts whose scores of unlike nodes scatter about 0 (``noisy``), and how
-    layout and settings go together, if they do not stand apart (``chooses``).
+    layout and settings go together, if they do not stand apart (``chooses``). A measure of
+    ``texts`` compares what pages say, and looks at no links: its direction is NO_LINKS.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Measure:
     joint: bool = False
     noisy: tuple[str, ...] = ()
     chooses: Choice | None = None
+    texts: bool = False
 
     @property
     def needs_index(self) -> bool:
@@ -84,7 +86,12 @@ class Measure:
 
     def checked_way(self, direction: str) -> str:
         """The direction, if it can take it; raises :class:`UsageError`."""
-        if checked_direction(direction) not in self.directions:
+        if self.texts and direction != NO_LINKS:
+            raise UsageError(
+                f"direction is {direction!r}; {self.name} looks at no links: leave it out"
+            )
+        if direction not in self.directions:
+            checked_direction(direction)
             raise UsageError(
                 f"direction is {direction!r}; for {self.name} it is " + " or ".join(self.directions)
             )

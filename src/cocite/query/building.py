@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.means import Means
-from cocite.measures import OF_A_GRAPH, By, Value
+from cocite.measures import OF_A_GRAPH, By, Value, find_measure
 from cocite.query.index import Index
 from cocite.query.source import Given
 
@@ -62,11 +62,13 @@ def open_graph(
     UsageError, NotAStore, WrongFormat, Damaged
     """
     from cocite.index.plan import BuildOptions
-    from cocite.index.unbuilt import UnbuiltIndex
+    from cocite.index.unbuilt import UnbuiltIndex, index_needed
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     graph.check()
+    if find_measure(measure).texts:
+        raise index_needed(graph, measure, texts=True)
     options = BuildOptions.checked(measure, direction, None, settings, unweighted=unweighted)
     means = Means.checked(threads, memory)
     return Index(UnbuiltIndex(graph, options.for_graph(graph), means), means)
@@ -93,6 +95,8 @@ def build(
     numbers: range | None = None,
     keep: Iterable[object] | None = None,
     keep_prefix: str | Sequence[str] | None = None,
+    texts: str | os.PathLike[str] | None = None,
+    texts_share: float | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **given: Value,
 ) -> Index:
@@ -154,6 +158,12 @@ def build(
         and be hits. Walks go over the whole graph all the same, so their scores are what they would
         be, and the index is smaller in proportion. Names that the graph does not have are left out,
         of which the logger ``cocite`` warns. For layouts ``trees``, ``minhash`` and ``sketch``.
+    texts, texts_share
+        The texts of the pages: a folder or a tar archive with a file a page, or a table of names
+        and texts. Scores are then those of ``measure`` and of ``text`` added up, with the share
+        ``texts_share`` for the latter, by default 0.5; a ``measure`` that names ``text`` says so
+        itself. Texts of no page are left out, of which the logger ``cocite`` warns. A build takes
+        ``pip install 'cocite[texts]'``; asking does not.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -178,6 +188,8 @@ def build(
         numbers=numbers,
         by=by,
         keep=Keep.checked(keep, keep_prefix),
+        texts=texts,
+        texts_share=texts_share,
     )
     means = Means.checked(threads, memory, shard, blocks, external)
     with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:
@@ -237,6 +249,7 @@ def refresh(
     threads: int | None = None,
     memory: str | int | None = None,
     restart: bool = False,
+    texts: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
     """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
@@ -261,6 +274,10 @@ def refresh(
         As for :func:`build`.
     restart
         Throw away an unfinished refresh that had another graph, share or date, and begin again.
+    texts
+        The texts of the pages as they are now, as for :func:`build`, of an index that compares
+        them. Without them pages keep the words that the index has of them, and their weights, and
+        pages that are new have none.
     progress
         Called with (done, total), as for :func:`build`.
 
@@ -273,6 +290,6 @@ def refresh(
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     means = Means.checked(threads, memory)
-    with RefreshBuild(index, graph, share, means, date=date, restart=restart) as work:
+    with RefreshBuild(index, graph, share, means, date=date, restart=restart, texts=texts) as work:
         work.run(progress)
     return Index(StoredIndex.open(index), means)

@@ -179,7 +179,7 @@ class Drafting(Ordered):
 
         It answers all that an index does: ``related``, ``similarity``, ``why`` take the name of the
         draft. Scores without samples are those of an index of the graph with the page, those of
-        samples as well, with the page as its last node.
+        samples as well, with the page as its last node. A draft has no text.
 
         Parameters
         ----------

@@ -37,7 +37,8 @@ class Reason(NamedTuple):
     A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
     reaches whom and not how, for ``shared-nearest``, where the page is near to both, and for
     ``ppr``, where the page is the one before b, and ``path_b`` goes back to it, and for
-    ``companion``, where the page is a hub that links to b.
+    ``companion``, where the page is a hub that links to b. For ``text`` no links were looked at,
+    so they are ``none``, and ``node`` is a word that both texts have.
     """
 
     node: str

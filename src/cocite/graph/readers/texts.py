@@ -20,7 +20,10 @@ __all__ = ["texts_of"]
 
 
 def texts_of(
-    path: Path, names: Names, progress: Callable[[int, int], None] = lambda done, total: None
+    path: Path,
+    names: Names,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    stranger: Callable[[str], None] = lambda name: None,
 ) -> Iterator[tuple[int, str]]:
     """The texts of nodes, with their ids.
 
@@ -34,6 +37,8 @@ def texts_of(
         Of the graph's nodes; texts of others are passed over.
     progress
         Called with (texts found, 0).
+    stranger
+        Called with what each text is called that is passed over.
 
     Raises
     ------
@@ -49,6 +54,8 @@ def texts_of(
             found += 1
             yield node, text
             progress(found, 0)
+        else:
+            stranger(name)
     if not found:
         raise InputError(f"{path} has no text that is called as a node of the graph is")
 

@@ -5,16 +5,17 @@ that is follows from nearness, which is symmetric to the bit: x is in the list o
 among the best of v. Of a draft (``part.py``) the lists of the index without it say how near that
 has to be. Scores are those of an index of all lists, to the bit.
 
-    new pages, changed worths    near(u, v) = shared / (whole(u) + whole(v) - shared) is a quotient
-                                 of sums of worths. If no worth changes by more than a share r of
-                                 itself, near changes by no more than (1 + r) / (1 - r)
-    changed    the draft, what is linked with it, and all neighbours of pages whose worth changes by
-               more than r = 1 %, as their number of members does
-    clean v    not changed, with none of these in its list, and none near enough to enter it
+    near(u, v) = shared / (whole(u) + whole(v) - shared) is a quotient of sums of worths. If no
+    worth changes by more than a share r of itself, near changes by (1 + r) / (1 - r) at most.
 
-The list of a clean v is what it was but for what is as near as its last page, within the share of r
-that near may have changed. So a page that is farther is not in it. Lists of all others that a page
-of the list reaches are made, and compared.
+    changed     the draft, what is linked with it, and all neighbours of pages whose worth changes
+                by more than r = 1 %, as their number of members does
+    floor(v)    the nearness of the last page of v's list as it was, less what near may change by
+
+Pages of v's list that are not changed are as near as the floor still. If those are all, or those
+that are changed are, too, then what is less near than the floor is not in the list, whatever else
+is. So lists are made of v where a page of the node's list is as near to v as the floor, where v is
+changed, or has a changed page in its list that is not near enough any more.
 
 Cost: the nearness of everybody to some hundred pages and some hundred lists, 20 microseconds each
 (cnr-2000); and once for all drafts of an open index a pass over its lists and links.
@@ -24,6 +25,7 @@ Source: ``measures/shared_nearest.py``.
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +35,7 @@ from cocite.codes import GRAINS
 from cocite.graph.rows import Links
 from cocite.layouts.drawn.part import DraftPart, UnbuiltPart
 from cocite.layouts.nearest.reader import chosen_form, list_reasons
+from cocite.layouts.nearest.room import room
 from cocite.layouts.reader import Estimate, Ids, Reader
 from cocite.layouts.reasons import Graphs, Reasons
 from cocite.layouts.scratch import QueryScratch
@@ -50,6 +53,7 @@ _MOST_ENTRIES = 1 << 22
 _WAYS = {"in": ("in", "out"), "out": ("out", "in")}
 
 Values = NDArray[np.float32]
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Lists(NamedTuple):
@@ -81,7 +85,9 @@ class DrawnNearestReader(Reader):
         self._drawn = part
         self._k = min(part.settings[NEAREST], max(1, part.nodes - 1))
         self._ins, self._outs = part.links("in"), part.links("out")
-        self._weights = _weights(self._ins, self._outs, part.settings[WIDEST])
+        self._rooms = threading.local()
+        self._ratio, self._moved = 0.0, dict[str, NDArray[np.int64]]()
+        self._weights = {side: self._weighed(side) for side in ("in", "out")}
         self._sides = (
             (self._ins.offsets, self._ins.neighbours),
             (self._outs.offsets, self._outs.neighbours),
@@ -150,16 +156,11 @@ class DrawnNearestReader(Reader):
     # -- lists -----------------------------------------------------------------------------
 
     def _room(self) -> tuple[NDArray[Any], ...]:
-        """What kernels add up in, all 0."""
-        nodes, k = self.part.nodes, self._k
-        return (
-            np.zeros(nodes),
-            np.zeros((nodes, 2)),
-            np.zeros(nodes + 1, np.uint32),
-            np.zeros(nodes + 1, np.uint32),
-            np.zeros(k, np.uint32),
-            np.zeros((k, 2)),
-        )
+        """What kernels add up in, all 0 between two calls; each thread has its own."""
+        if not hasattr(self._rooms, "room"):
+            self._rooms.room = room(self.part.nodes, self._k)
+        found: tuple[NDArray[Any], ...] = self._rooms.room
+        return found
 
     def _lists(self, pages: Ids) -> Lists:
         """Those of some pages, ascending."""
@@ -191,55 +192,91 @@ class DrawnNearestReader(Reader):
         found: Ids = out[2][:count]
         return found
 
+    # -- what pages tell -------------------------------------------------------------------
+
+    def _weighed(self, side: str) -> Pair:
+        """What each page tells as a neighbour by a side, and what all neighbours of each tell.
+
+        Of a draft most is what it would be if it had no links, which is kept for all drafts: but
+        for the worths of the pages that it is linked with, and the sums over rows that have them.
+        """
+        part, widest = self._drawn, self.part.settings[WIDEST]
+        rows, columns = self._ways(side)
+        self._moved[side] = np.empty(0, np.int64)
+        if not isinstance(part, DraftPart):
+            worths = _worths(columns, widest)
+            return worths, _sums(rows, worths)
+        worths, whole, ratio = self._alone(part, side)
+        worths, whole = worths.copy(), whole.copy()
+        page, me = part.ends.page, part.nodes - 1
+        linked = np.append(np.union1d(page.out, page.into).astype(np.int64), me)
+        sizes = columns.offsets[linked + 1].astype(np.int64) - columns.offsets[linked].astype(
+            np.int64
+        )
+        own = np.array([_holds(columns, node) for node in linked.tolist()])
+        before = worths[linked]
+        for node, size in zip(linked.tolist(), (sizes + ~own).tolist(), strict=True):
+            worths[node] = math.log(part.nodes / size) if size <= widest else 0.0
+        changed = linked[worths[linked] != before]
+        ratios = _ratios(before, worths[linked])[:-1]
+        self._ratio = max(self._ratio, ratio, float(ratios[ratios <= _SHARE].max(initial=0)))
+        self._moved[side] = linked[:-1][ratios > _SHARE]
+        dirty = np.unique(np.concatenate([linked, _entries(columns, changed)[0], changed]))
+        whole[dirty] = _row_sums(rows, dirty, worths)
+        return worths, whole
+
+    def _ways(self, side: str) -> tuple[Links, Links]:
+        """The rows that a side compares, and the same by their other end."""
+        return (self._ins, self._outs) if side == "in" else (self._outs, self._ins)
+
+    def _alone(self, part: DraftPart, side: str) -> tuple[NDArray[Any], NDArray[Any], float]:
+        """Worths and sums with a page that has no links; by which share of itself a worth has
+        changed at most.
+        """
+        key = f"alone-{side}"
+        if key not in part.kept:
+            rows, columns = (part.ends.before(way, False) for way in _WAYS[side])
+            was = _worths(columns, part.settings[WIDEST])
+            rows, columns = (_longer(links) for links in (rows, columns))
+            worths = _worths(columns, part.settings[WIDEST])
+            ratio = float(_ratios(was, worths[:-1]).max(initial=0))
+            part.kept[key] = worths, _sums(rows, worths), ratio
+        found: tuple[NDArray[Any], NDArray[Any], float] = part.kept[key]
+        return found
+
     # -- what is known of lists without making them ----------------------------------------
 
     def _needed(self) -> Values:
         """float32[nodes]: a page nearer to v than that may be in v's list; no other one is."""
         floors = np.zeros(self.part.nodes, np.float32)
-        if not isinstance(self._drawn, DraftPart):
+        share = self._ratio
+        if not isinstance(self._drawn, DraftPart) or share > _SHARE:
             return floors
-        changed, share = self._changed(self._drawn)
-        if share > _SHARE:
-            return floors
-        slack = np.float32(((1 - share) / (1 + share)) ** 2 * (1 - _ROUNDING))
-        floors[:-1] = self._lasts(self._drawn) * slack
-        dirty = np.append(changed, self._holders(self._drawn, changed))
-        floors[self._reaching(changed, floors)] = 0  # before lists of theirs are looked at
-        floors[dirty] = 0
+        changed = self._changed(self._drawn)
+        slack = np.float32((1 - share) / (1 + share) * (1 - _ROUNDING))
+        np.multiply(self._lasts(self._drawn), slack, out=floors[:-1])
+        floors[self._fallen(self._drawn.built, changed, floors)] = 0
+        floors[changed] = 0
         return floors
 
-    def _changed(self, part: DraftPart) -> tuple[Ids, float]:
-        """The pages whose nearness to others may have changed by more than a share, and the share
-        by which worths of the others' neighbours may have.
-        """
-        page, newcomer = part.ends.page, np.uint32(part.nodes - 1)
-        found, most = [np.append(np.union1d(page.out, page.into), newcomer)], 0.0
-        before = self._before(part)
-        for side in ("in", "out"):
-            if not _SIDES[part.direction] & _SIDES[side]:
-                continue
-            was, now = before[side], self._weights[side][0]
-            ratio = _ratios(was, now[:-1])
-            linked = np.union1d(page.out, page.into).astype(np.int64)
-            moved = linked[ratio[linked] > _SHARE]
-            ratio[moved] = 0
-            most = max(most, float(ratio.max(initial=0)))
-            columns = self._outs if side == "in" else self._ins
-            cuts = [columns.offsets[y : y + 2].astype(np.int64).tolist() for y in moved.tolist()]
-            found += [columns.neighbours[begin:end] for begin, end in cuts]
-        return np.unique(np.concatenate(found)).astype(np.uint32), most
+    def _fallen(self, built: StoredPart, pages: Ids, floors: Values) -> NDArray[np.bool_]:
+        """bool[nodes]: who had one of some pages in its list that is not near enough any more."""
+        from cocite.kernels import nearest
 
-    def _before(self, part: DraftPart) -> dict[str, NDArray[np.float64]]:
-        """What each page told without the draft, by side."""
-        if "worths" not in part.kept:
-            ins, outs = part.ends.before("in", False), part.ends.before("out", False)
-            widest = part.settings[WIDEST]
-            part.kept["worths"] = {
-                "in": _worths(outs, widest),
-                "out": _worths(ins, widest),
-            }
-        found: dict[str, NDArray[np.float64]] = part.kept["worths"]
-        return found
+        marks = np.zeros(self.part.nodes, bool)
+        table = floors, built.array("holders.offsets"), built.array("holders.nodes"), marks
+        if not nearest.fallen(*self._sides, pages, self._room(), table):
+            raise built.damaged_file("holders.nodes")
+        return marks
+
+    def _changed(self, part: DraftPart) -> Ids:
+        """The pages whose nearness to others may have changed by more than worths have."""
+        page, newcomer = part.ends.page, np.uint32(part.nodes - 1)
+        found = [np.append(np.union1d(page.out, page.into), newcomer)]
+        for side, moved in self._moved.items():
+            if _SIDES[part.direction] & _SIDES[side]:
+                found.append(_entries(self._ways(side)[1], moved)[0])
+        return np.unique(np.concatenate(found)).astype(np.uint32)
 
     def _lasts(self, part: DraftPart) -> Values:
         """float32[nodes before]: how near the last page of each list was; 0 of lists that are not
@@ -254,35 +291,56 @@ class DrawnNearestReader(Reader):
         found: Values = part.kept["lasts"]
         return found
 
-    def _holders(self, part: DraftPart, pages: Ids) -> Ids:
-        """Who had any of some pages in its list."""
-        offsets, nodes = part.built.array("holders.offsets"), part.built.array("holders.nodes")
-        known = pages[pages < part.nodes - 1]
-        cuts = [offsets[page : page + 2].astype(np.int64).tolist() for page in known.tolist()]
-        rows = [nodes[begin:end] for begin, end in cuts]
-        return np.unique(np.concatenate([np.empty(0, np.uint32), *rows]))
-
 
 def _worths(columns: Links, widest: int) -> NDArray[np.float64]:
     from cocite.kernels import nearest
 
     worths = np.zeros(columns.nodes)
-    nearest.weigh(columns.offsets, columns.neighbours, np.int64(widest), worths)
+    nearest.weigh(columns.offsets, columns.neighbours, np.int64(widest), 0, columns.nodes, worths)
     return worths
 
 
-def _weights(
-    ins: Links, outs: Links, widest: int
-) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """By side: what each page tells as a neighbour, and what all neighbours of each tell."""
+def _sums(rows: Links, worths: NDArray[np.float64]) -> NDArray[np.float64]:
     from cocite.kernels import nearest
 
-    found = {}
-    for side, rows, columns in (("in", ins, outs), ("out", outs, ins)):
-        worths, whole = _worths(columns, widest), np.zeros(rows.nodes)
-        nearest.norms(rows.offsets, rows.neighbours, worths, whole)
-        found[side] = worths, whole
-    return found
+    whole = np.zeros(rows.nodes)
+    nearest.norms(rows.offsets, rows.neighbours, worths, 0, rows.nodes, whole)
+    return whole
+
+
+def _longer(links: Links) -> Links:
+    """With one page more that has no links."""
+    return Links(np.append(links.offsets, links.offsets[-1:]), links.neighbours)
+
+
+def _holds(links: Links, node: int) -> bool:
+    """Whether a page is among its own neighbours."""
+    begin, end = links.offsets[node : node + 2].astype(np.int64).tolist()
+    return bool((links.neighbours[begin:end] == node).any())
+
+
+def _entries(links: Links, nodes: NDArray[np.int64]) -> tuple[Ids, NDArray[np.int64]]:
+    """All neighbours of some nodes, row behind row, and whose they are, by place."""
+    begins = links.offsets[nodes].astype(np.int64)
+    sizes = links.offsets[nodes + 1].astype(np.int64) - begins
+    owner = np.repeat(np.arange(nodes.size), sizes)
+    places = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begins[owner]
+    found: Ids = links.neighbours[places]
+    return found, owner
+
+
+def _row_sums(
+    rows: Links, nodes: NDArray[np.int64], worths: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What the neighbours of some nodes and themselves tell, in the order of ``nearest.norms``."""
+    neighbours, owner = _entries(rows, nodes)
+    own = np.zeros(nodes.size, bool)
+    own[owner[neighbours == nodes[owner]]] = True
+    first = np.where(own, 0.0, worths[nodes])
+    owners = np.concatenate((np.arange(nodes.size), owner))
+    terms = np.concatenate((first, worths[neighbours]))
+    found: NDArray[np.float64] = np.bincount(owners, terms, nodes.size).astype(np.float64)
+    return found  # it adds in this order
 
 
 def _ratios(was: NDArray[np.float64], now: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,9 @@ sees which entries are mutual.
 Size: 16 bytes an entry and 48 a node, at most nearest + 1 entries a node.
 Memory: the links twice, 56 bytes a node and 32 a thread, and twice the entries. Lists that do not
 fit lie in scratch files, and links do; with little memory there is one thread, and pages are given
-back as they were read.
+back as they were read. With less still, the 56 bytes a node lie in scratch files, too, and others
+are looked for strip by strip of their ids, so that the 32 are of a strip; what is left are 12 bytes
+a node, to turn the lists round.
 Source: ``measures/shared_nearest.py``.
 """
 
@@ -31,28 +33,33 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.compiled.clock import clock
 from cocite.errors import ResourceError
+from cocite.graph.blocks import cut_blocks
 from cocite.graph.links import links_of, transpose
 from cocite.graph.rows import Links
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.nearest.format import NearestFormat
+from cocite.layouts.nearest.room import room
 from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
 from cocite.measures.floors import told_floor
 from cocite.measures.shared_nearest import NEAREST, WIDEST
-from cocite.memory import format_size, short_of
+from cocite.memory import format_size, resident, short_of
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, Scratch, forget
 
 __all__ = ["NearestBuilder"]
 
-_NODE, _THREAD = 56, 32
-"""Bytes a node: of the build, and of each of its threads."""
+_NODE, _THREAD, _LEAN = 56, 32, 12
+"""Bytes a node: of the build, of each of its threads, and of the build with the least memory."""
 _ENTRY = 16
 _LEAST_LINKS = 24 << 20
-_MOST_PAGES, _MOST_ENTRIES = 256, 1 << 18
-"""Of which a worker makes the lists at a time."""
+_MOST_PAGES, _FEW_PAGES, _MOST_ENTRIES = 256, 16, 1 << 18
+"""Of which a worker makes the lists at a time; fewer if links are given back between."""
+_LEAST_LEAN = _LEAST_LINKS + 24 * _MOST_ENTRIES
 _PILOTS = 400
 _PIECE = 1 << 22
+_READ = 8 << 20
+"""Entries that are written, and bytes that are read, at a time."""
 _TURN_SECONDS = 3e-8
 """To turn an entry round, mark it, and write it twice."""
 _SIDES = {"in": 1, "out": 2, "both": 3}
@@ -64,7 +71,7 @@ class _Lister:
     """Makes lists; owns scratch memory, so one for each thread."""
 
     def __init__(self, layout: NearestBuilder) -> None:
-        nodes, k = layout.links.nodes, layout.k
+        k = layout.k
         self._layout = layout
         ins, outs = layout.ins, layout.outs
         self._sides = (
@@ -74,14 +81,7 @@ class _Lister:
             layout.weights["out"],
             _SIDES[layout.plan.direction],
         )
-        self._room = (
-            np.zeros(nodes),
-            np.zeros((nodes, 2)),
-            np.zeros(nodes + 1, np.uint32),
-            np.zeros(nodes + 1, np.uint32),
-            np.zeros(k, np.uint32),
-            np.zeros((k, 2)),
-        )
+        self._room = room(layout.width, k)
         size = layout.pages * (k + 1)
         self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
 
@@ -94,9 +94,10 @@ class _Lister:
         used = nearest.closest(
             *self._sides, np.int64(pages.start), self._room, (counts, nodes, values)
         )
-        if layout.streaming:
+        if layout.streaming and not 0 < resident() < layout.means.memory:
             layout.ins.forget()
             layout.outs.forget()
+            forget(*layout.weights["in"], *layout.weights["out"])
         return counts, nodes[:used].copy(), values[:used].copy()
 
 
@@ -113,7 +114,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
     @property
     def pages(self) -> int:
         """Of how many pages a worker makes the lists at a time."""
-        return max(1, min(_MOST_PAGES, _MOST_ENTRIES // (self.k + 1)))
+        most = _FEW_PAGES if self.streaming else _MOST_PAGES
+        return max(1, min(most, _MOST_ENTRIES // (self.k + 1)))
 
     @property
     def ins(self) -> Links:
@@ -125,11 +127,18 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """What each page links to."""
         if self.plan.direction != "in":
             return self.links
+        if self.lean:  # nothing else is there by then
+            return links_of(self.graph, "out", self.means.memory, keep=self.means.memory // 4)
         return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
 
     def _least(self, threads: int) -> int:
         """What is in memory beside links and lists."""
         return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
+
+    @property
+    def _least_streaming(self) -> int:
+        """What it takes with only the links in files."""
+        return self._least(1) + min(_LEAST_LINKS, 2 * self.links.nbytes)
 
     @cached_property
     def fit(self) -> MemoryPlan:
@@ -139,7 +148,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
             need = 2 * links + self._least(threads)
             if need <= self.means.memory:
                 return MemoryPlan(need, threads, (), self.means.threads)
-        least = self._least(1) + min(_LEAST_LINKS, 2 * links)
+        least = min(self._least_streaming, _LEAN * self.links.nodes + _LEAST_LEAN)
         if self.means.memory < least:
             raise ResourceError(
                 f"lists of {self.links.nodes:,} nodes need {format_size(least)} of memory, with "
@@ -153,18 +162,51 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return self.means.memory < 2 * self.links.nbytes + self._least(1)
 
     @cached_property
+    def lean(self) -> bool:
+        """Whether what there is of each node lies in scratch files, too."""
+        return self.means.memory < self._least_streaming
+
+    @cached_property
+    def width(self) -> int:
+        """How many ids a strip has: all of them, or as many as half of the memory is enough for;
+        the other half is for what is read.
+        """
+        nodes = self.links.nodes
+        if not self.lean:
+            return nodes
+        room = max(self.means.memory - _LEAST_LEAN, _LEAN * nodes) // 2
+        strips = -(-_THREAD * nodes // room)
+        return -(-nodes // strips)
+
+    def _scratch(self, on_disk: bool) -> Scratch:
+        return Scratch.beside(self.graph.path) if on_disk else Scratch(None)
+
+    @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """By side: what each page tells as a neighbour, and what all neighbours of each tell."""
         from cocite.kernels import nearest
 
-        widest = np.int64(self.plan.settings[WIDEST])
+        widest, scratch = np.int64(self.plan.settings[WIDEST]), self._scratch(self.lean)
         found = {}
         for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
-            worths, whole = np.zeros(rows.nodes), np.zeros(rows.nodes)
-            nearest.weigh(columns.offsets, columns.neighbours, widest, worths)
-            nearest.norms(rows.offsets, rows.neighbours, worths, whole)
+            worths, whole = (scratch.zeros(rows.nodes, np.float64) for _ in range(2))
+            for low, high in self._pieces(columns):
+                nearest.weigh(columns.offsets, columns.neighbours, widest, low, high, worths)
+                self._give_back(columns, worths)
+            for low, high in self._pieces(rows):
+                nearest.norms(rows.offsets, rows.neighbours, worths, low, high, whole)
+                self._give_back(rows, worths, whole)
             found[side] = worths, whole
         return found
+
+    def _pieces(self, links: Links) -> Iterator[tuple[int, int]]:
+        """Runs of nodes, whose links are read before they are given back."""
+        return pairwise((0, *(cut_blocks(links, _READ) if self.streaming else ()), links.nodes))
+
+    def _give_back(self, links: Links, *arrays: NDArray[Any]) -> None:
+        if self.streaming:
+            links.forget()
+            forget(*arrays)
 
     def estimate(self) -> PartEstimate:
         """Size, memory and time, from the lists of some pages."""
@@ -191,22 +233,31 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         nodes = self.links.nodes
         lists = self._lists(directory, progress)
         held = np.zeros(nodes, np.uint32)
-        add_counts(lists.neighbours, held)
+        for low in range(0, lists.edges, _PIECE):
+            add_counts(lists.neighbours[low : low + _PIECE], held)
+            forget(lists.neighbours[low : low + _PIECE])
         least = min(lists.nbytes + 8 * nodes, 16 * nodes + _LEAST_LINKS)
         spare = max(self.means.memory - self._least(1), least)
+        if self.lean:
+            spare = self.means.memory - held.nbytes
         holders = transpose(lists, held, spare, directory)
-        norms, mutual = np.zeros((nodes, 2)), np.zeros((nodes, 2))
+        del held
+        scratch = self._scratch(self.lean)
+        norms, mutual = (scratch.zeros((nodes, 2), np.float64) for _ in range(2))
         values, kept = lists.weights, holders.weights
-        nearest.mark(
-            lists.offsets,
-            lists.neighbours,
-            values,
-            holders.offsets,
-            holders.neighbours,
-            kept,
-            norms,
-            mutual,
-        )
+        for low, high in self._pieces(lists):
+            nearest.mark(
+                lists.offsets[low : high + 1],
+                lists.neighbours,
+                values,
+                holders.offsets[low : high + 1],
+                holders.neighbours,
+                kept,
+                norms[low:high],
+                mutual[low:high],
+            )
+            self._give_back(lists, norms, mutual)
+            self._give_back(holders)
         files: dict[str, Entry] = {}
         for kind, rows in (("nearest", lists), ("holders", holders)):
             assert rows.weights is not None
@@ -224,7 +275,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         most = nodes * (self.k + 1)
         fits = 2 * 8 * most + self.fit.memory <= self.means.memory
         scratch = Scratch(None) if fits else Scratch.beside(directory)
-        offsets = np.zeros(nodes + 1, np.uint64)
+        offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
         listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)
         used = 0
         rows = in_order([_Lister(self) for _ in range(self.fit.threads)], self._ranges())
@@ -241,7 +292,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
                 progress(min(high, nodes - 1), nodes)
         finally:
             rows.close()  # type: ignore[attr-defined]
-        return Links(np.cumsum(offsets, dtype=np.uint64), listed[:used], values[:used])
+        np.cumsum(offsets, out=offsets)
+        return Links(offsets, listed[:used], values[:used])
 
     def _ranges(self) -> Iterator[range]:
         nodes, step = self.links.nodes, self.pages

@@ -134,6 +134,8 @@ def plan_index(
     unweighted: bool = False,
     keep: Iterable[object] | None = None,
     keep_prefix: str | Sequence[str] | None = None,
+    texts: str | os.PathLike[str] | None = None,
+    texts_share: float | None = None,
     progress: Progress = lambda stage, done, total: None,
     **settings: Value,
 ) -> Plan:
@@ -143,6 +145,8 @@ def plan_index(
     ----------
     graph, measure, direction, layout, threads, memory, unweighted, keep, keep_prefix
         As for :func:`~cocite.query.build`.
+    texts, texts_share
+        Likewise; texts are read several times.
     samples, delta, disk, time
         At most one of them, by default the measure's ``samples``: so many; as many as keep
         ``promise`` for this difference of scores, in (0, 1); as many as fit on ``disk``, such as
@@ -186,7 +190,14 @@ def plan_index(
         kept["samples"] = samples
     pages = Keep.checked(keep, keep_prefix)
     options = BuildOptions.checked(
-        measure, direction, layout, kept, unweighted=unweighted, keep=pages
+        measure,
+        direction,
+        layout,
+        kept,
+        unweighted=unweighted,
+        keep=pages,
+        texts=texts,
+        texts_share=texts_share,
     )
     if any(SAMPLES in component.fixed for component in options.measure.components):
         raise UsageError(
@@ -215,7 +226,7 @@ def plan_index(
         filled[SAMPLES.name] = planned.samples
     return Plan(
         str(graph.path),
-        measure,
+        options.measure.name,
         options.direction,
         options.parts[0].layout,
         filled,

@@ -1,4 +1,4 @@
-"""Libraries that only an evaluation needs: imported when used, and named when missing."""
+"""Libraries that not every use needs: imported when used, and named when missing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ class MissingLibrary(UsageError):
     """A library that is an extra is not installed; the message names the command."""
 
 
-def need(module: str, purpose: str) -> Any:
-    """The module; raises :class:`MissingLibrary` with the command that installs it."""
+def need(module: str, purpose: str, extra: str | None = None) -> Any:
+    """The module; raises :class:`MissingLibrary` with the command that installs it, as part of
+    ``extra``, or of what the library is for otherwise.
+    """
     try:
         return import_module(module)
     except ImportError as error:
         root = module.split(".", 1)[0]
-        package, extra = _PACKAGES.get(root, root), _EXTRAS[root]
+        package, extra = _PACKAGES.get(root, root), extra or _EXTRAS[root]
         raise MissingLibrary(
             f"{purpose} needs {package}, which is not installed: pip install 'cocite[{extra}]'"
         ) from error

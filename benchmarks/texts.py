@@ -1,0 +1,145 @@
+"""What texts add to links, and cost: an index with ``--texts`` beside one without, on wikispeedia.
+
+    python -m benchmarks.texts [--save] [--write]
+
+Judged by labels, precision@10 and Gamma, as the suite does (``evaluate/``). What ``text`` has for
+defaults, its share and its settings, was chosen by 500 of the labelled pages, those of the suite's
+sweeps; the others judge: links alone, the default share, texts alone, and some other shares. The
+intervals are those of the differences from links alone, on the same pages, 95 %.
+
+    build      seconds and processor time, reading the texts included
+    question   milliseconds of ``related`` with k = 20: median and 99th percentile
+
+``--save`` keeps the results under results/, ``--write`` puts them into docs/evaluation.md. Takes
+some three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cocite
+from cocite.evaluate import Bootstrap, IndexRanker
+from cocite.evaluate.data import drawn, graph_of, read_truth
+from cocite.evaluate.suite_file import load_suite
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data")) / "wikispeedia"
+RESULTS = Path(__file__).parent / "results" / "texts.json"
+DOCS = ROOT / "docs" / "evaluation.md"
+BEGIN, END = "<!-- table: python -m benchmarks.texts --write -->", "<!-- end of texts -->"
+FIGURES = ("precision@10", "gamma", "gamma_macro")
+K, PAGES = 20, 1000
+Row = dict[str, Any]
+
+
+def ways(texts: Path) -> dict[str, dict[str, Any]]:
+    """What is compared, by name; links alone first."""
+    found: dict[str, dict[str, Any]] = {"links alone": {}}
+    found["`--texts`"] = {"texts": texts}
+    found["`--texts-share 0.2`"] = {"texts": texts, "texts_share": 0.2}
+    found["all words: `--words 1000000`"] = {"texts": texts, "words": 1_000_000}
+    return found | {"texts alone": {"texts": texts, "measure": "text"}}
+
+
+def measure() -> list[Row]:
+    """A row a way."""
+    suite = load_suite("wikispeedia")
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
+        folder = Path(place)
+        graph, plan = graph_of(suite.data, DATA, folder, lambda stage, done, total: None)
+        truth = read_truth(graph.names, replace(plan, texts=""), suite.judge, DATA)
+        chosen = drawn(truth.queries, suite.judge.sweep_queries, 0)
+        others = np.setdiff1d(truth.queries, chosen)
+        judge, bootstrap = truth.judge(suite.judge, others), Bootstrap(others.size)
+        asked = np.random.default_rng(0).permutation(graph.nodes)[:PAGES].astype(np.uint32)
+        base = None
+        for name, options in ways(DATA / plan.texts).items():
+            begin, spent = time.perf_counter(), time.process_time()
+            index = cocite.build(graph, folder / "index", overwrite=True, **options)
+            row: Row = {"way": name, "queries": int(others.size)}
+            row["build_s"] = time.perf_counter() - begin
+            row["processor_s"] = time.process_time() - spent
+            row["bytes"] = index.stored.store.nbytes
+            found = judge(IndexRanker(index, truth.candidates))
+            base = base or found
+            apart = found.differences(base, bootstrap)
+            for title, value in found.figures(bootstrap).items():
+                if title in FIGURES:
+                    row[title] = [value.value, *apart[title]]
+            times = []
+            for node in index.nodes.names(asked):
+                begin = time.perf_counter()
+                index.related(node, K)
+                times.append(1000 * (time.perf_counter() - begin))
+            row["related_ms"] = np.percentile(times, [50, 99]).tolist()
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+    return rows
+
+
+def figures(results: Row) -> str:
+    """The block of docs/evaluation.md."""
+    rows = results["rows"]
+    titles = " | ".join(FIGURES)
+    lines = [
+        f"{rows[0]['queries']:,} labelled pages of wikispeedia, those that chose nothing; in "
+        f"brackets the 95 % interval of the difference from links alone; {results['date']}, "
+        f"{results['machine']}.",
+        "",
+        f"| | {titles} | build | processor time | size | `related`, median, 99 % |",
+        "| --- " * (5 + len(FIGURES)) + "|",
+    ]
+    for row in rows:
+        cells = [
+            f"{row[title][0]:.3f}"
+            + " ({:+.3f} [{:+.3f}, {:+.3f}])".format(*row[title][1:]) * (row is not rows[0])
+            for title in FIGURES
+        ]
+        lines.append(
+            f"| {row['way']} | {' | '.join(cells)} | {row['build_s']:.1f} s "
+            f"| {row['processor_s']:.1f} s | {row['bytes'] / 1e6:.1f} MB "
+            f"| {row['related_ms'][0]:.2f}, {row['related_ms'][1]:.1f} ms |"
+        )
+    return "\n".join(lines)
+
+
+def with_figures(text: str, results: Row) -> str:
+    """docs/evaluation.md with its block replaced."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+
+
+def main() -> None:
+    """Measure, print, and save if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.texts",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/evaluation.md")
+    chosen = parser.parse_args()
+    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
+    results = {"date": date.today().isoformat(), "machine": machine, "rows": measure()}
+    if chosen.save:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if chosen.write:
+        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

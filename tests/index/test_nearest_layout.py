@@ -1,0 +1,79 @@
+"""The layout ``nearest``: the same bytes in any memory, from strips of ids, from scratch files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cocite import Graph
+from cocite.errors import ResourceError
+from cocite.graph import links
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.layouts.nearest import build as nearest
+from cocite.means import Means
+from cocite.measures.floors import FLOORS
+from tests.conftest import MakeGraph
+
+NODES = 3000
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    """Pages near each other link to each other, and all to some hubs: many nearest are equal."""
+    rng = np.random.default_rng(5)
+    sources = rng.integers(0, NODES, 12_000)
+    targets = (sources + rng.integers(1, 40, sources.size)) % NODES
+    targets = np.where(rng.random(sources.size) < 0.05, rng.integers(0, 4, sources.size), targets)
+    return make_graph([(f"p{a}", f"p{b}") for a, b in zip(sources, targets, strict=True)])
+
+
+def built(graph: Graph, path: Path, memory: int, **chosen: Any) -> dict[str, bytes]:
+    options = BuildOptions.checked("shared-nearest", chosen.pop("direction", None), None, chosen)
+    with IndexBuild(graph, path, options, Means(1, memory)) as work:
+        work.estimate()
+        work.run()
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+@pytest.mark.parametrize("direction", ["in", "out", "both"])
+def test_strips_and_scratch_files_do_not_change_a_byte(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direction: str
+) -> None:
+    """With no fixed room the build is cut finely even here: 12 bytes a node are left."""
+    whole = built(graph, tmp_path / "whole", 1 << 30, direction=direction, nearest=7)
+    monkeypatch.setattr(nearest, "_LEAST_LEAN", 0)
+    monkeypatch.setattr(nearest, "_READ", 4096)
+    monkeypatch.setattr(nearest, "_MOST_ENTRIES", 64)
+    widths = []
+    lister = nearest._Lister
+
+    class Told(lister):  # type: ignore[misc, valid-type]
+        def __init__(self, layout: nearest.NearestBuilder) -> None:
+            widths.append(layout.width)
+            super().__init__(layout)
+
+    monkeypatch.setattr(nearest, "_Lister", Told)
+    # So does what turns links round.
+    monkeypatch.setattr(links, "_PIECE", 1024)
+    monkeypatch.setattr(links, "_LEAST_BLOCK", 1024)
+    lean = built(graph, tmp_path / "lean", 12 * NODES + 4096, direction=direction, nearest=7)
+    assert lean == whole
+    assert max(widths) <= NODES // 2
+
+
+def test_what_is_told_as_the_least_is_the_lesser_of_two_ways(graph: Graph, tmp_path: Path) -> None:
+    """Few nodes take less with all in memory: the fixed room of the other way is more."""
+    size = 8 * graph.nodes + 4 * graph.edges
+    known = {"n": graph.nodes, "L": size, "MiB": 1 << 20, "min": min}
+    formula = (
+        FLOORS["nearest"].replace(" n", " * n").replace(" MiB", " * MiB").replace(" L", " * L")
+    )
+    least = eval(formula, known)
+    assert least < 30 << 20
+    built(graph, tmp_path / "x", int(1.02 * least))
+    with pytest.raises(ResourceError, match="need 6"):
+        built(graph, tmp_path / "y", int(0.98 * least))
