@@ -61,6 +61,12 @@ def make_graph(tmp_path: Path) -> MakeGraph:
     return make
 
 
+@pytest.fixture
+def empty_graph(make_graph: MakeGraph) -> Graph:
+    """A stored graph without nodes: its only row was bad, and left out."""
+    return make_graph([("alone",)], skip_all_bad_rows=True)
+
+
 def words_of(graph: Graph) -> Path:
     """Texts for a graph, as a table beside it: of each page the names of those that it is linked
     with, either way, each as often as it has figures. Pages without links have no text, but for the

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cocite
+from cocite.errors import StoreError, UsageError
+from cocite.ranking import Residual
+from tests.conftest import MakeGraph
 
 
 def test_all_public_names_exist_and_are_sorted() -> None:
@@ -32,3 +37,60 @@ def test_importing_it_imports_nothing_heavy() -> None:
     code = "import sys, cocite; print({'numpy', 'numba', 'duckdb', 'click'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_a_graph_and_its_names_are_asked_by_id(make_graph: MakeGraph) -> None:
+    graph = make_graph([("a", "b"), ("a", "c"), ("c", "b"), ("d", "a")])
+    ids = [graph.names.id(name) for name in "abcd"]
+    assert [graph.names[node] for node in ids] == list("abcd")
+    assert graph.names[-1] == graph.names[3]
+    assert graph.names[1:3] == [graph.names[1], graph.names[2]]
+    assert repr(graph.names) == "<4 names: 'a', 'b', 'c', ...>"
+    a, b, c, _ = ids
+    assert graph.in_neighbours(b).tolist() == sorted([a, c])
+    assert graph.out_neighbours(a).tolist() == sorted([b, c])
+    assert graph.out_neighbours(b).tolist() == []
+    wrong: tuple[Any, ...] = (4, -5, "a", 1.0, None, True)
+    for bad in wrong:
+        with pytest.raises(UsageError, match="no id of a node"):
+            graph.names[bad]
+        with pytest.raises(UsageError, match="no id of a node"):
+            graph.out_neighbours(bad)
+        with pytest.raises(UsageError, match="no id of a node"):
+            graph.in_neighbours(bad)
+
+
+def test_ranks_stop_where_they_are_told(make_graph: MakeGraph) -> None:
+    graph = make_graph([(v, v * v % 17) for v in range(17)] + [(v, v + 1) for v in range(16)])
+    near, far = (cocite.pagerank(graph, tolerance=at) for at in (1e-12, 1e-2))
+    assert far.convergence.sweeps < near.convergence.sweeps
+    assert near.convergence.residual <= 1e-12
+    few = cocite.pagerank(graph, tolerance=1e-12, max_sweeps=2)
+    assert (few.convergence.sweeps, few.convergence.converged) == (2, False)
+    stops: tuple[dict[str, Any], ...] = (
+        {"tolerance": 0},
+        {"tolerance": "low"},
+        {"max_sweeps": 0},
+        {"max_sweeps": 2.5},
+    )
+    for bad in stops:
+        with pytest.raises(UsageError):
+            cocite.pagerank(graph, **bad)
+    with pytest.raises(UsageError, match="takes the place of"):
+        cocite.pagerank(graph, tolerance=0.1, stop=Residual(0.1))
+    with pytest.raises(UsageError, match="it is a rule"):
+        cocite.pagerank(graph, stop=1e-3)  # type: ignore[arg-type]
+
+
+def test_info_and_verify_are_functions_too(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph([("a", "b"), ("a", "c"), ("c", "b")])
+    index = tmp_path / "i"
+    cocite.build(graph, index, measure="psimrank", samples=3)
+    assert cocite.info(graph.path).to_json()["nodes"] == 3
+    assert cocite.info(index).to_json()["measure"] == "psimrank"
+    assert not cocite.verify(index).faults
+    file = next(index.glob("*.members*"))
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    assert cocite.verify(index).faults
+    with pytest.raises(StoreError):
+        cocite.info(tmp_path / "none")

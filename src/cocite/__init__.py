@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cocite.graph import Graph as Graph
     from cocite.graph.generate import generate_web as generate_web
     from cocite.graph.ingest import ingest as ingest
+    from cocite.index.told import info as info
+    from cocite.index.told import verify as verify
     from cocite.query import Hit as Hit
     from cocite.query import Index as Index
     from cocite.query import Score as Score
@@ -53,6 +55,7 @@ _HOMES = {
     "build": ("cocite.query", "build"),
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
+    "info": ("cocite.index.told", "info"),
     "ingest": ("cocite.graph.ingest", "ingest"),
     "merge": ("cocite.query", "merge"),
     "open": ("cocite.query", "open_index"),
@@ -60,6 +63,7 @@ _HOMES = {
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.query.plan.plan", "plan_index"),
     "refresh": ("cocite.query", "refresh"),
+    "verify": ("cocite.index.told", "verify"),
 }
 
 __all__ = [
@@ -78,6 +82,7 @@ __all__ = [
     "build",
     "exact_simrank",
     "generate_web",
+    "info",
     "ingest",
     "merge",
     "open",
@@ -85,6 +90,7 @@ __all__ = [
     "pagerank",
     "plan_index",
     "refresh",
+    "verify",
 ]
 
 

@@ -248,9 +248,9 @@ def test_wrong_options_are_refused_before_anything_is_written(
     assert not list(tmp_path.glob("x*"))
 
 
-def test_an_empty_graph_cannot_be_indexed(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_an_empty_graph_cannot_be_indexed(empty_graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no nodes"):
-        cocite.build(make_graph([]), tmp_path / "x", measure="psimrank")
+        cocite.build(empty_graph, tmp_path / "x", measure="psimrank")
 
 
 def test_the_manifest_holds_neither_time_nor_place(graph: Graph, tmp_path: Path) -> None:

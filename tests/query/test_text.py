@@ -18,6 +18,8 @@ import cocite
 from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, ResourceError, UsageError
+from cocite.evaluate.running import run_suite
+from cocite.evaluate.suite_file import load_suite
 from cocite.graph import links as graph_links
 from cocite.graph.readers.texts import texts_of
 from cocite.index.build import IndexBuild
@@ -201,6 +203,39 @@ def test_a_folder_an_archive_and_a_table_give_the_same_bytes(
         build(graph, tmp_path / str(number), path)
     made = [contents(tmp_path / str(number)) for number in range(3)]
     assert made[0] == made[1] == made[2]
+
+
+def test_settings_from_a_file_go_with_texts(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """Of links alone, to which they are added; and of a measure that names them."""
+    place = texts_at(tmp_path / "t.tsv", texts)
+    (tmp_path / "l.toml").write_text('measure = "ppr"\n[settings]\ntolerance = 0.01\n')
+    (tmp_path / "t.toml").write_text('measure = "text"\n[settings]\nmin_df = 1\nwords = 3\n')
+    added = cocite.build(graph, tmp_path / "l", settings=tmp_path / "l.toml", texts=place)
+    assert added.measure == "blend:0.5*ppr+0.5*text"
+    alone = cocite.build(graph, tmp_path / "t", settings=tmp_path / "t.toml", texts=place)
+    assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
+    with pytest.raises(UsageError, match="say where they are with --texts"):
+        cocite.build(graph, tmp_path / "x", settings=tmp_path / "t.toml")
+
+
+def test_a_suite_compares_texts_where_it_names_them(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """And by content, which they are; all measures are all of links."""
+    pytest.importorskip("sklearn")
+    texts_at(tmp_path / "t.tsv", texts)
+    suite = tmp_path / "s.toml"
+    suite.write_text(
+        f'[data]\ngraph = "{graph.path.name}"\ntexts = "t.tsv"\n[settings]\nmin_df = 1\n'
+        '[[method]]\nmeasures = ["*", "text"]\nwithout = ["xjaccard", "pagesim"]\n'
+    )
+    (tmp_path / "work").mkdir()
+    found = run_suite(load_suite(str(suite)), tmp_path, tmp_path / "work")
+    content = {row.name: row.figures["content@1"].value for row in found.methods}
+    assert set(content) > {"text none", "neighbourhood both"}
+    assert max(content, key=lambda name: content[name]) == "text none"
 
 
 def test_texts_of_no_page_are_told(

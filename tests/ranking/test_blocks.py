@@ -191,9 +191,9 @@ def test_the_command_line_takes_blocks(
 
 
 def test_an_empty_graph_is_refused_in_words(
-    make_graph: MakeGraph, capsys: pytest.CaptureFixture[str]
+    empty_graph: cocite.Graph, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = str(make_graph([]).path)
+    path = str(empty_graph.path)
     for more in ([], ["--blocks", "2"], ["--study", "s", "--no-plots"]):
         assert main(["rank", path, *more]) == 2
         assert "has no nodes: there is nothing to rank" in capsys.readouterr().err

@@ -223,9 +223,9 @@ def test_rules_that_cannot_hold_are_refused(rule: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}, {"memory": "20MB"}])
-def test_an_empty_graph_has_no_ranks(make_graph: MakeGraph, options: dict[str, Any]) -> None:
+def test_an_empty_graph_has_no_ranks(empty_graph: cocite.Graph, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="has no nodes: there is nothing to rank"):
-        pagerank(make_graph([]), **options)
+        pagerank(empty_graph, **options)
 
 
 def test_every_rule_ends_by_count(graph: cocite.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

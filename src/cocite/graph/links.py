@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks
-from cocite.graph.graph import Graph
-from cocite.graph.rows import Links
+from cocite.graph.rows import InLinks, Links
 from cocite.memory import budget, format_size
 from cocite.store import Scratch, forget
 
@@ -81,7 +80,7 @@ def checked_direction(direction: str) -> str:
 
 
 def links_of(
-    graph: Graph,
+    graph: InLinks,
     direction: str,
     memory: str | int | None = None,
     progress: Progress = _silent,
@@ -105,7 +104,7 @@ def links_of(
     raise ValueError(direction)
 
 
-def in_links(graph: Graph, *, weighted: bool = False) -> Links:
+def in_links(graph: InLinks, *, weighted: bool = False) -> Links:
     """Who links to each node: the graph's own files, mapped; ``weighted`` brings the weights along,
     if the graph has any.
     """
@@ -113,7 +112,7 @@ def in_links(graph: Graph, *, weighted: bool = False) -> Links:
 
 
 def out_links(
-    graph: Graph,
+    graph: InLinks,
     memory: str | int | None = None,
     progress: Progress = _silent,
     *,
@@ -157,7 +156,7 @@ def out_links(
 
 
 def either_way(
-    graph: Graph,
+    graph: InLinks,
     memory: str | int | None = None,
     progress: Progress = _silent,
     *,

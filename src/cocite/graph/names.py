@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -38,6 +38,7 @@ __all__ = [
     "HashSorter",
     "Names",
     "TextPiece",
+    "checked_id",
     "joined_names",
     "open_names",
     "take_name_files",
@@ -75,6 +76,18 @@ _SCAN_LIMIT = 3_000_000
 """Names among which a misspelt one is searched by edit distance: about a second."""
 
 
+_SHOWN = 3
+
+
+def checked_id(node: object, count: int) -> int:
+    """``node`` if it is the id of one of ``count`` nodes; raises :class:`UsageError`."""
+    if isinstance(node, bool) or not isinstance(node, int | np.integer):
+        raise UsageError(f"{node!r} is no id of a node; ids are whole numbers: names.id(name)")
+    if not 0 <= node < count:
+        raise UsageError(f"{node} is no id of a node; there are {count:,}, from 0 on")
+    return int(node)
+
+
 class Names(ABC):
     """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
 
@@ -93,6 +106,24 @@ class Names(ABC):
 
     def __contains__(self, name: object) -> bool:
         return self.find(str(name)) is not None
+
+    def __repr__(self) -> str:
+        first = self.names(np.arange(min(self._count, _SHOWN)))
+        more = ", ..." if self._count > _SHOWN else ""
+        return f"<{self._count:,} names: {', '.join(map(repr, first))}{more}>"
+
+    @overload
+    def __getitem__(self, node: int) -> str: ...
+
+    @overload
+    def __getitem__(self, node: slice) -> list[str]: ...
+
+    def __getitem__(self, node: int | slice) -> str | list[str]:
+        """The name of one id, from the end if it is below 0; of a slice a list of names."""
+        if isinstance(node, slice):
+            return self.names(np.arange(*node.indices(self._count)))
+        below = isinstance(node, int | np.integer) and -self._count <= node < 0
+        return self.name(checked_id(node + self._count if below else node, self._count))
 
     def name(self, node: int) -> str:
         """The name of one id."""

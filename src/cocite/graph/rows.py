@@ -6,13 +6,14 @@ The neighbours of node v are ``neighbours[offsets[v] : offsets[v + 1]]``, ascend
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.store import fetch, forget
 
-__all__ = ["Links"]
+__all__ = ["InLinks", "Links"]
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,30 @@ class Links:
             forget(self.weights)
         if self.back is not None:
             self.back.forget()
+
+
+class InLinks(Protocol):
+    """What is read of a stored graph to have its links in any direction: see ``graph/graph.py``."""
+
+    @property
+    def path(self) -> Any:
+        """Where the graph is."""
+
+    @property
+    def in_offsets(self) -> NDArray[np.uint64]:
+        """uint64[nodes + 1]: where each node's in-neighbours begin."""
+
+    @property
+    def in_sources(self) -> NDArray[np.uint32]:
+        """uint32[edges]: the in-neighbours, ascending within a node."""
+
+    @property
+    def in_weights(self) -> NDArray[np.float32] | None:
+        """float32[edges]: the weights of the same links, if they have any."""
+
+    @property
+    def out_degrees(self) -> NDArray[np.uint32]:
+        """uint32[nodes]: how many nodes each node links to."""
+
+    def check(self) -> None:
+        """See that the links are sound."""

@@ -75,7 +75,13 @@ class IndexSettings:
                 + (", ".join(sorted(known)) or "none")
             )
         BuildOptions.checked(
-            self.measure, self.direction, self.layout, self.building, by=self.by, asks=self.asks
+            self.measure,
+            self.direction,
+            self.layout,
+            self.building,
+            by=self.by,
+            asks=self.asks,
+            texts="" if found.texts else None,  # where they are is said beside the file
         )
         return self
 

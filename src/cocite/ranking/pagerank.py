@@ -90,6 +90,8 @@ def pagerank(
     personalization: Personalization | None = None,
     dangling: Dangling | str = Dangling.SPREAD,
     removals: int = 2,
+    tolerance: float | None = None,
+    max_sweeps: int | None = None,
     stop: StoppingRule | None = None,
     start: Vector | None = None,
     precision: str = "double",
@@ -114,8 +116,15 @@ def pagerank(
         What happens to the rank of nodes without out-links: ``spread``, ``uniform``, ``remove``.
     removals
         How often dangling nodes are removed, for ``remove`` only.
+    tolerance
+        The L1 residual at which to stop, ||G x - x||_1, in (0, 1); by default 1e-8. The error of
+        all ranks together is at most this over 1 - damping.
+    max_sweeps
+        How many sweeps to make at most; by default, and in any case, 10,000. Who stops for that has
+        ``convergence.converged`` False.
     stop
-        When to stop; by default ``Residual(1e-8)``. After 10,000 sweeps it ends in any case.
+        When to stop, as a rule, in place of the two before: ``Residual(1e-8)``, ``TopOrder(100)``,
+        or rules joined with ``|``.
     start
         A vector to start from, float64[nodes], such as an earlier result.
     precision
@@ -149,7 +158,7 @@ def pagerank(
         weighted=weighted,
     )
     guess = _checked_start(system, start)
-    rule = (Residual() if stop is None else stop) | Sweeps(_PATIENCE)
+    rule = _rule(tolerance, max_sweeps, stop) | Sweeps(_PATIENCE)
     values, sweeps, reason = system.solve(where, rule, guess, progress)
     share, converged = where, rule.accurate
     if mode is Dangling.UNIFORM and personalization is not None:
@@ -216,6 +225,20 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
     mass = (1 - d) * here / (1 - d * there)
     for part in pieces(0, solved.size, solved, uniform):
         solved[part] = (1 - d) * solved[part] + d * mass * uniform[part]
+
+
+def _rule(
+    tolerance: float | None, max_sweeps: int | None, stop: StoppingRule | None
+) -> StoppingRule:
+    """When to stop, by what the caller has given of it."""
+    if stop is not None:
+        if tolerance is not None or max_sweeps is not None:
+            raise UsageError("stop takes the place of tolerance and max_sweeps: give it, or them")
+        if not isinstance(stop, StoppingRule):
+            raise UsageError(f"stop is {stop!r}; it is a rule, such as Residual(1e-8)")
+        return stop
+    rule: StoppingRule = Residual() if tolerance is None else Residual(tolerance)
+    return rule if max_sweeps is None else rule | Sweeps(max_sweeps)
 
 
 def _checked_start(system: System, start: Vector | None) -> Vector | None:

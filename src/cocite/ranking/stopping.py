@@ -72,7 +72,7 @@ class Residual(StoppingRule):
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1:
+        if not (isinstance(self.tolerance, int | float) and 0 < self.tolerance < 1):
             raise UsageError(f"tolerance is {self.tolerance!r}; it is a number between 0 and 1")
 
     def reached(self, state: State) -> str | None:
@@ -87,7 +87,7 @@ class Sweeps(StoppingRule):
     count: int
 
     def __post_init__(self) -> None:
-        if self.count < 1:
+        if type(self.count) is not int or self.count < 1:
             raise UsageError(f"sweeps is {self.count!r}; it is a whole number, 1 or more")
 
     def reached(self, state: State) -> str | None:
