@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from cocite.query.why import Why as Why
     from cocite.query.why import WhyTogether as WhyTogether
     from cocite.ranking.pagerank import pagerank as pagerank
+    from cocite.tuning import Tuned as Tuned
+    from cocite.tuning import tune as tune
 
 __version__ = "0.1.0"
 
@@ -49,6 +51,7 @@ _HOMES = {
     "Reason": ("cocite.query.why", "Reason"),
     "Score": ("cocite.query", "Score"),
     "Scores": ("cocite.allpairs", "Scores"),
+    "Tuned": ("cocite.tuning", "Tuned"),
     "UnknownNode": ("cocite.errors", "UnknownNode"),
     "Why": ("cocite.query.why", "Why"),
     "WhyTogether": ("cocite.query.why", "WhyTogether"),
@@ -63,6 +66,7 @@ _HOMES = {
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.query.plan.plan", "plan_index"),
     "refresh": ("cocite.query", "refresh"),
+    "tune": ("cocite.tuning", "tune"),
     "verify": ("cocite.index.told", "verify"),
 }
 
@@ -75,6 +79,7 @@ __all__ = [
     "Reason",
     "Score",
     "Scores",
+    "Tuned",
     "UnknownNode",
     "Why",
     "WhyTogether",
@@ -90,6 +95,7 @@ __all__ = [
     "pagerank",
     "plan_index",
     "refresh",
+    "tune",
     "verify",
 ]
 

@@ -17,7 +17,7 @@ from cocite.cli.text import fitting, say, table_text
 if TYPE_CHECKING:
     from cocite.evaluate.study import Study
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "numbers_option"]
 
 _UNITS = {
     "loading": "bytes",
@@ -28,9 +28,10 @@ _UNITS = {
 }
 
 
-def _numbers(
+def numbers_option(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> tuple[int, ...] | None:
+    """Whole numbers with commas between them, such as 1,5,10; None if there are none."""
     try:
         return None if value is None else tuple(int(part) for part in value.split(","))
     except ValueError:
@@ -74,7 +75,7 @@ def _settings(
 )
 @click.option(
     "--label-columns",
-    callback=_numbers,
+    callback=numbers_option,
     metavar="A,B",
     help="The columns of name and category, from 1.  [default: 1,2]",
 )
@@ -106,7 +107,7 @@ def _settings(
 )
 @click.option(
     "--cutoffs",
-    callback=_numbers,
+    callback=numbers_option,
     metavar="LIST",
     help="The values of k in precision@k and the like, such as 1,5,10.",
 )

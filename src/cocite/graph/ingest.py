@@ -166,8 +166,7 @@ def ingest(
         with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
-            if not any(found.rows for found in read):
-                raise NotLinks(_nothing(read))
+            _check_some(read)
             how = _How(undirected, keep_self_loops, count_duplicates)
             facts, files = _store(draft.path, tables, how, progress)
         facts["rows"] = sum(found.rows for found in read[: len(links)])
@@ -222,17 +221,19 @@ def _check_titles(tables: Tables, table: str, found: Found) -> None:
             )
 
 
-def _nothing(read: list[Found]) -> str:
-    """That there is no row in any input, and what there is."""
+def _check_some(read: list[Found]) -> None:
+    """See that there is a row in some input; raises :class:`NotLinks` with what there is."""
+    if any(found.rows for found in read):
+        return
     said = []
     for found in read[:3]:
-        rest = ""
+        kinds = [(sum(found.bad_rows.values()), "bad row")]
         if isinstance(found, TextInput):
-            kinds = ((found.comments, "comment line"), (found.header, "row of titles"))
-            rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
+            kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
+        rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
     more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
-    return f"there is no link: {', '.join(said)}{more}. Name files with a row a link"
+    raise NotLinks(f"there is no link: {', '.join(said)}{more}. Name files with a row a link")
 
 
 def _reported(found: Found) -> dict[str, Any]:

@@ -1,0 +1,214 @@
+"""How well a choice without labels agrees with the one by labels: what ``cocite tune`` is worth.
+
+    python -m benchmarks.tune [--save] [--write] [SUITE]...
+
+On the suites with labels (wikispeedia, cora, polblogs, web), every measure in every direction with
+its own settings, 50 samples, is judged twice:
+
+    without labels   a tenth of the links hidden, 200 pages that lost some: company@50, company@10,
+                     links@50, links@10 (``tuning/company.py``)
+    with labels      all links, 200 labelled pages: precision@10
+
+and the two orders are compared: Spearman's and Kendall's correlation over the candidates; over the
+measures, each in its best direction; and the regret, how much precision@10 the candidate that a
+figure likes best is below the one that labels like best. Then ``cocite.tune`` itself chooses, and
+its choice is judged by labels beside the default.
+
+``--save`` keeps the results under results/, of the suites named beside those that are there;
+``--write`` puts them into docs/tuning.md. Takes some eight minutes of processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import kendalltau, spearmanr
+
+import cocite
+from cocite import Graph
+from cocite.evaluate import Bootstrap, IndexRanker, Ranker
+from cocite.evaluate.data import Truth, drawn, graph_of, read_truth
+from cocite.evaluate.labels import SAME
+from cocite.evaluate.suite import called
+from cocite.evaluate.suite_file import load_suite
+from cocite.tuning.candidates import first_points, suite_of
+from cocite.tuning.company import Company
+from cocite.tuning.hiding import Hidden, hidden_pairs, hide_links
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
+RESULTS = Path(__file__).parent / "results" / "tune.json"
+DOCS = ROOT / "docs" / "tuning.md"
+BEGIN, END = "<!-- table: python -m benchmarks.tune --write -->", "<!-- end of tune -->"
+SUITES = {"cora": "cora-linqs", "polblogs": "polblogs", "web": None, "wikispeedia": "wikispeedia"}
+FIGURES = ("company@50", "company@10", "links@50", "links@10")
+PAGES, SAMPLES, SHARE = 200, 50, 0.1
+Row = dict[str, Any]
+
+
+def precision(truth: Truth, ranker: Ranker, pages: NDArray[np.uint32]) -> NDArray[np.float64]:
+    """precision@10 of some pages, float64[pages]."""
+    assert truth.labels is not None
+    classes = truth.labels.collapsed()
+    found = [classes.relation(int(q), ranker.related(int(q), 10).ids) == SAME for q in pages]
+    return np.array([same.sum() / 10 for same in found])
+
+
+def measure(name: str, folder: Path) -> Row:
+    """A suite's candidates, and the choice of ``cocite.tune``."""
+    suite, data = load_suite(name), SUITES[name]
+    place = DATA / data if data else None
+    graph, plan = graph_of(suite.data, place, folder, lambda stage, done, total: None)
+    truth = read_truth(graph.names, plan, suite.judge, place or Path())
+    pages = drawn(truth.queries, PAGES, 1)
+    pairs = hidden_pairs(graph, SHARE, 0)
+    shown, hidden = hide_links(graph, folder / "shown.graph", pairs), Hidden.of(pairs)
+    court = Company(graph, shown, hidden, drawn(hidden.pages, PAGES, 0), 1 << 30)
+    points, _ = first_points(suite_of((), (), SAMPLES, 0), graph, 0, False)
+    rows = []
+    for number, each in enumerate(points):
+        found: Row = {"name": called(each), "measure": each.measure}
+        build: dict[str, Any] = {"measure": each.measure, "direction": each.direction}
+        build |= dict(each.build)
+        index = cocite.build(shown, folder / f"shown-{number}", **build)
+        judged = court(IndexRanker(index))
+        found |= {title: judged.value(title) for title in FIGURES}
+        index = cocite.build(graph, folder / f"whole-{number}", **build)
+        ranker = IndexRanker(index, truth.candidates)
+        found["precision@10"] = float(precision(truth, ranker, pages).mean())
+        rows.append(found)
+    return {"graph": name, "rows": rows, "chosen": chosen(graph, truth, folder)}
+
+
+def chosen(graph: Graph, truth: Truth, folder: Path) -> Row:
+    """What ``cocite.tune`` chooses, and what labels say of it, beside the default."""
+    begin, spent = time.perf_counter(), time.process_time()
+    found = cocite.tune(graph, queries=400, time=None)
+    seconds, spent = time.perf_counter() - begin, time.process_time() - spent
+    pages, judged = drawn(truth.queries, 1000, 2), []
+    first = next(each for each in found.tried if each.behind is not None and each.behind.value == 0)
+    for number, settings in enumerate((None, found.settings)):
+        index = cocite.build(graph, folder / f"chosen-{number}", settings=settings)
+        judged.append(precision(truth, IndexRanker(index, truth.candidates), pages))
+    apart = np.array(judged[1] - judged[0])[:, None]
+    bootstrap = Bootstrap(pages.size)
+    interval = bootstrap.interval(bootstrap.ratios(apart, np.ones_like(apart))[:, 0])
+    return {
+        "name": found.best.name,
+        "reason": found.reason,
+        "first": first.name,
+        "default": float(judged[0].mean()),
+        "precision@10": float(judged[1].mean()),
+        "difference": list(interval),
+        "candidates": len(found.tried),
+        "seconds": seconds,
+        "processor": spent,
+    }
+
+
+def agreement(rows: list[Row], figure: str) -> Row:
+    """How a figure's order of the candidates is beside that of the labels."""
+    mine, theirs = (np.array([row[title] for row in rows]) for title in (figure, "precision@10"))
+    best = rows[int(mine.argmax())]
+    by_measure: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        by_measure.setdefault(row["measure"], []).append((row[figure], row["precision@10"]))
+    tops = np.array([np.max(values, axis=0) for values in by_measure.values()])
+    return {
+        "spearman": float(spearmanr(mine, theirs)[0]),
+        "kendall": float(kendalltau(mine, theirs)[0]),
+        "measures": float(spearmanr(tops[:, 0], tops[:, 1])[0]),
+        "best": best["name"],
+        "regret": float(theirs.max() - best["precision@10"]),
+    }
+
+
+def figures(results: Row) -> str:
+    """The block of docs/tuning.md."""
+    lines = [
+        f"Every measure in every direction, {SAMPLES} samples, {PAGES} pages each; "
+        f"{results['date']}.",
+        "",
+        "| graph | figure without labels | Spearman | Kendall | Spearman over measures "
+        "| what it likes best | regret in precision@10 |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for suite in results["suites"]:
+        for figure in FIGURES:
+            found = agreement(suite["rows"], figure)
+            lines.append(
+                f"| {suite['graph']} | `{figure}` | {found['spearman']:.2f} "
+                f"| {found['kendall']:.2f} | {found['measures']:.2f} | {found['best']} "
+                f"| {found['regret']:.3f} |"
+            )
+    lines += [
+        "",
+        "What `cocite tune` chooses (`--queries 400`), and precision@10 by up to 1,000 labelled "
+        "pages beside the default's, with the 95 % interval of the difference:",
+        "",
+        "| graph | candidates | first in the last round | chosen | default | chosen | difference "
+        "| time | processor time |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for suite in results["suites"]:
+        row = suite["chosen"]
+        value, low, high = row["difference"]
+        lines.append(
+            f"| {suite['graph']} | {row['candidates']} | {row['first']} | {row['name']} "
+            f"| {row['default']:.3f} | {row['precision@10']:.3f} "
+            f"| {value:+.4f} [{low:+.4f}, {high:+.4f}] | {row['seconds']:.0f} s "
+            f"| {row['processor']:.0f} s |"
+        )
+    return "\n".join(lines)
+
+
+def with_figures(text: str, results: Row) -> str:
+    """docs/tuning.md with its block replaced."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+
+
+def kept() -> dict[str, Row]:
+    """The results that are there, by suite."""
+    if not RESULTS.exists():
+        return {}
+    return {suite["graph"]: suite for suite in json.loads(RESULTS.read_text("utf-8"))["suites"]}
+
+
+def main() -> None:
+    """Measure, print, and save if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.tune",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="of " + ", ".join(SUITES))
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/tuning.md")
+    asked = parser.parse_args()
+    found = kept() if asked.suites else {}
+    for name in asked.suites or SUITES:
+        with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
+            found[name] = measure(name, Path(place))
+        print(json.dumps(found[name]["chosen"]), flush=True)
+        ordered = [found[suite] for suite in SUITES if suite in found]
+        results = {"date": date.today().isoformat(), "suites": ordered}
+        if asked.save:
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    print(figures(results))
+    if asked.write:
+        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

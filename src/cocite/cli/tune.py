@@ -1,0 +1,192 @@
+"""``cocite tune``: find out what an index of a graph should be made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cocite.cli.evaluate import numbers_option
+from cocite.cli.options import format_option, means_options
+from cocite.cli.outputs import Reply, Show
+from cocite.cli.progress import Stages
+from cocite.cli.text import facts_text, fitting, say, table_text
+from cocite.graph.links import DIRECTIONS
+from cocite.memory import format_size, format_time
+
+if TYPE_CHECKING:
+    from cocite.evaluate import Interval
+    from cocite.tuning import Tried, Tuned
+
+__all__ = ["tune"]
+
+_NAME = 20
+"""Letters of a candidate's name that must fit; longer ones are left to the terminal to wrap."""
+
+
+@click.command()
+@click.argument("graph", metavar="GRAPH")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE.toml",
+    help="Write the settings that were chosen, for cocite index --settings. What is done is kept "
+    "beside it, and an interrupted command goes on. Without it the settings are told only.",
+)
+@click.option(
+    "--labels",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Choose by a table of names and categories (text with tabs, .csv or Parquet), instead of "
+    "by links that are hidden.",
+)
+@click.option(
+    "--label-columns",
+    callback=numbers_option,
+    metavar="A,B",
+    help="The columns of name and category, from 1.  [default: 1,2]",
+)
+@click.option(
+    "--separator",
+    metavar="TEXT",
+    default=".",
+    show_default=True,
+    help='What separates the parts of a category, the most general first; "" for nothing.',
+)
+@click.option(
+    "--figure",
+    metavar="NAME",
+    help="What decides: company@10, company@50, links@10 or links@50; with labels a figure of "
+    "cocite evaluate, such as precision@20 or gamma.  [default: company@50, "
+    "company@10 for fewer than 500 nodes, precision@10 with labels]",
+)
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="NAME",
+    help="Try this measure only. Repeatable.  [default: all]",
+)
+@click.option(
+    "--direction",
+    "directions",
+    multiple=True,
+    metavar=f"[{'|'.join(DIRECTIONS)}]",
+    help="Try this direction only, for measures that take it. Repeatable.  [default: all]",
+)
+@click.option(
+    "--share",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="The share of the links that are hidden, at most 0.5. Every page keeps one.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(0),
+    default=1000,
+    show_default=True,
+    help="How many pages choose and judge, half of them each; 0 for all.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="How many samples measures have in the last round, and in the settings.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Where the random numbers start. Equal seeds give equal choices, unless time was up.",
+)
+@click.option(
+    "--time",
+    metavar="TIME",
+    default="10min",
+    show_default=True,
+    help="How long it may take, such as 90s or 2h. What it has not come to then is left out, and "
+    "told.",
+)
+@click.option(
+    "--unweighted",
+    is_flag=True,
+    help="Ignore the weights of links.  [default: use them, if there are any, and leave out "
+    "measures that cannot]",
+)
+@means_options
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace the file when the new one is complete. A symbolic link is refused.",
+)
+@click.option(
+    "--restart",
+    is_flag=True,
+    help="Throw away an unfinished command that had other options, and begin again.",
+)
+@format_option
+def tune(graph: str, output: str | None, show: Show, label_columns: Any, **options: Any) -> None:
+    """Find out which measure, direction and settings suit the stored GRAPH.
+
+    \b
+    cocite tune web.graph -o index-settings.toml
+    cocite index web.graph --settings index-settings.toml -o web.index
+
+    A share of the links is hidden, measures are tried in every direction, with a few values of
+    their settings, and that is best whose lists find the company of what is hidden: pages that
+    share the links that a page has lost. Half of the pages choose, the others judge. If the default
+    is not told apart from the best, it is chosen. With --labels half of the labelled pages choose.
+    """  # noqa: D301 - click wants the backspace itself
+    from cocite.tuning import tune as run
+
+    with Stages({"round": "candidates"}) as stages:
+        found = run(
+            graph,
+            output,
+            label_columns=label_columns or (1, 2),
+            progress=stages,
+            **options,
+        )
+    show(Reply(found, lambda: _text(found)))
+    for note in found.notes:
+        say(note)
+    if output is not None:
+        say(f"{output}: the settings; see cocite index {graph} --settings {output}")
+
+
+def _text(found: Tuned) -> str:
+    """The candidates of the last round, and what is chosen."""
+    titles = [found.by, "build", "size", "judged", "behind", "question", "candidate"]
+    last = [each for each in found.tried if each.behind is not None]
+    rows = [_row(each) for each in last]
+    kept = fitting(titles, [[*row[:-1], row[-1][:_NAME]] for row in rows])
+    text = table_text([titles[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    hidden = f"; {found.hidden:,} of {found.links:,} links were hidden" if found.hidden else ""
+    before = len(found.tried) - len(last)
+    facts = {
+        "chosen": f"{found.best.name}: {found.reason}",
+        "by": f"{found.chosen_by:,} pages, judged by {found.judged_by:,} others{hidden}",
+        "left out before": f"{before:,} candidates; --format csv has them" if before else "none",
+    }
+    return f"{text}\n\n{facts_text(facts)}"
+
+
+def _row(each: Tried) -> list[str]:
+    return [
+        _short(each.figure),
+        format_time(each.seconds),
+        format_size(each.bytes),
+        "-" if each.judged is None else _short(each.judged),
+        "-" if each.behind is None else _short(each.behind),
+        f"{1000 * each.question:.2f} ms",
+        each.name,
+    ]
+
+
+def _short(found: Interval) -> str:
+    """A value, and half its interval."""
+    return f"{found.value:.3f} ±{(found.high - found.low) / 2:.3f}"

@@ -1,0 +1,323 @@
+"""The rounds of a tuning: who is tried, who judges, who is left.
+
+What happens in which round is told in ``tuning.py``. Candidates that differ in nothing but how they
+are asked share an index, which goes when they are judged. A candidate that was judged before, in a
+run that was interrupted, is not judged again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time as clock
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import ResourceError, UsageError
+from cocite.evaluate import Bootstrap, IndexRanker, Interval, Judgement, Ranker
+from cocite.evaluate.best import candidates, combined
+from cocite.evaluate.data import Truth, drawn, read_truth
+from cocite.evaluate.judge import Judge
+from cocite.evaluate.plans import DataPlan, JudgePlan
+from cocite.evaluate.suite import Point, called
+from cocite.graph import Graph
+from cocite.means import Means
+from cocite.query import build
+from cocite.tuning.candidates import (
+    default_point,
+    first_points,
+    settings_points,
+    suite_of,
+    whole_settings,
+)
+from cocite.tuning.company import Company
+from cocite.tuning.hiding import Hidden, hidden_pairs, hide_links
+from cocite.tuning.records import Record, Records
+from cocite.tuning.result import Tried, Tuned, decided
+
+__all__ = ["Progress", "Tuning"]
+
+_ROUNDS = 3
+_PARTS, _UNTIL, _KEPT = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
+_FEWEST = 50
+"""Pages that choose in a round, if there are so many."""
+Progress = Callable[[str, int, int, str], None]
+
+
+class _Court(Protocol):
+    """What judges: :class:`Company`, or the judge of labels."""
+
+    queries: NDArray[np.uint32]
+    titles: tuple[str, ...]
+
+    def __call__(
+        self, ranker: Ranker, *, threads: int = ..., progress: Callable[[int, int], None] = ...
+    ) -> Judgement: ...
+
+
+class _TimeUp(Exception):
+    """A round has taken its time."""
+
+
+class Tuning:
+    """One run."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        folder: Path,
+        records: Records,
+        plan: dict[str, Any],
+        means: Means,
+        seconds: float,
+        progress: Progress,
+    ) -> None:
+        self._graph, self._folder, self._records = graph, folder, records
+        self._plan, self._means, self._progress = plan, means, progress
+        self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
+        self._seed, self._by = int(plan["seed"]), str(plan["figure"])
+        self._notes: list[str] = []
+
+    def run(self, labels: Path | None) -> Tuned:
+        """Do all of it."""
+        plan, seed = self._plan, self._seed
+        self._hidden: int | None = None
+        self._truth: Truth | None = None
+        if labels is None:
+            self._court: Any = self._company()
+        else:
+            self._court = self._judge(labels)
+        if self._by not in self._court.titles:
+            raise UsageError(f"figure is {self._by!r}; there are {', '.join(self._court.titles)}")
+        self._choosing = self._choosers()
+        suite = suite_of(plan["measures"], plan["directions"], plan["samples"], seed)
+        first, self._notes = first_points(suite, self._graph, seed, plan["unweighted"])
+        if not first:
+            raise UsageError("nothing is left to try: " + "; ".join(self._notes))
+        usual = default_point(first)
+        self._last: dict[Point, int] = {}
+        one = self._round(1, first, usual)
+        best = _first(one, _KEPT[0])
+        swept = settings_points(suite, best, seed)
+        wider = [usual] if usual is not None and usual not in best else []
+        pool = [p for each in candidates([*wider, *best], swept).values() for p in each]
+        pool.sort(key=lambda p: (p not in best, p not in wider))
+        two = self._round(2, pool, usual)
+        both = combined(suite, swept, seed, lambda p: two.get(p, float("-inf")))
+        near = _first(two, _KEPT[1])
+        ways = {(p.measure, p.direction) for p in near}
+        final = dict.fromkeys([*near, *(p for p in both if (p.measure, p.direction) in ways)])
+        if usual is not None:
+            final[usual] = None
+        three = self._round(3, list(final), usual)
+        return self._result(usual, three, labels)
+
+    # -- who judges ------------------------------------------------------------------------------
+
+    def _company(self) -> Company:
+        """Hide links, and who finds them again."""
+        plan = self._plan
+        self._progress("hiding links", 0, 0, "")
+        pairs = hidden_pairs(self._graph, plan["share"], self._seed)
+        place = self._folder / "shown.graph"
+        shutil.rmtree(place, ignore_errors=True)
+        self._shown = hide_links(self._graph, place, pairs)
+        self._hidden = self._graph.edges - self._shown.edges
+        hidden = Hidden.of(pairs)
+        pages = drawn(hidden.pages, plan["queries"], self._seed)
+        return Company(self._graph, self._shown, hidden, pages, self._means.memory)
+
+    def _judge(self, labels: Path) -> Judge:
+        """By labels, on the whole graph."""
+        plan = self._plan
+        self._shown = self._graph
+        data = DataPlan(
+            labels=str(labels.absolute()),
+            label_columns=tuple(plan["label columns"]),
+            separator=plan["separator"],
+        )
+        judging = JudgePlan(queries=plan["queries"])
+        self._truth = read_truth(self._graph.names, data, judging, seed=self._seed)
+        return self._truth.judge(judging)
+
+    def _choosers(self) -> NDArray[np.bool_]:
+        """bool[queries]: the half that chooses; all where there are fewer than four."""
+        queries = self._court.queries
+        if queries.size < 4:
+            return np.ones(queries.size, bool)
+        return np.isin(queries, drawn(queries, (queries.size + 1) // 2, self._seed + 1))
+
+    def _part(self, turn: int) -> NDArray[np.bool_]:
+        """bool[queries]: the pages that are asked in a round."""
+        if turn == _ROUNDS:
+            return np.ones(self._choosing.size, bool)
+        mine = self._court.queries[self._choosing]
+        few = drawn(mine, max(_FEWEST, mine.size // _PARTS[turn - 1]), self._seed + 1)
+        return np.isin(self._court.queries, few)
+
+    def _court_of(self, rows: NDArray[np.bool_]) -> _Court:
+        if isinstance(self._court, Company):
+            return self._court.of(rows)
+        assert self._truth is not None
+        return self._truth.judge(JudgePlan(), self._court.queries[rows])
+
+    # -- rounds ----------------------------------------------------------------------------------
+
+    def _round(self, turn: int, points: Sequence[Point], usual: Point | None) -> dict[Point, float]:
+        """The figures of those that the round came to, by the pages that choose; best first."""
+        rows = self._part(turn)
+        court, chosen = self._court_of(rows), self._choosing[rows]
+        found: dict[Point, float] = {}
+        shared: dict[Any, list[Point]] = {}
+        for each in points:
+            shared.setdefault(self._at(turn, each).index_key, []).append(each)
+        total, done, late = len(points), 0, 0
+        for group in shared.values():
+            stage = f"round {turn} of {_ROUNDS}"
+            needed = usual in group or not found
+            self._until = float("inf") if needed else self._seconds * _UNTIL[turn - 1]
+            todo = [p for p in group if self._records.get(turn, self._at(turn, p)) is None]
+            self._progress(stage, done, total, called(group[0]))
+            try:
+                if todo:
+                    self._try(turn, todo, court)
+            except _TimeUp:
+                late += sum(self._records.get(turn, self._at(turn, p)) is None for p in group)
+            except (ResourceError, UsageError) as error:
+                self._notes.append(f"{called(group[0])} is left out: {error}")
+            for each in group:
+                record = self._records.get(turn, self._at(turn, each))
+                if record is not None:
+                    self._last[each] = turn
+                    found[each] = record.judgement.of(chosen).value(self._by)
+            done += len(group)
+        if late:
+            self._notes.append(
+                f"time was up: {late} of {total} candidates of round {turn} are left out; give "
+                "more with --time (time=...)"
+            )
+        if not found:
+            raise UsageError("nothing could be tried: " + "; ".join(self._notes))
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def _at(self, turn: int, each: Point) -> Point:
+        """A candidate as it is tried in a round: with some of its samples."""
+        if each.samples is None:
+            return each
+        fewer = max(1, each.samples // _PARTS[turn - 1])
+        settings = dict(each.build) | {"samples": fewer}
+        return Point(each.measure, each.direction, tuple(sorted(settings.items())), each.ask)
+
+    def _try(self, turn: int, points: Sequence[Point], court: _Court) -> None:
+        """Build the index that the points share, and judge each by it."""
+        first, place = self._at(turn, points[0]), self._folder / "tried.index"
+        shutil.rmtree(place, ignore_errors=True)
+        begin = clock.perf_counter()
+        index = build(
+            self._shown,
+            place,
+            measure=first.measure,
+            direction=first.direction,
+            threads=self._means.threads,
+            memory=self._means.memory,
+            unweighted=bool(self._plan["unweighted"]),
+            restart=True,
+            progress=self._watch,
+            **dict(first.build),
+        )
+        seconds = clock.perf_counter() - begin
+        candidates = None if self._truth is None else self._truth.candidates
+        try:
+            for each in points:
+                begin = clock.perf_counter()
+                ranker = IndexRanker(index, candidates, **dict(each.ask))
+                judgement = court(ranker, threads=self._means.threads, progress=self._watch)
+                asking = clock.perf_counter() - begin
+                record = Record(judgement, index.stored.store.nbytes, seconds, asking)
+                self._records.add(turn, self._at(turn, each), record)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _watch(self, done: int, total: int) -> None:
+        if clock.monotonic() - self._begin > self._until:
+            raise _TimeUp
+
+    # -- what came of it -------------------------------------------------------------------------
+
+    def _result(self, usual: Point | None, three: dict[Point, float], labels: Path | None) -> Tuned:
+        """Who is chosen, and what all came to."""
+        records = {p: self._record(p) for p in self._last}
+        choosing, judging = self._choosing, ~self._choosing
+        mine = Bootstrap(int(choosing.sum()), seed=self._seed)
+        first = next(iter(three))
+        top = records[first].judgement.of(choosing)
+        behind = {
+            p: top.differences(records[p].judgement.of(choosing), mine)[self._by] for p in three
+        }
+        level = [p for p in three if p == first or not behind[p].low > 0]
+        chosen, reason = decided(first, level, usual, {p: records[p].bytes for p in level})
+        judged: dict[Point, Interval] = {}
+        if judging.any():
+            others = Bootstrap(int(judging.sum()), seed=self._seed)
+            judged = {p: records[p].judgement.of(judging).figures(others)[self._by] for p in three}
+        tried = {}
+        for each, turn in self._last.items():
+            rows = choosing[self._part(turn)]
+            tried[each] = self._tried(each, turn, records[each], rows, behind, judged)
+        order = sorted(tried, key=lambda p: (p != chosen, -tried[p].round, -tried[p].figure.value))
+        return Tuned(
+            graph=str(self._graph.path),
+            nodes=self._graph.nodes,
+            links=self._graph.edges,
+            date=date.today().isoformat(),
+            by=self._by,
+            labels=None if labels is None else labels.name,
+            hidden=self._hidden,
+            chosen_by=int(choosing.sum()),
+            judged_by=int(judging.sum()) or int(choosing.sum()),
+            seed=self._seed,
+            best=tried[chosen],
+            reason=reason,
+            settings=whole_settings(chosen, bool(self._plan["unweighted"])),
+            tried=[tried[p] for p in order],
+            notes=list(dict.fromkeys(self._notes)),
+        )
+
+    def _record(self, each: Point) -> Record:
+        turn = self._last[each]
+        found = self._records.get(turn, self._at(turn, each))
+        assert found is not None
+        return found
+
+    def _tried(
+        self,
+        each: Point,
+        turn: int,
+        record: Record,
+        rows: NDArray[np.bool_],
+        behind: dict[Point, Interval],
+        judged: dict[Point, Interval],
+    ) -> Tried:
+        bootstrap = Bootstrap(int(rows.sum()), seed=self._seed)
+        return Tried(
+            called(each),
+            each.measure,
+            each.direction,
+            each.settings,
+            turn,
+            record.judgement.of(rows).figures(bootstrap)[self._by],
+            behind.get(each),
+            judged.get(each),
+            self._at(turn, each).samples,
+            record.seconds,
+            record.bytes,
+            record.asking / len(record.judgement.parts),
+        )
+
+
+def _first(found: dict[Point, float], count: int) -> list[Point]:
+    return list(found)[:count]

@@ -1,0 +1,25 @@
+"""The table of docs/tuning.md is that of the results, and what is said of it holds."""
+
+from __future__ import annotations
+
+import json
+
+from benchmarks import tune
+
+
+def test_the_table_is_that_of_the_results() -> None:
+    text, results = tune.DOCS.read_text("utf-8"), json.loads(tune.RESULTS.read_text("utf-8"))
+    assert tune.with_figures(text, results) == text
+    assert [suite["graph"] for suite in results["suites"]] == list(tune.SUITES)
+
+
+def test_company_agrees_with_labels_and_links_do_not() -> None:
+    suites = json.loads(tune.RESULTS.read_text("utf-8"))["suites"]
+    company = [tune.agreement(suite["rows"], "company@50") for suite in suites]
+    links = [tune.agreement(suite["rows"], "links@50") for suite in suites]
+    assert sorted(found["spearman"] for found in company)[1] > 0.75
+    assert min(found["spearman"] for found in company) > 0.4
+    for mine, theirs in zip(company, links, strict=True):
+        assert mine["spearman"] > theirs["spearman"]
+    assert max(found["regret"] for found in company) < max(f["regret"] for f in links) / 3
+    assert all(suite["chosen"]["difference"][2] >= 0 for suite in suites)

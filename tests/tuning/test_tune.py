@@ -1,0 +1,216 @@
+"""Tuning: the same seed chooses the same, interrupted or not; budgets, labels, weights, files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import InputError, OutputExists, UsageError
+from cocite.tuning.run import Tuning
+from tests.conftest import MakeGraph
+
+FEW: dict[str, Any] = {"measures": ["neighbourhood", "cocitation", "psimrank"], "samples": 8}
+
+
+def blocks(seed: int = 0, size: int = 12, groups: int = 4) -> Iterator[tuple[str, str]]:
+    """Pages in groups, most links within them."""
+    rng = np.random.default_rng(seed)
+    for a in range(size * groups):
+        for b in range(size * groups):
+            if a != b and rng.random() < (0.4 if a // size == b // size else 0.02):
+                yield f"p{a:02}", f"p{b:02}"
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return make_graph(blocks())
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    path = tmp_path / "labels.tsv"
+    path.write_text("".join(f"p{a:02}\tgroup{a // 12}\n" for a in range(48)))
+    return path
+
+
+def outcome(found: cocite.Tuned) -> dict[str, Any]:
+    """What it says, without times."""
+    told = found.to_json()
+    del told["date"]
+    for each in told["tried"]:
+        del each["seconds"], each["question"]
+    return told
+
+
+def test_equal_seeds_choose_alike_whatever_the_threads(graph: Graph) -> None:
+    one = cocite.tune(graph, threads=1, **FEW)
+    two = cocite.tune(graph, threads=2, memory="500MB", **FEW)
+    assert outcome(one) == outcome(two)
+    assert one.settings == two.settings
+    assert outcome(one) != outcome(cocite.tune(graph, seed=1, **FEW))
+
+
+def test_what_is_chosen_follows_from_the_rounds(graph: Graph) -> None:
+    found = cocite.tune(graph, **FEW)
+    assert {each.round for each in found.tried} == {1, 2, 3} or len(found.tried) > 6
+    last = [each for each in found.tried if each.round == 3]
+    assert all((each.behind is not None) == (each in last) for each in found.tried)
+    top = max(last, key=lambda each: each.figure.value)
+    level = [e for e in last if e.behind is not None and not e.behind.low > 0]
+    assert found.best in level
+    assert top in level
+    usual = next(each for each in last if each.name == "neighbourhood both")
+    assert (found.best == usual) == (usual in level)
+    if usual not in level:
+        assert found.best.bytes == min(each.bytes for each in level)
+    assert found.by == "company@10"
+    assert found.hidden
+    assert found.labels is None
+    assert found.chosen_by + found.judged_by <= graph.nodes
+    assert {e.samples for e in found.tried if e.measure == "psimrank"} <= {2, 4, 8}
+
+
+class Stopped(KeyboardInterrupt):
+    """As by Ctrl-C."""
+
+
+def test_a_run_that_was_interrupted_goes_on(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = cocite.tune(graph, tmp_path / "whole.toml", **FEW)
+    tried: list[int] = []
+    plain = Tuning._try
+
+    def counted(self: Tuning, turn: int, *rest: Any) -> None:
+        if len(tried) == stop:
+            raise Stopped
+        tried.append(turn)
+        plain(self, turn, *rest)
+
+    monkeypatch.setattr(Tuning, "_try", counted)
+    output = tmp_path / "cut.toml"
+    for stop in (2, 5, 9):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            cocite.tune(graph, output, **FEW)
+        assert "repeat the command to go on" in caught.value.__notes__[0]
+        assert len(tried) == stop
+        assert not output.exists()
+    with pytest.raises(UsageError, match=r"unfinished tuning with another samples.*--restart"):
+        cocite.tune(graph, output, **(FEW | {"samples": 9}))
+    stop = 10**6
+    found = cocite.tune(graph, output, threads=1, **FEW)
+    assert outcome(found) == outcome(whole)
+    named = (tmp_path / "whole.toml").read_bytes()
+    assert output.read_bytes() == named
+    assert not (tmp_path / "cut.toml.building").exists()
+    before = len(tried)
+    tried.clear()
+    cocite.tune(graph, tmp_path / "again.toml", **FEW)
+    assert len(tried) == before
+
+
+def test_what_there_is_no_time_for_is_left_out_and_told(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cocite.tune(graph, time=0.001, **FEW)
+    assert found.best.name == "neighbourhood both"
+    assert any("time was up" in note and "--time" in note for note in found.notes)
+    assert len(found.tried) < len(cocite.tune(graph, **FEW).tried)
+
+
+def test_labels_choose_by_the_figure_named(graph: Graph, labels: Path, tmp_path: Path) -> None:
+    found = cocite.tune(graph, labels=labels, figure="precision@5", **FEW)
+    assert (found.by, found.labels, found.hidden) == ("precision@5", "labels.tsv", None)
+    assert (found.chosen_by, found.judged_by) == (24, 24)
+    assert found.best.judged is not None
+    assert found.best.judged.value > 0.5
+    assert cocite.tune(graph, labels=labels, **FEW).by == "precision@10"
+    with pytest.raises(UsageError, match=r"figure is 'company@50'; there are hits, answered"):
+        cocite.tune(graph, labels=labels, figure="company@50", **FEW)
+
+
+def test_measures_that_cannot_use_weights_are_left_out(make_graph: MakeGraph) -> None:
+    rng = np.random.default_rng(0)
+    graph = make_graph([(a, b, rng.integers(1, 5)) for a, b in blocks()], weight_column=3)
+    found = cocite.tune(graph, measures=["psimrank", "cocitation"], samples=8)
+    assert {each.measure for each in found.tried} == {"psimrank"}
+    assert any("cocitation is left out" in note for note in found.notes)
+    found = cocite.tune(graph, measures=["cocitation"], unweighted=True)
+    assert found.settings.unweighted
+    assert found.best.measure == "cocitation"
+    with pytest.raises(UsageError, match="nothing is left to try: cocitation is left out"):
+        cocite.tune(graph, measures=["cocitation"])
+
+
+def test_an_undirected_graph_is_tuned(make_graph: MakeGraph) -> None:
+    graph = make_graph(blocks(size=6), undirected=True)
+    found = cocite.tune(graph, **FEW)
+    assert found.hidden is not None
+    assert found.hidden % 2 == 0
+    assert found.hidden > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"share": 0}, "share is 0; it is a number above 0, at most 0.5"),
+        ({"share": 0.6}, "share is 0.6"),
+        ({"queries": -1}, "queries is -1; it is a whole number, 0 or more"),
+        ({"samples": 0}, "samples is 0; it is a whole number, 1 or more"),
+        ({"figure": "precision@10"}, "without labels figure is one of answered, company@10"),
+        ({"measures": ["pagerank"]}, "no measure is called 'pagerank'"),
+        ({"directions": ["up"]}, "direction is 'up'"),
+        ({"time": "soon"}, "'soon' is not a time"),
+    ],
+)
+def test_what_is_wrong_is_told(graph: Graph, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        cocite.tune(graph, **given)
+
+
+def test_nothing_to_hide_and_nothing_to_read_are_told(
+    make_graph: MakeGraph, graph: Graph, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="can be hidden"):
+        cocite.tune(make_graph([("a", "b"), ("c", "d")]), tmp_path / "x.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        cocite.tune(graph, labels=tmp_path / "nowhere.tsv")
+    (tmp_path / "there.toml").write_text("mine")
+    with pytest.raises(OutputExists):
+        cocite.tune(graph, tmp_path / "there.toml", **FEW)
+
+
+def test_the_verb_writes_settings_that_an_index_takes(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "settings.toml"
+    arguments = ["tune", str(graph.path), "--samples", "8", "--measure", "psimrank"]
+    assert main([*arguments, "--direction", "both", "-o", str(output), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["settings"]["measure"] == "psimrank"
+    assert told["best"].startswith("psimrank both")
+    assert output.read_text().startswith("# Chosen by cocite tune on 2")
+    index = str(tmp_path / "index")
+    assert main(["index", str(graph.path), "--settings", str(output), "-o", index]) == 0
+    built = cocite.open(index)
+    assert (built.measure, built.direction, built.samples) == ("psimrank", "both", 8)
+    capsys.readouterr()
+    assert main([*arguments, "--direction", "both", "-o", str(output)]) == 1
+    assert "exists" in capsys.readouterr().err
+    assert main([*arguments, "--format", "csv"]) == 0
+    titles, *rows = capsys.readouterr().out.strip().split("\n")
+    assert titles.startswith("name,measure,direction,settings,round,figure,low,high,judged")
+    assert len(rows) > 4
+    assert main([*arguments]) == 0
+    printed = capsys.readouterr().out
+    assert "company@10" in printed
+    assert "\nchosen " in printed
+    assert "links were hidden" in printed
