@@ -1,16 +1,30 @@
-# make demo | test | check | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | test | test-quick | check | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench reproduce-sor lock clean
+# What a change breaks first, most of it; no test here takes long.
+QUICK := tests/test_*.py tests/cli tests/compiled tests/store tests/runner \
+	tests/allpairs/test_parts.py tests/engine/test_diagonal.py tests/engine/test_rings.py tests/engine/test_walk.py \
+	tests/graph/test_links.py tests/graph/test_malformed.py tests/graph/test_readers.py tests/graph/test_writers.py \
+	tests/index/test_facts.py tests/index/test_files.py tests/index/test_floors.py \
+	tests/kernels/test_external.py tests/kernels/test_names.py tests/kernels/test_text.py \
+	tests/measures/test_by.py tests/measures/test_settings.py tests/query/test_common.py tests/query/test_filters.py
+
+# Whatever tests leave in the temporary directory goes with them.
+define pytest
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT INT TERM && \
+	TMPDIR="$$folder" $(BIN)/python -m pytest -n auto --dist worksteal $(1)
+endef
+
+.PHONY: demo test test-quick check bench reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
@@ -21,7 +35,12 @@ demo: $(VENV)/.runtime
 	@$(BIN)/python examples/stdlib_demo.py
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	@echo "all tests: at most 12 minutes on two quiet cores (make test-quick: 2); more where kernels are compiled first"
+	$(call pytest,)
+
+test-quick: $(VENV)/.dev
+	@echo "the quick tests: at most 2 minutes on two quiet cores; more where kernels are compiled first"
+	$(call pytest,$(QUICK))
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

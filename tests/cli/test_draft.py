@@ -86,3 +86,20 @@ def test_what_is_refused(
     assert "draft.txt:1: 'u\\tfar' is no link of a draft" in error
     file.write_text("\n")
     assert asked(capsys, "related", index, *draft)[0] == 2
+
+
+def test_a_draft_without_the_links_that_are_looked_at_is_told_so(
+    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cocite.build(make_graph(LINKS), tmp_path / "i", measure="psimrank")
+    file = tmp_path / "draft.txt"
+    file.write_text("u\nv\n")
+    code, told, _ = asked(capsys, "related", str(tmp_path / "i"), "--draft", str(file))
+    assert code == 0
+    assert told == (
+        "no node is related to draft by psimrank: the draft has no in-links, which the index looks "
+        "at\n"
+    )
+    file.write_text("<- a\n")
+    code, told, _ = asked(capsys, "related", str(tmp_path / "i"), "--draft", str(file))
+    assert "which the index looks at" not in told

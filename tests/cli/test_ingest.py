@@ -181,12 +181,6 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
             "Error: links.tsv is a file; a stored graph is a directory. To make a graph of a file "
             "of links: cocite ingest links.tsv -o OUTPUT\n",
         ),
-        (
-            "related links.tsv a",
-            1,
-            "Error: links.tsv is a file; a stored index is a directory. To make a graph of a file "
-            "of links: cocite ingest links.tsv -o OUTPUT, and an index of that: cocite index\n",
-        ),
     ],
 )
 def test_an_error_is_one_line_and_a_code(

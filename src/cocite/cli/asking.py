@@ -1,4 +1,5 @@
-"""What is asked: an index, or a graph as if it had one. The options of all verbs that ask.
+"""What is asked: an index, a graph as if it had one, or a file of links, of which one is made. The
+options of all verbs that ask.
 
 Of an index, measure and settings are what it was built with, and only what a measure takes when
 asking can be chosen. Of a graph everything can.
@@ -12,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.links import cache_option, made_of
 from cocite.cli.options import Sectioned
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
-from cocite.measures import OF_A_GRAPH, find_measure
+from cocite.measures import DEFAULT, OF_A_GRAPH, find_measure
 from cocite.store import kind_of
 
 if TYPE_CHECKING:
@@ -160,8 +162,8 @@ def asked_nodes(
 
 
 def asking_options(command: Command) -> Command:
-    """Add ``--graph``, the settings of questions, and what is of a graph only."""
-    options: list[Command] = [_GRAPH, ask_options, *_ONLY, graph_options(_GRAPH_ONLY)]
+    """Add ``--graph``, ``--no-cache``, the settings of questions, and what is of a graph only."""
+    options: list[Command] = [_GRAPH, cache_option, ask_options, *_ONLY, graph_options(_GRAPH_ONLY)]
     for option in reversed(options):
         command = option(command)
     return command
@@ -182,12 +184,23 @@ def opened(
     takes it.
     """
     from cocite.query import open_graph, open_index
+    from cocite.query.kept import is_links
 
-    if swapped is not None and kind_of(path) is None and kind_of(swapped) is not None:
-        raise UsageError(f"{swapped} comes first: the {kind_of(swapped)}, then what is asked of it")
+    links = is_links(path)
+    if swapped is not None and kind_of(path) is None and not links:
+        kind = kind_of(swapped) or ("file of links" if is_links(swapped) else None)
+        if kind is not None and swapped != "-":
+            raise UsageError(f"{swapped} comes first: the {kind}, then what is asked of it")
     settings, graphs = given(options), options["graphs"]
     means = {"threads": options.get("threads"), "memory": options["memory"]}
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
+    if links:
+        if graphs:
+            raise UsageError(f"{path} is a file of links: leave --graph out")
+        asked_only = {setting.name for setting in find_measure(DEFAULT).ask}
+        path = made_of(path, options, index=not chosen and asked_only >= settings.keys())
+    elif options["no_cache"]:
+        raise UsageError(f"{path} is no file of links: leave --no-cache out")
     if kind_of(path) != "graph":
         if chosen:
             raise UsageError(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import click
 
+from cocite.cli.links import said_of
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
 from cocite.cli.outputs import Show
 from cocite.cli.progress import Stages
@@ -111,18 +111,7 @@ def ingest(
             **options,  # type: ignore[arg-type]
         )
     for source in graph.store.facts["sources"]:
-        say(f"read {source['read_as']}{_titles(source)}")
-        if source["bad_rows"]:
-            kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["bad_rows"].items())
-            say(f"  left out bad rows: {kinds}")
-            for example in source["examples"]:
-                say(f"    {example}")
+        said_of(source)
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))
-
-
-def _titles(source: dict[str, Any]) -> str:
-    """What to say if a first row that was taken for a link holds titles."""
-    guessed = source.get("first") and not source["header"] and not source["integers"]
-    return " (if these are titles: --header yes)" if guessed else ""

@@ -75,16 +75,35 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _VERBS.items()])
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+)
 @click.version_option(__version__, prog_name="cocite")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Given a page, find the related pages, from links alone.
+
+    \b
+    cocite related links.tsv PAGE       a file with a link a row: source, target
+
+    It keeps an index beside the file. To choose how that is made:
 
     \b
     cocite ingest links.tsv -o web.graph
     cocite index web.graph -o web.index
     cocite related web.index PAGE
     """  # noqa: D301 - click wants the backspace itself
+    if context.invoked_subcommand is None:
+        click.echo(_BEGIN)
+
+
+_BEGIN = """\
+cocite related links.tsv PAGE   the pages most related to PAGE; a row of links.tsv: source, target
+cocite why links.tsv PAGE HIT   the pages that make two pages related
+cocite --help                   all verbs: larger graphs, other measures, ranks, evaluation"""
+"""What leads on from ``cocite`` alone."""
 
 
 class _Log(logging.Handler):
@@ -131,7 +150,7 @@ def _run(arguments: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except CociteError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(". ".join([f"Error: {error}", *_notes(error)]), err=True)
         return error.exit_code
     except KeyboardInterrupt as stopped:
         click.echo("interrupted" + "".join(f"; {note}" for note in _notes(stopped)), err=True)

@@ -23,7 +23,7 @@ from cocite.cli.text import and_of, facts_text, table_text
 from cocite.measures import MEASURES
 
 if TYPE_CHECKING:
-    from cocite.query import Hit
+    from cocite.query import Hit, Index
     from cocite.query.documents import RelatedDocument, SimilarityDocument
 
 __all__ = ["related", "similarity"]
@@ -53,8 +53,9 @@ _NEED_INDEX = [measure.name for measure in MEASURES.values() if measure.needs_in
 _RELATED = f"""List the nodes most related to NODE, best first; or to several nodes together; or to
 a page that is not in the graph yet, by its links (--draft).
 
-You can ask an index, or a graph itself. A graph gives the answers that an index with the same
-settings would give, but takes longer. Some measures need an index: {and_of(_NEED_INDEX)}.
+You can ask a file of links, such as "cocite related links.tsv PAGE": an index is made of it, and
+kept beside it. Or ask an index, or a graph itself. A graph gives the answers that an index with
+the same settings would give, but takes longer. Some measures need an index: {and_of(_NEED_INDEX)}.
 
 In the table, error is the standard error of a score, and the true score lies between low and
 high (see --confidence). Where pages meet in few samples the error says little: go by low and high.
@@ -64,7 +65,7 @@ with --refine. Write -- before a NODE that begins with -.
 
 
 @click.command(cls=SectionedVerb, help=_RELATED)
-@click.argument("index", metavar="INDEX|GRAPH")
+@click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("nodes", metavar="NODE...", nargs=-1)
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many hits to list."
@@ -173,7 +174,19 @@ def related(
             filters=filters,
             **settings,
         )
-    show(Reply(found, lambda: _related_text(found, filters)))
+    lacking = _lacking(opened_index)
+    show(Reply(found, lambda: _related_text(found, filters) + lacking * (not found.hits)))
+
+
+def _lacking(index: Index) -> str:
+    """Why nothing is related to a draft, if it has none of the links that are looked at."""
+    if not index.stored.drafted:
+        return ""
+    from cocite.index.drafted import DraftedIndex
+
+    stored = index.stored
+    unlinked = stored.unlinked if isinstance(stored, DraftedIndex) else ""
+    return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
 
 
 def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
@@ -225,7 +238,7 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("index", metavar="INDEX|GRAPH")
+@click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @refine_options

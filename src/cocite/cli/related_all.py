@@ -8,12 +8,14 @@ from typing import Any
 import click
 
 from cocite.cli.asking import refine_options
+from cocite.cli.links import cache_option, made_of
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given
 from cocite.cli.text import facts_text, or_of, say
 from cocite.compiled.clock import clock
+from cocite.errors import UsageError
 from cocite.graph.writers import TABLES
 from cocite.memory import format_size
 
@@ -32,7 +34,7 @@ _OPTIONS = (
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("index", metavar="INDEX")
+@click.argument("index", metavar="INDEX|LINKS")
 @click.option(
     "-o",
     "--output",
@@ -67,6 +69,7 @@ _OPTIONS = (
 )
 @refine_options
 @click.option("--graph", metavar="DIR", help="Where the graph of INDEX is now, if it was moved.")
+@cache_option
 @ask_options
 @means_options
 @click.option(
@@ -88,6 +91,7 @@ def related_all(
     graph: str | None,
     threads: int | None,
     memory: int | None,
+    no_cache: bool,
     show: Show,
     **options: Any,
 ) -> None:
@@ -99,10 +103,16 @@ def related_all(
     from cocite.query import open_index
     from cocite.query.batch.run import Batch
     from cocite.query.documents import BatchDocument
+    from cocite.query.kept import is_links
 
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
     if nodes is not None:
         chosen["nodes"] = names_in(nodes)
+    if is_links(index):
+        means = {"no_cache": no_cache, "threads": threads, "memory": memory}
+        index = made_of(index, means, index=True)
+    elif no_cache:
+        raise UsageError(f"{index} is no file of links: leave --no-cache out")
     begin = clock()
     opened_index = open_index(index, graph=graph, threads=threads, memory=memory)
     with Batch(opened_index, output, k, **chosen, **given(options)) as work:

@@ -38,7 +38,7 @@ _LEGIBLE = 36
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("index", metavar="INDEX|GRAPH")
+@click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("nodes", metavar="A...", nargs=-1)
 @click.argument("b", metavar="B")
 @click.option(

@@ -16,6 +16,7 @@ from typing import Any
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
+from cocite.graph.links import DIRECTIONS
 from cocite.graph.page import NamesAndOne, Page
 from cocite.graph.rows import Links
 from cocite.index.stored import StoredIndex
@@ -90,6 +91,13 @@ class DraftedIndex(StoredIndex):
         self.names = NamesAndOne(stored.names, name)
         self.nodes, self.page, self.parts = stored.nodes + 1, page, parts
         self.freshness = _of_one(stored.freshness)
+
+    @property
+    def unlinked(self) -> str:
+        """The links that all its parts look at, in words, where the draft has none of these."""
+        ways = {part.measure.looks_at(part.direction) for part in self.parts}
+        found = " or ".join(DIRECTIONS[way] for way in DIRECTIONS if way in ways)
+        return "" if any(self.page.row(way)[0].size for way in ways) else found
 
     @property
     def graph_nodes(self) -> int:

@@ -20,7 +20,7 @@ from cocite.errors import Busy, StoreError, UsageError
 from cocite.store import disk
 from cocite.store.beside import is_private, written_beside
 
-__all__ = ["MARK", "Building", "lock"]
+__all__ = ["MARK", "Building", "is_still", "lock"]
 
 MARK = ".cocite-draft"
 """A file in every one of them: a directory of that name without it is somebody else's."""
@@ -57,7 +57,7 @@ class Building:
             if not lock(self._lock):
                 os.close(self._lock)
                 raise Busy(f"another process is building {self.output}; wait for it")
-            if _is_still(self.path, self._lock):
+            if is_still(self.path, self._lock):
                 break
             os.close(self._lock)  # it was published or removed before we had the lock
         else:
@@ -134,7 +134,7 @@ class Building:
         trace: TracebackType | None,
     ) -> None:
         try:
-            if not self._published and _is_still(self.path, self._lock):
+            if not self._published and is_still(self.path, self._lock):
                 bare = {entry.name for entry in self.path.iterdir()} <= {MARK}
                 if bare or not self._resumable:
                     disk.remove_tree(self.path)
@@ -153,7 +153,7 @@ def lock(descriptor: int) -> bool:
     return True
 
 
-def _is_still(path: Path, descriptor: int) -> bool:
+def is_still(path: Path, descriptor: int) -> bool:
     """Whether the open directory still has the name ``path``."""
     try:
         named, opened = path.stat(), os.fstat(descriptor)

@@ -1,0 +1,81 @@
+"""A file of links in the place of an index: made into one, kept beside it, said in one line."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from cocite.cli.progress import Stages
+from cocite.cli.text import say
+from cocite.errors import InputError
+from cocite.graph import Graph
+from cocite.memory import format_size
+
+__all__ = ["cache_option", "made_of", "said_of"]
+
+cache_option = click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Keep nothing of a file of LINKS. Otherwise what is made of it is kept in a folder beside "
+    "it, LINKS.cocite, and asked again while the file is unchanged.",
+)
+
+
+def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
+    """The index of a file of links, or its graph, found or made; what is temporary goes when the
+    verb has ended. ``options`` has ``no_cache``, ``memory``, and ``threads`` where the verb takes
+    it.
+    """
+    from cocite.query.kept import keep
+
+    try:
+        with Stages({"reading": "bytes", "writing": "links", "indexing": "nodes"}) as stages:
+            kept = keep(
+                links,
+                index=index,
+                cache=not options["no_cache"],
+                threads=options.get("threads"),
+                memory=options["memory"],
+                progress=stages,
+            )
+    except InputError as error:
+        if "--" in str(error):
+            file = "FILE" if links == "-" else shlex.quote(links)
+            error.add_note(
+                f"Such options are those of cocite ingest {file} -o DIR; then ask DIR in the "
+                "place of the file"
+            )
+        raise
+    if kept.temporary is not None:
+        click.get_current_context().call_on_close(kept.temporary.cleanup)
+    label = "standard input" if links == "-" else links
+    why = f" ({kept.why})" if kept.why else ""
+    if kept.made:
+        for source in Graph.open(kept.graph).store.facts["sources"]:
+            said_of(source)
+    if kept.temporary is not None:
+        say(f"{label}: made into an index for this once{why}")
+    elif kept.made:
+        what = "a graph and an index" if index else "a graph"
+        size = format_size(kept.nbytes)
+        say(
+            f"{label}: {what} made of it, {size}, are kept in {kept.folder} and asked while it "
+            f"is unchanged{why}"
+        )
+    else:
+        say(f"{label}: unchanged, so {kept.folder} is asked")
+    return str(kept.index if index else kept.graph)
+
+
+def said_of(source: dict[str, Any]) -> None:
+    """Say how an input was read, what was left out of it, and what to type if that was wrong."""
+    guessed = source.get("first") and not source["header"] and not source["integers"]
+    titles = " (if these are titles: --header yes)" if guessed else ""
+    say(f"read {source['read_as']}{titles}")
+    if source["bad_rows"]:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["bad_rows"].items())
+        say(f"  left out bad rows: {kinds}")
+        for example in source["examples"]:
+            say(f"    {example}")

@@ -1,0 +1,262 @@
+"""A file of links, asked as if it were an index: what is made of it is kept beside it.
+
+    links.tsv
+    links.tsv.cocite/   made-of.json   the size and time of links.tsv then, and the release
+                        graph/         as ``ingest`` makes it
+                        index/         as ``build`` makes it, of the default measure
+
+It is used again while the file has the same size and time of its last change (in nanoseconds), and
+made anew else. Where there is no place beside the file, it is kept in the user's cache directory;
+where there is none either, or nothing is to be kept, in a temporary one, which goes afterwards.
+
+``made-of.json`` is there before anything else, as the folder's mark, and says what it is made of
+only when that is whole. Graph and index are published by one rename each, so that an interruption
+leaves nothing half-written: a graph that was done is not read again, an index goes on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cocite import __version__
+from cocite.errors import InputError, StoreError
+from cocite.graph import Graph
+from cocite.means import Means
+from cocite.measures import DEFAULT
+from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
+from cocite.store.beside import is_private
+from cocite.store.building import is_still, lock
+
+__all__ = ["Kept", "is_links", "keep"]
+
+_MARK = "made-of.json"
+_KIND = "links"
+_ENDING = ".cocite"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What there is of a file of links: ``made`` now, or found; ``why`` it is in no better place.
+
+    ``temporary`` holds the folder if it is to go with it.
+    """
+
+    folder: Path
+    made: bool
+    why: str
+    temporary: tempfile.TemporaryDirectory[str] | None
+
+    @property
+    def graph(self) -> Path:
+        """The stored graph."""
+        return self.folder / "graph"
+
+    @property
+    def index(self) -> Path:
+        """The index of it."""
+        return self.folder / "index"
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the arrays on disk."""
+        parts = [(self.graph, "graph"), (self.index, "index")]
+        return sum(Store.open(path, kind).nbytes for path, kind in parts if path.exists())
+
+
+def is_links(path: str) -> bool:
+    """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``."""
+    return path == "-" or (os.path.exists(path) and not os.path.isdir(path))
+
+
+def keep(
+    links: str,
+    *,
+    index: bool = True,
+    cache: bool = True,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    progress: Progress = lambda stage, done, total: None,
+) -> Kept:
+    """The graph of a file of links, and an ``index`` of it if wanted, found or made.
+
+    Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
+    the file changes while it is read.
+    """
+    file = Path(links) if links != "-" and os.path.isfile(links) else None
+    places = _places(file, os.environ) if file is not None and cache else []
+    means = {"threads": threads, "memory": memory}
+    now = None if file is None else _state(file)
+    for folder in places:
+        if now is not None and _is_whole(folder, now, index):
+            return Kept(folder, False, "", None)
+    why = ""
+    for folder in places:
+        with _claimed(folder, progress) as fault:
+            if not fault:
+                # Whoever had the folder before us may have made it all.
+                found = now is not None and _is_whole(folder, now, index)
+                if not found:
+                    _make(links, folder, file, index, means, progress)
+                return Kept(folder, not found, why, None)
+        why = why or fault
+    temporary = tempfile.TemporaryDirectory(prefix="cocite-")
+    try:
+        _make(links, Path(temporary.name), file, index, means, progress)
+    except BaseException:
+        temporary.cleanup()
+        raise
+    return Kept(Path(temporary.name), True, why, temporary)
+
+
+def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Beside the file, then in the user's cache directory, under a name of the file's own."""
+    places = [file.with_name(file.name + _ENDING)]
+    cache = environ.get("XDG_CACHE_HOME", "")
+    home = environ.get("HOME", "")
+    if not os.path.isabs(cache) and os.path.isabs(home):
+        cache = os.path.join(home, ".cache")
+    if os.path.isabs(cache):
+        whole = os.fsencode(file.resolve())
+        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{_ENDING}"
+        places.append(Path(cache, "cocite", _KIND, name))
+    return places
+
+
+def _state(file: Path) -> dict[str, Any]:
+    """What changes if the file does, or what is made of it."""
+    found = file.stat()
+    return {
+        "file": file.name,
+        "bytes": found.st_size,
+        "mtime_ns": found.st_mtime_ns,
+        "release": __version__,
+        "format": FORMAT_VERSION,
+    }
+
+
+def _mark(folder: Path) -> dict[str, Any] | None:
+    """What a folder says it is made of; None if it is not one of ours."""
+    try:
+        found = json.loads((folder / _MARK).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found.get("cocite") == _KIND else None
+
+
+def _write_mark(folder: Path, state: Mapping[str, Any], **parts: bool) -> None:
+    with written_beside(folder / _MARK) as out:
+        disk.write(out, json.dumps({"cocite": _KIND, **state, **parts}, indent=1).encode())
+
+
+def _is_whole(folder: Path, now: Mapping[str, Any], index: bool) -> bool:
+    mark = _mark(folder) or {}
+    return (
+        all(mark.get(key) == value for key, value in now.items())
+        and kind_of(folder / "graph") == "graph"
+        and (not index or (mark.get("index") is True and kind_of(folder / "index") == "index"))
+    )
+
+
+@contextmanager
+def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
+    """The folder, made, marked as ours, and locked against other processes that would make the
+    same; yields why that cannot be, in words. It goes again if there is no graph in it at the end.
+    """
+    descriptor = -1
+    try:
+        try:
+            descriptor = _locked(folder, progress)
+            fault = "" if _is_ours(folder) else f"{folder} is there and not made by cocite"
+            if not fault:
+                for left in folder.iterdir():
+                    if is_private(left.name):
+                        left.unlink()
+                _write_mark(folder, _mark(folder) or {})
+        except (OSError, StoreError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not writable"
+            fault = f"{folder} cannot be made: {reason}"
+        yield fault
+    finally:
+        if descriptor >= 0:
+            if _is_ours(folder) and kind_of(folder / "graph") is None:
+                (folder / _MARK).unlink(missing_ok=True)
+                with suppress(OSError):  # somebody else's files may have come into it
+                    folder.rmdir()
+            os.close(descriptor)
+
+
+def _locked(folder: Path, progress: Progress) -> int:
+    """The folder, made if it is not there, opened and locked."""
+    while True:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            if not lock(descriptor):
+                progress(f"waiting for another process that makes {folder}", 0, 0)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if is_still(folder, descriptor):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether it has our mark, or nothing in it but what a mark was to become."""
+    if folder.is_symlink():
+        return False
+    names = [entry.name for entry in folder.iterdir()]
+    return _mark(folder) is not None or all(map(is_private, names))
+
+
+def _make(
+    links: str,
+    folder: Path,
+    file: Path | None,
+    index: bool,
+    means: dict[str, Any],
+    progress: Progress,
+) -> None:
+    """Make what is missing in a folder."""
+    from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
+
+    now = {} if file is None else _state(file)
+    anew = file is None or not _is_whole(folder, now, index=False)
+    if anew:
+        _write_mark(folder, {})
+        ingest(links, folder / "graph", overwrite=True, progress=progress, **means)
+        if file is not None and _state(file) != now:
+            raise InputError(f"{file} changed while it was read. Give the same command again")
+        _write_mark(folder, now)
+    if index:
+        _build(folder, means, progress, restart=anew)
+        _write_mark(folder, now, index=True)
+
+
+def _build(folder: Path, means: dict[str, Any], progress: Progress, *, restart: bool) -> None:
+    from cocite.index.build import IndexBuild
+    from cocite.index.plan import BuildOptions
+
+    options = BuildOptions.checked(DEFAULT, None, None, {}, unweighted=False)
+    with IndexBuild(
+        Graph.open(folder / "graph"),
+        folder / "index",
+        options,
+        Means.checked(**means),
+        overwrite=True,
+        restart=restart,
+    ) as work:
+        work.run(lambda done, total: progress("indexing", done, total))

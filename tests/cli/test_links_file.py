@@ -1,0 +1,290 @@
+"""A file of links is asked as it is: what is made of it is kept, and never half made."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.compiled.place import place
+from cocite.errors import InputError
+from cocite.query import kept
+from tests.graph.plain import links
+
+LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
+MADE = "a graph and an index made of it, "
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with links.tsv; beside it the user's cache directory, not of kernels."""
+    monkeypatch.setenv("COCITE_CACHE", str(place().written or tmp_path / "kernels"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "work" / "links.tsv").write_text(LINKS)
+    return tmp_path / "work"
+
+
+def run(*arguments: str, stdin: bytes = b"", **more: Any) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "cocite", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, **more)
+
+
+def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
+    """What was said, but for how far it is, which depends on how busy the machine is."""
+    lines = done.stderr.decode().splitlines()
+    return [line for line in lines if not re.match(r"[a-z]+ing\b", line)]
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "made-of.json"
+    }
+
+
+def test_the_first_thing_typed_works_and_is_kept(here: Path) -> None:
+    first = run("related", "links.tsv", "x", "--format", "csv")
+    assert first.returncode == 0, first.stderr
+    lines = said(first)
+    assert lines[0].startswith("read links.tsv: tab-separated, no header; the first link is a -> x")
+    assert lines[1].startswith(f"links.tsv: {MADE}")
+    assert lines[1].endswith(" are kept in links.tsv.cocite and asked while it is unchanged")
+    assert len(lines) == 2
+    again = run("related", "links.tsv", "x", "--format", "csv")
+    assert said(again) == ["links.tsv: unchanged, so links.tsv.cocite is asked"]
+    assert again.stdout == first.stdout
+    assert first.stdout.count(b"\n") == 6
+    folder = here / "links.tsv.cocite"
+    assert sorted(path.name for path in folder.iterdir()) == ["graph", "index", "made-of.json"]
+    index = run("related", "links.tsv.cocite/index", "x", "--format", "csv")
+    assert (index.stdout, said(index)) == (first.stdout, [])
+    assert not (here.parent / "cache").exists()
+
+
+def test_every_verb_that_asks_takes_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["similarity", "links.tsv", "x", "y", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert MADE in err
+    unchanged = "links.tsv: unchanged, so links.tsv.cocite is asked\n"
+    assert main(["similarity", "links.tsv.cocite/index", "x", "y", "--format", "json"]) == 0
+    assert capsys.readouterr() == (out, "")
+    assert main(["why", "links.tsv", "x", "y"]) == 0
+    assert capsys.readouterr().err == unchanged
+    assert main(["related-all", "links.tsv", "-o", "all.csv"]) == 0
+    assert capsys.readouterr().err.startswith(unchanged)
+    assert (here / "all.csv").read_text().startswith("node,rank,related,score")
+
+
+def test_settings_of_a_graph_ask_the_graph(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No index is made for them; and a measure that needs one says how it is made."""
+    question = ["similarity", "links.tsv", "x", "y", "--format", "json"]
+    assert main([*question, "--measure", "simrank", "--samples", "64"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["measure"], found["settings"]["samples"]) == ("simrank", 64)
+    assert not (here / "links.tsv.cocite" / "index").exists()
+    assert main([*question, "--measure", "cocitation"]) in (0, 2)
+    said = capsys.readouterr().err
+    assert "unchanged" in said
+    assert main(question) == 0
+    assert (here / "links.tsv.cocite" / "index").exists()
+    assert "read links.tsv" in capsys.readouterr().err
+
+
+def test_a_file_that_has_changed_is_read_again(here: Path) -> None:
+    def names() -> list[str]:
+        return list(cocite.Graph.open(here / "links.tsv.cocite" / "graph").names)
+
+    assert kept.keep("links.tsv").made
+    before = everything(here / "links.tsv.cocite")
+    assert not kept.keep("links.tsv").made
+    assert names() == ["a", "b", "c", "x", "y", "z"]
+    with (here / "links.tsv").open("a") as file:
+        file.write("new\tx\n")
+    assert kept.keep("links.tsv").made
+    assert "new" in names()
+    # As long as before, and changed within a second: the time tells.
+    (here / "links.tsv").write_text(LINKS + "old\tx\n")
+    found = (here / "links.tsv").stat()
+    os.utime(here / "links.tsv", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
+    assert kept.keep("links.tsv").made
+    assert "old" in names()
+    (here / "links.tsv").write_text(LINKS)
+    assert kept.keep("links.tsv").made
+    assert everything(here / "links.tsv.cocite") == before
+
+
+def test_another_release_makes_it_anew(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.keep("links.tsv", index=False)
+    assert not kept.keep("links.tsv", index=False).made
+    monkeypatch.setattr(kept, "__version__", "99")
+    assert kept.keep("links.tsv", index=False).made
+
+
+def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
+    (here / "tmp").mkdir()
+    told = os.environ | {"TMPDIR": str(here / "tmp")}
+    done = run("related", "links.tsv", "x", "--no-cache", "--format", "csv", env=told)
+    assert done.returncode == 0, done.stderr
+    assert said(done)[1:] == ["links.tsv: made into an index for this once"]
+    assert not list((here / "tmp").iterdir())
+    assert sorted(path.name for path in here.iterdir()) == ["links.tsv", "tmp"]
+    piped = run("related", "-", "x", "--format", "csv", stdin=LINKS.encode(), env=told)
+    assert piped.stdout == done.stdout
+    assert not list((here / "tmp").iterdir())
+    missing = run("related", "links.tsv", "nobody", "--no-cache", env=told)
+    assert missing.returncode == 2
+    assert not list((here / "tmp").iterdir())
+
+
+def test_what_is_no_list_of_links_leaves_nothing(here: Path) -> None:
+    (here / "page.html").write_text("<html>\n<a href='x'>y</a>\n</html>\n")
+    (here / "towns.txt").write_text("New York  Los Angeles\nParis  New York\n")
+    (here / "bad.tsv").write_text("a\tb\n" * 9 + "c\n")
+    done = run("related", "page.html", "x")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"Error: page.html is an HTML page, which cocite does not read")
+    done = run("related", "towns.txt", "x")
+    assert done.returncode == 2
+    assert b"--columns 1,2. If names" in done.stderr
+    then = ". Such options are those of cocite ingest {} -o DIR; then ask DIR in the place of the "
+    assert then.format("towns.txt").encode() in done.stderr
+    done = run("related", "bad.tsv", "x")
+    assert done.returncode == 1
+    assert then.format("bad.tsv").encode() in done.stderr
+    assert sorted(path.name for path in here.iterdir()) == [
+        *("bad.tsv", "links.tsv", "page.html", "towns.txt"),
+    ]
+
+
+@pytest.mark.parametrize("how", ["file", "folder", "link"])
+def test_a_stranger_in_its_place_is_left_alone(here: Path, how: str) -> None:
+    place = here / "links.tsv.cocite"
+    if how == "file":
+        place.write_text("mine")
+    elif how == "folder":
+        place.mkdir()
+        (place / "mine").write_text("mine")
+    else:
+        (here / "elsewhere").mkdir()
+        place.symlink_to(here / "elsewhere")
+    done = run("related", "links.tsv", "x", "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    line = said(done)[1]
+    folder = next((here.parent / "cache" / "cocite" / "links").iterdir())
+    reason = "cannot be made: File exists" if how == "file" else "is there and not made by cocite"
+    assert line.endswith(f"(links.tsv.cocite {reason})")
+    assert f"are kept in {folder} and asked" in line
+    again = run("related", "links.tsv", "x", "--format", "csv")
+    assert said(again) == [f"links.tsv: unchanged, so {folder} is asked"]
+    assert again.stdout == done.stdout
+    if how == "link":
+        assert not list((here / "elsewhere").iterdir())
+    else:
+        assert (place if how == "file" else place / "mine").read_text() == "mine"
+
+
+def test_without_any_place_it_is_made_for_once(here: Path) -> None:
+    """No HOME, and a file where the folder would be: said, and answered all the same."""
+    (here / "links.tsv.cocite").write_text("mine")
+    bare = {key: value for key, value in os.environ.items() if key != "HOME" and "XDG" not in key}
+    done = run("related", "links.tsv", "x", env=bare)
+    assert done.returncode == 0, done.stderr
+    assert said(done)[1] == (
+        "links.tsv: made into an index for this once (links.tsv.cocite cannot be made: File exists)"
+    )
+
+
+def test_a_folder_that_cannot_be_written_to(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may write anywhere, so the refusal is made up."""
+    real = Path.mkdir
+
+    def mkdir(path: Path, *arguments: Any, **more: Any) -> None:
+        if path.name == "links.tsv.cocite":
+            raise PermissionError(13, "Permission denied")
+        real(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    found = kept.keep("links.tsv", index=False)
+    assert found.why == "links.tsv.cocite cannot be made: Permission denied"
+    assert found.folder.parent == here.parent / "cache" / "cocite" / "links"
+    assert not kept.keep("links.tsv", index=False).made
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(here: Path) -> None:
+    def change(stage: str, done: int, total: int) -> None:
+        if stage.startswith("sorting"):
+            with (here / "links.tsv").open("a") as file:
+                file.write("late\tx\n")
+
+    with pytest.raises(InputError, match=r"links\.tsv changed while it was read\. Give the same"):
+        kept.keep("links.tsv", progress=change)
+    assert kept.keep("links.tsv").made
+    assert "late" in list(cocite.Graph.open(here / "links.tsv.cocite" / "graph").names)
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL])
+def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) -> None:
+    """At several moments; what comes after makes what it would have made."""
+    rows = "".join(f"n{i % 30_011}\tn{i * i % 9_973}\n" for i in range(200_000))
+    (here / "links.tsv").write_text(rows)
+    command = [sys.executable, "-m", "cocite", "related", "links.tsv", "n1", "--format", "csv"]
+    whole = run(*command[3:], "--no-cache").stdout
+    folder, stopped = here / "links.tsv.cocite", 0
+    for wait in (0.0, 0.3, 0.8):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        begin = time.monotonic()
+        while not folder.exists() and process.poll() is None and time.monotonic() - begin < 60:
+            time.sleep(0.01)
+        time.sleep(wait)
+        process.send_signal(ended_by)
+        _, err = process.communicate(timeout=120)
+        stopped += process.returncode != 0
+        assert process.returncode in (0, 130, -ended_by), err
+        for name, kind in (("graph", cocite.Graph.open), ("index", cocite.open)):
+            if (folder / name).exists():
+                kind(folder / name)
+        if process.returncode == 130 and not (folder / "graph").exists():
+            assert not folder.exists()
+    assert stopped
+    done = run(*command[3:])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == whole
+    assert sorted(path.name for path in folder.iterdir()) == ["graph", "index", "made-of.json"]
+    assert len(links(cocite.Graph.open(folder / "graph"))) > 100_000
+
+
+def test_wrong_use_of_it_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["related", "x", "links.tsv"]) == 2
+    assert "links.tsv comes first: the file of links, then what is" in capsys.readouterr().err
+    assert main(["related", "links.tsv", "x", "--graph", "g"]) == 2
+    assert "links.tsv is a file of links: leave --graph out" in capsys.readouterr().err
+    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
+    capsys.readouterr()
+    assert main(["related", "g", "x", "--no-cache"]) == 2
+    assert "g is no file of links: leave --no-cache out" in capsys.readouterr().err
+    assert main(["related-all", "g", "-o", "o.csv", "--no-cache"]) == 2
+    assert main(["related", "none.tsv", "x"]) == 1
+    assert "none.tsv does not exist" in capsys.readouterr().err
+
+
+def test_cocite_alone_leads_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert (len(lines), err) == (3, "")
+    assert lines[0].startswith("cocite related links.tsv PAGE ")
+    assert lines[-1].startswith("cocite --help ")
+    assert max(map(len, lines)) <= 100
