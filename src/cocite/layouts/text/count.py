@@ -131,10 +131,9 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Coun
             write()
     write()
     if strangers:
-        _log.warning(
-            f"{strangers.total():,} texts of {path} are of no page of the graph, such as "
-            f"{next(iter(strangers))!r}: they are left out"
-        )
+        many, first = strangers.total(), next(iter(strangers))
+        told = f"{many:,} texts of {path} are" if many > 1 else f"a text of {path} is"
+        _log.warning(f"{told} of no page of the graph, such as {first!r}: left out")
     return _in_order(file, ids, nodes, begins, start)
 
 
