@@ -65,9 +65,11 @@ def judged(name: str, folder: Path) -> tuple[Graph, Row]:
     """The graph of a suite, and its figures."""
     suite, data = load_suite(name), SUITES[name]
     place = DATA / data if data else None
-    graph, plan = graph_of(suite.data, place, folder, lambda stage, done, total: None)
+    graph, plan = graph_of(
+        replace(suite.data, texts=""), place, folder, lambda stage, done, total: None
+    )
     truth = read_truth(graph.names, plan, suite.judge, place or Path())
-    judge = truth.judge(suite.judge)
+    judge = truth.judge(replace(suite.judge, cutoffs=(TEN, HUNDRED)))
     index = cocite.build(graph, folder / "judged")
     ours = IndexRanker(index, truth.candidates)
     vectors = VectorRanker(embed(graph), truth.candidates)
@@ -79,9 +81,8 @@ def judged(name: str, folder: Path) -> tuple[Graph, Row]:
     fills = np.array([connected(links, int(node), TEN) == TEN for node in truth.queries])
     row["fill"] = int(fills.sum())
     row["filled"] = beside(found.of(fills), base.of(fills), "precision@10")
-    judge = truth.judge(replace(suite.judge, cutoffs=(HUNDRED,)))
     best = f"precision@{HUNDRED}"
-    row["hundred"] = [judge(ranker).value(best) for ranker in (ours, vectors)]
+    row["hundred"] = [found.value(best), base.value(best)]
     row["reordered"] = beside(judge(Reordered(vectors, ours)), base, "gamma")
     return graph, row
 

@@ -22,6 +22,7 @@ import numpy as np
 import cocite
 from cocite import Graph
 from cocite.measures import MEASURES
+from cocite.measures.blend import Blend
 
 DOCS = Path(__file__).parents[1] / "docs" / "measures.md"
 BEGIN = "<!-- table: python -m benchmarks.measures --write -->"
@@ -35,7 +36,7 @@ def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str
     """One line of the table."""
     folder = Path(tempfile.mkdtemp(prefix="cocite-"))
     try:
-        options = {"measure": measure, "layout": layout, "threads": 2}
+        options = {"measure": measure, "layout": layout or None, "threads": 2}
         sampled = "samples" in {setting.name for setting in MEASURES[measure].build}
         if sampled:
             cocite.build(graph, folder / "small", samples=2, **options)  # type: ignore[arg-type]
@@ -59,10 +60,11 @@ def row(name: str, graph: Graph, measure: str, layout: str, queries: int) -> str
             times.append(1e3 * (time.thread_time() - begin))
     finally:
         shutil.rmtree(folder)
+    stored = ", ".join(f"`{each}`" for each in ([layout] if layout else MEASURES[measure].layouts))
     each = size / graph.nodes
     sample = f"{each / (index.samples or 1):.1f}" if sampled else ""
     return (
-        f"| {name} | `{measure}` | `{layout}` | {built:.1f} s | {each:,.0f} | {sample} | "
+        f"| {name} | `{measure}` | {stored} | {built:.1f} s | {each:,.0f} | {sample} | "
         f"{np.median(times):.2f} ms | {np.percentile(times, 99):.1f} ms |"
     )
 
@@ -100,7 +102,8 @@ def main() -> None:
         graph = Graph.open(path)
         of_links = [name for name, measure in MEASURES.items() if not measure.texts]
         for measure in map(MEASURES.__getitem__, chosen.only or of_links):
-            for layout in measure.layouts:
+            layouts = [""] if isinstance(measure, Blend) else measure.layouts
+            for layout in layouts:
                 lines.append(row(name, graph, measure.name, layout, chosen.queries))
                 print(lines[-1], flush=True)
     if chosen.write:

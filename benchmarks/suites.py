@@ -5,7 +5,7 @@
 What ``cocite evaluate --suite wikispeedia --suite cora ... DATA`` says (``evaluate/across.py``) of
 four suites with labels and two without, as blocks of docs/evaluation.md.
 
-``--save`` keeps the tables and all figures under results/, ``--write`` puts the tables into
+``--save`` keeps the tables under results/, ``--write`` puts the tables into
 docs/evaluation.md. Takes some ten minutes of processor time.
 """
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.evaluate.across import run_across
-from cocite.evaluate.across_report import AcrossDocument, across_tables
+from cocite.evaluate.across_report import across_tables
 from cocite.evaluate.pages import markdown_table
 from cocite.evaluate.suite_file import load_across, load_suite
 
@@ -37,7 +37,7 @@ Results = dict[str, Any]
 
 
 def measure() -> Results:
-    """All suites, as their tables, and every figure."""
+    """All suites, as their tables."""
     spent = time.process_time()
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as work:
         suites = [load_suite(name) for name in SUITES]
@@ -48,7 +48,7 @@ def measure() -> Results:
         "processor_s": time.process_time() - spent,
         "tables": [table._asdict() for table in across_tables(across)],
         "notes": across.notes,
-    } | AcrossDocument(across).facts()
+    }
 
 
 def told(stage: str, done: int, total: int) -> None:

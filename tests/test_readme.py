@@ -12,9 +12,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from benchmarks import intervals
+from benchmarks import defaults, intervals, suites
 from benchmarks.report import newest, with_figures
 
 from cocite.compiled.clock import MESSAGE
@@ -82,6 +83,13 @@ def test_transcripts_are_what_is_printed(folder: Path) -> None:
 def test_figures_are_those_of_the_newest_results() -> None:
     text = README.read_text("utf-8")
     assert with_figures(text, newest()) == text
+
+
+@pytest.mark.parametrize("study", [defaults, suites], ids=["defaults", "suites"])
+def test_the_tables_of_the_default_are_those_of_the_results(study: ModuleType) -> None:
+    text, results = study.DOCS.read_text("utf-8"), json.loads(study.RESULTS.read_text())
+    assert study.BEGIN in text
+    assert study.with_figures(text, results) == text
 
 
 def test_the_table_of_intervals_is_that_of_the_results() -> None:

@@ -167,7 +167,7 @@ def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Pat
 
 def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None:
     tables = {table.heading: table for table in across_tables(across)}
-    assert list(tables)[:3] == ["gamma", "gamma_macro", "precision@10"]
+    assert list(tables)[:3] == ["precision@10", "gamma", "gamma_macro"]
     precision = tables["precision@10"]
     assert list(precision.titles) == ["", "made"]
     assert precision.rows[0][0] == "the default, neighbourhood"

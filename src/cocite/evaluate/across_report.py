@@ -56,9 +56,8 @@ def across_tables(across: Across) -> list[Table]:
     """All tables, those of figures first."""
     judged = next((row.figures for row in across.rows if row.figures), {})
     tables: list[Table] = []
-    for title in headline(list(judged)):
-        if not title.startswith(_SHOWN):
-            continue
+    titles = [title for title in headline(list(judged)) if title.startswith(_SHOWN)]
+    for title in sorted(titles, key=lambda title: not title.startswith(_SHOWN[0])):
 
         def figure(row: Judged, title: str = title) -> str:
             if title not in row.figures:
