@@ -26,6 +26,7 @@ _VERBS = {
     "ingest": ("cocite.cli.ingest", "Turn files of links into a stored graph."),
     "generate": ("cocite.cli.generate", "Make a web-like graph of any size."),
     "info": ("cocite.cli.info", "Show what a stored graph or index holds."),
+    "nodes": ("cocite.cli.nodes", "Find nodes by a part of their names."),
     "tune": ("cocite.cli.tune", "Find out what an index of a graph should be made of."),
     "index": ("cocite.cli.index", "Build the index that answers queries."),
     "plan": ("cocite.cli.plan", "Tell how large, how fast and how exact an index will be."),

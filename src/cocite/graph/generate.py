@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.graph.graph import DEGREES, MAX_NODES, OFFSETS, SOURCES, Graph
-from cocite.graph.names import TextPiece, write_text_names
+from cocite.graph.name_files import TextPiece, write_text_names
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.web import Web, plan_web
 from cocite.store import (

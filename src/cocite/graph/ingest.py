@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
-from cocite.graph.names import write_names
+from cocite.graph.name_files import write_names
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput

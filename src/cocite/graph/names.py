@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -25,25 +23,22 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.store import ArrayWriter, DeclaredFiles, Entry, Facts, Store, forget
-
-if TYPE_CHECKING:
-    from cocite.graph.tables import Tables
+from cocite.store import DeclaredFiles, Facts, Store, forget
 
 __all__ = [
+    "BLOCKS",
+    "BY_HASH",
     "BY_NAME",
+    "DATA",
+    "HASHES",
     "NAME_FILES",
     "NAME_KINDS",
     "VALUES",
-    "HashSorter",
     "Names",
-    "TextPiece",
     "checked_id",
-    "joined_names",
+    "name_hash",
     "open_names",
     "take_name_files",
-    "write_names",
-    "write_text_names",
 ]
 
 NAME_FILES = "names."
@@ -52,20 +47,17 @@ NAME_FILES = "names."
 NAME_KINDS = "text", "integers", "dense"
 """What names can be."""
 
-TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
-"""Names in UTF-8, one behind the other, and where each ends."""
-
-_DATA, _BLOCKS = "names.data", "names.blocks"
-_HASHES, _BY_HASH, BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
+DATA, BLOCKS = "names.data", "names.blocks"
+HASHES, BY_HASH, BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
 VALUES = "names.values"
 _FILES: dict[str, dict[str, str]] = {
     "dense": {},
     "integers": {VALUES: "<u8[n]"},
     "text": {
-        _DATA: "|u1[bytes]",
-        _BLOCKS: "<u8[b]",
-        _HASHES: "<u4[n]",
-        _BY_HASH: "<u4[n]",
+        DATA: "|u1[bytes]",
+        BLOCKS: "<u8[b]",
+        HASHES: "<u4[n]",
+        BY_HASH: "<u4[n]",
         BY_NAME: "<u4[n]",
     },
 }
@@ -73,7 +65,9 @@ _BLOCK = 16
 """Names of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
 _INTEGER = re.compile("[0-9]{1,20}")
 _SCAN_LIMIT = 3_000_000
-"""Names among which a misspelt one is searched by edit distance: about a second."""
+"""Names among which a misspelt one is searched by edit distance, or as a part: about a second."""
+_LEAST_PART, _PIECE = 3, 1 << 16
+"""Characters of a part that says something, and names that are looked through at a time."""
 
 
 _SHOWN = 3
@@ -144,13 +138,26 @@ class Names(ABC):
         """The first ``limit`` names that begin with ``prefix``, in the order of names."""
         return self.names(self._first_with_prefix(prefix, limit))
 
+    def containing(self, text: str) -> NDArray[np.uint32]:
+        """uint32: the ids of all names that contain ``text``, in any case, ascending. Reads all
+        names: some 3 million a second.
+        """
+        wanted, found = text.casefold(), []
+        for low in range(0, self._count, _PIECE):
+            names = self.names(np.arange(low, min(low + _PIECE, self._count)))
+            if wanted in "\n".join(names).casefold():
+                places = (i for i, name in enumerate(names, low) if wanted in name.casefold())
+                found.append(np.fromiter(places, np.uint32))
+        return np.concatenate(found) if found else np.empty(0, np.uint32)
+
     def forget(self) -> None:
         """Give back the memory of the files: they are read again when they are needed."""
         forget(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
 
     def nearest(self, name: str, limit: int = 5) -> list[str]:
         """Names that ``name`` may have meant: itself written otherwise (URL-encoded, blanks as
-        underscores, a scheme before it), those it begins, then the most similar.
+        underscores, a scheme before it), those it begins, the shortest that contain it in any case,
+        then the most similar.
         """
         spellings = {quote(name, errors="surrogatepass"), unquote(name), name.replace(" ", "_")}
         spellings |= {
@@ -160,7 +167,10 @@ class Names(ABC):
         }
         found = sorted(s for s in spellings if s != name and self.find(s) is not None)
         found += self.complete(name, limit - len(found)) if name else []
-        for other in self._similar(name, limit):
+        within: list[str] = []
+        if len(found) < limit and len(name) >= _LEAST_PART and self._count <= _SCAN_LIMIT:
+            within = sorted(self.names(self.containing(name)), key=len)
+        for other in (*within, *self._similar(name, limit)):
             if len(found) < limit and other not in found:
                 found.append(other)
         return found
@@ -252,10 +262,10 @@ class TextNames(Names):
     def __init__(self, count: int, store: Store) -> None:
         super().__init__(count)
         self._path = store.path
-        self._data = store.array(_DATA)
-        self._blocks = store.array(_BLOCKS)
-        self._hashes = store.array(_HASHES)
-        self._by_hash = store.array(_BY_HASH)
+        self._data = store.array(DATA)
+        self._blocks = store.array(BLOCKS)
+        self._hashes = store.array(HASHES)
+        self._by_hash = store.array(BY_HASH)
         self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
 
     def names(self, ids: NDArray[Any]) -> list[str]:
@@ -300,7 +310,7 @@ class TextNames(Names):
         return self._hashes, self._nodes(self._by_hash)
 
     def find(self, name: str) -> int | None:
-        wanted = np.uint32(_hash(name.encode("utf-8", "surrogatepass")))
+        wanted = np.uint32(name_hash(name.encode("utf-8", "surrogatepass")))
         low = int(np.searchsorted(self._hashes, wanted))
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
         for node in self._by_hash[low:high].tolist():
@@ -361,7 +371,8 @@ def _alike(first: str, second: str) -> int:
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
-def _hash(name: bytes) -> int:
+def name_hash(name: bytes) -> int:
+    """The high half of XXH3-64: what names are found by."""
     return xxhash.xxh3_64_intdigest(name) >> 32
 
 
@@ -377,75 +388,3 @@ def open_names(store: Store) -> Names:
     if kind == "text":
         return TextNames(count, store)
     return IntegerNames(count, None if kind == "dense" else store.array(VALUES))
-
-
-def write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict[str, Entry]:
-    """Write the names of ``tables`` as ``kind``: dense, integers or text; returns the entries."""
-    files: dict[str, Entry] = {}
-    if kind == "integers":
-        with ArrayWriter(directory / VALUES, np.uint64) as values:
-            for piece in tables.integer_names():
-                values.write(piece)
-        files[VALUES] = values.finished
-    elif kind == "text":
-        files |= write_text_names(directory, tables, map(joined_names, tables.text_names()))
-        if tables.has_urls():
-            with ArrayWriter(directory / BY_NAME, np.uint32) as by_name:
-                for ids in tables.ids_by_name():
-                    by_name.write(ids)
-            files[BY_NAME] = by_name.finished
-    return files
-
-
-class HashSorter(Protocol):
-    """What sorts the hashes of names."""
-
-    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
-        """From hashes in order of id, pieces of hash * 2**32 + id, ascending."""
-
-
-def write_text_names(
-    directory: Path, tables: HashSorter, pieces: Iterable[TextPiece]
-) -> dict[str, Entry]:
-    """Write text names, given in order of id; ``tables`` sorts their hashes.
-
-    A block's length divides that of every piece but the last. Ids in the order of names, where that
-    is another one, are the caller's.
-    """
-    with (
-        ArrayWriter(directory / _DATA, np.uint8) as data,
-        ArrayWriter(directory / _BLOCKS, np.uint64) as blocks,
-        ArrayWriter(directory / _HASHES, np.uint32) as hashes,
-        ArrayWriter(directory / _BY_HASH, np.uint32) as by_hash,
-    ):
-        for keys in tables.sort_hashes(_encode_all(pieces, data, blocks)):
-            hashes.write((keys >> np.uint64(32)).astype(np.uint32))
-            by_hash.write((keys & np.uint64(0xFFFFFFFF)).astype(np.uint32))
-    writers = {_DATA: data, _BLOCKS: blocks, _HASHES: hashes, _BY_HASH: by_hash}
-    return {name: writer.finished for name, writer in writers.items()}
-
-
-def joined_names(names: list[str]) -> TextPiece:
-    """Names as a piece of text."""
-    encoded = [name.encode() for name in names]
-    ends = np.cumsum(np.fromiter(map(len, encoded), np.uint64, len(encoded)))
-    return np.frombuffer(b"".join(encoded), np.uint8), ends
-
-
-def _encode_all(
-    pieces: Iterable[TextPiece], data: ArrayWriter, blocks: ArrayWriter
-) -> Iterator[NDArray[np.uint32]]:
-    """Front-code all names into the writers; yields their hashes, piece by piece."""
-    from cocite.kernels.names import BLOCK, encode
-
-    base = 0
-    for text, ends in pieces:
-        out = np.empty(text.size + 6 * ends.size, np.uint8)
-        begins = np.empty(-(-ends.size // BLOCK), np.uint64)
-        written = encode(text, ends, out, begins)
-        data.write(out[:written])
-        blocks.write(begins + np.uint64(base))
-        base += written
-        whole, bounds = text.tobytes(), [0, *ends.tolist()]
-        hashes = (_hash(whole[begin:end]) for begin, end in pairwise(bounds))
-        yield np.fromiter(hashes, np.uint32, ends.size)

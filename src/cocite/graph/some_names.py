@@ -13,14 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.graph.names import (
-    BY_NAME,
-    VALUES,
-    IntegerNames,
-    Names,
-    joined_names,
-    write_text_names,
-)
+from cocite.graph.name_files import joined_names, write_text_names
+from cocite.graph.names import BY_NAME, VALUES, IntegerNames, Names
 from cocite.store import ArrayWriter, Entry, Store
 
 __all__ = ["write_some_names"]

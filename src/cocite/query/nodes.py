@@ -1,0 +1,202 @@
+"""Finding nodes by a part of their names, and what they are linked with.
+
+Found are those whose name contains a text, in any case: first the one that is the text, then those
+that begin with it, then the others; of equals those that most nodes link to, then the smaller id.
+Without a text all nodes are found, so those come first that most link to.
+
+Links are those of the stored graph: an index is asked for its own graph (``source.py``). Without it
+nodes are found by name alone.
+
+Cost: a pass over the names; over the links, for those of some nodes (in-links lie together,
+out-links do not).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.documents import Document, Rows, plain
+from cocite.errors import NotAStore, UsageError
+from cocite.graph import Graph
+from cocite.graph.names import Names
+from cocite.index import StoredIndex
+from cocite.query.source import Given, find_graph
+from cocite.store import forget, kind_of
+
+__all__ = ["FoundNode", "NodesDocument"]
+
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class FoundNode:
+    """A node: how many link to it and how many it links to, None if the graph is not there; and, if
+    asked for, the names of these, in the order of ids.
+    """
+
+    node: str
+    in_links: int | None
+    out_links: int | None
+    linked_from: list[str] | None = None
+    links_to: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class NodesDocument(Document):
+    """The first of the ``found`` nodes whose names contain ``search``, of all ``of`` nodes."""
+
+    path: str
+    search: str
+    of: int
+    found: int
+    nodes: Sequence[FoundNode]
+
+    @classmethod
+    def of_path(
+        cls,
+        path: str | os.PathLike[str],
+        search: str = "",
+        *,
+        k: int = 20,
+        links: bool = False,
+        graph: Given = None,
+    ) -> Self:
+        """Look through the nodes of the stored graph or index at ``path``.
+
+        Parameters
+        ----------
+        path
+            A stored graph or an index.
+        search
+            A part of the names, in any case; all nodes by default.
+        k
+            How many nodes to give.
+        links
+            Give the names of the nodes that they are linked with, too.
+        graph
+            Where the graph of an index is now, if it was moved.
+
+        Raises
+        ------
+        UsageError, StoreError
+        """
+        if type(k) is not int or k < 1:
+            raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
+        name = os.fspath(path)
+        names, stored = _opened(name, links, graph)
+        ids = names.containing(search) if search else np.arange(len(names), dtype=np.uint32)
+        there = None if stored is None else _ids_in(stored, names, ids)
+        first = _best(ids, names, search, stored, there)[:k]
+        chosen = ids[first]
+        called = names.names(chosen)
+        if stored is None or there is None:
+            nodes = [FoundNode(node, None, None) for node in called]
+        else:
+            nodes = _linked(stored, there[first], called, links)
+        return cls(name, search, len(names), int(ids.size), nodes)
+
+    def facts(self) -> dict[str, Any]:
+        """Without what was not asked for."""
+        nodes = [
+            {name: value for name, value in plain(each).items() if value is not None}
+            for each in self.nodes
+        ]
+        return super().facts() | {"nodes": nodes}
+
+    def rows(self) -> Rows:
+        """A row a node; a row a link where links are given."""
+        if not any(each.linked_from is not None for each in self.nodes):
+            titles = ("node", "in_links", "out_links")
+            return Rows(titles, ((n.node, n.in_links, n.out_links) for n in self.nodes))
+        return Rows(
+            ("node", "direction", "other"),
+            (
+                (each.node, way, other)
+                for each in self.nodes
+                for way, others in (("in", each.linked_from), ("out", each.links_to))
+                for other in others or ()
+            ),
+        )
+
+
+def _opened(path: str, links: bool, given: Given) -> tuple[Names, Graph | None]:
+    """The names, and the graph if it is to be had; it must be, for ``links``."""
+    if kind_of(path) != "index":
+        if given:
+            raise UsageError(f"{path} is a graph itself: leave --graph out (graph=...)")
+        graph = Graph.open(path)
+        return graph.names, graph
+    stored = StoredIndex.open(path)
+    try:
+        return stored.names, find_graph(stored, given)
+    except NotAStore:
+        if links or given:
+            raise
+        return stored.names, None
+
+
+def _ids_in(graph: Graph, names: Names, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The ids in the graph of nodes of an index, which may have some of them only."""
+    if len(names) == graph.nodes:
+        return ids.astype(np.int64)
+    return graph.names.ids(names.names(ids)).astype(np.int64)
+
+
+def _best(
+    ids: NDArray[np.uint32],
+    names: Names,
+    search: str,
+    graph: Graph | None,
+    there: NDArray[np.int64] | None,
+) -> NDArray[np.int64]:
+    """The places of the ids in the order in which they are shown."""
+    popular = np.zeros(ids.size, np.int64)
+    if graph is not None and there is not None:
+        offsets = graph.in_offsets
+        popular = offsets[there + 1].astype(np.int64) - offsets[there].astype(np.int64)
+    how = np.zeros(ids.size, np.int8)
+    if search:
+        wanted = search.casefold()
+        how[:] = [
+            0 if name == wanted else 1 if name.startswith(wanted) else 2
+            for name in map(str.casefold, names.names(ids))
+        ]
+    return np.lexsort((ids, -popular, how))
+
+
+def _linked(
+    graph: Graph, ids: NDArray[np.int64], called: Sequence[str], links: bool
+) -> list[FoundNode]:
+    """The nodes with their degrees, and with their links if these are wanted."""
+    targets = _targets(graph, ids) if links else {}
+    found = []
+    for node, name in zip(ids.tolist(), called, strict=True):
+        sources = graph.in_neighbours(node)
+        more: dict[str, Any] = {}
+        if links:
+            more["linked_from"] = graph.names.names(sources)
+            more["links_to"] = graph.names.names(targets[node])
+        found.append(FoundNode(name, sources.size, int(graph.out_degrees[node]), **more))
+    return found
+
+
+def _targets(graph: Graph, ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+    """What each of some nodes links to, by a pass over all links."""
+    found: dict[int, list[NDArray[np.int64]]] = {node: [] for node in ids.tolist()}
+    offsets, sources = graph.in_offsets, graph.in_sources
+    wanted = np.sort(ids).astype(np.uint32)
+    for low in range(0, graph.edges, _PIECE):
+        piece = sources[low : low + _PIECE]
+        places = np.flatnonzero(np.isin(piece, wanted))
+        rows = np.searchsorted(offsets, (places + low).astype(np.uint64), side="right") - 1
+        for node in np.unique(piece[places]).tolist():
+            found[node].append(rows[piece[places] == node])
+        forget(sources[low : low + _PIECE])
+    nothing = np.empty(0, np.int64)
+    return {node: np.concatenate([nothing, *rows]) for node, rows in found.items()}

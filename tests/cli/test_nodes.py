@@ -1,0 +1,142 @@
+"""``cocite nodes``: who is found, in which order, and with which links."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.query.nodes import NodesDocument
+from tests.conftest import MakeGraph
+
+LINKS = [
+    ("H/index.html", "H/hacker.html"),
+    ("J/index.html", "H/hacker.html"),
+    ("H/hacker.html", "H/hacker-ethic.html"),
+    ("H/hacker.html", "Hacker"),
+    ("H/index.html", "hack"),
+    ("ÉTÉ", "hack"),
+]
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return make_graph(LINKS)
+
+
+@pytest.fixture
+def index(graph: Graph, tmp_path: Path) -> str:
+    cocite.build(graph, tmp_path / "web.index")
+    return str(tmp_path / "web.index")
+
+
+def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main(["nodes", *arguments, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_part_of_a_name_finds_it_in_any_case(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = found(capsys, index, "--search", "HACK")
+    names = [each["node"] for each in answer["nodes"]]
+    assert names == ["hack", "Hacker", "H/hacker.html", "H/hacker-ethic.html"]
+    assert (answer["found"], answer["of"]) == (4, 7)
+    assert answer["nodes"][2] == {"node": "H/hacker.html", "in_links": 2, "out_links": 2}
+    assert [each["node"] for each in found(capsys, index, "--search", "été")["nodes"]] == ["ÉTÉ"]
+
+
+def test_without_a_text_the_most_linked_come_first(
+    graph: Graph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["nodes", str(graph.path), "-k", "2"]) == 0
+    printed = capsys.readouterr()
+    rows = printed.out.splitlines()[2:]
+    assert [row.split() for row in rows] == [["2", "2", "H/hacker.html"], ["2", "0", "hack"]]
+    assert printed.err == "2 of 7 nodes; -k shows more\n"
+
+
+def test_links_are_shown_by_name_and_all_of_them_to_programs(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["nodes", index, "--search", "r.html", "--links"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "H/hacker.html",
+        "  linked from 2:",
+        "    H/index.html",
+        "    J/index.html",
+        "  links to 2:",
+        "    H/hacker-ethic.html",
+        "    Hacker",
+    ]
+    assert main(["nodes", index, "--search", "r.html", "--links", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "node,direction,other",
+        "H/hacker.html,in,H/index.html",
+        "H/hacker.html,in,J/index.html",
+        "H/hacker.html,out,H/hacker-ethic.html",
+        "H/hacker.html,out,Hacker",
+    ]
+
+
+def test_links_are_those_of_the_graph_on_any_graph(make_graph: MakeGraph) -> None:
+    rng = np.random.default_rng(2)
+    pairs = {(f"n{a}", f"n{b}") for a, b in rng.integers(0, 40, (150, 2)).tolist() if a != b}
+    graph = make_graph(sorted(pairs))
+    answer = NodesDocument.of_path(graph.path, k=100, links=True)
+    assert len(answer.nodes) == graph.nodes
+    for each in answer.nodes:
+        assert each.linked_from is not None
+        assert each.links_to is not None
+        assert set(each.linked_from) == {a for a, b in pairs if b == each.node}
+        assert set(each.links_to) == {b for a, b in pairs if a == each.node}
+        assert each.in_links == len(each.linked_from)
+        assert each.out_links == len(each.links_to)
+
+
+def test_an_index_of_some_pages_has_these_only_with_all_their_links(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = tmp_path / "some.index"
+    cocite.build(graph, some, measure="psimrank", samples=2, keep=["H/hacker.html", "hack"])
+    answer = found(capsys, str(some))
+    assert [(each["node"], each["in_links"]) for each in answer["nodes"]] == [
+        ("H/hacker.html", 2),
+        ("hack", 2),
+    ]
+
+
+def test_an_index_without_its_graph_still_has_its_names(
+    graph: Graph, index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = tmp_path / "elsewhere.graph"
+    shutil.move(graph.path, moved)
+    assert main(["nodes", index, "--search", "hacker."]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "H/hacker.html\n"
+    assert "links are not counted: see --graph" in printed.err
+    assert main(["nodes", index, "--search", "hacker.", "--links"]) == 1
+    assert "--graph" in capsys.readouterr().err
+    answer = found(capsys, index, "--search", "hacker.", "--graph", str(moved))
+    assert answer["nodes"][0]["in_links"] == 2
+
+
+def test_nobody_is_found_is_said(index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nodes", index, "--search", "cracker"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"no name of {index} contains 'cracker'" in printed.err
+
+
+def test_an_unknown_name_suggests_those_that_contain_it(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["related", index, "hacker"]) == 2
+    assert "'H/hacker.html'" in capsys.readouterr().err
