@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.errors import Damaged, UnknownNode, UsageError
+from cocite.graph import name_files
 from cocite.graph import names as module
 from cocite.graph.names import IntegerNames, open_names
 from cocite.store import Manifest, Store
@@ -138,7 +139,8 @@ def test_among_many_names_those_around_its_place_are_near(
 def test_two_names_of_one_hash_are_told_apart(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_hash", len)
+    for each in (module, name_files):
+        monkeypatch.setattr(each, "name_hash", len)
     names = ["aa", "b", "bb", "cc", "d"]
     graph = make_graph([], nodes=names)
     assert [graph.names.find(name) for name in names] == [0, 1, 2, 3, 4]
