@@ -91,7 +91,7 @@ _REFINE = (
 
 together_option = click.option(
     "--together",
-    type=click.Choice(["mean", "least"]),
+    type=click.Choice(["mean", "least"], case_sensitive=False),
     default="mean",
     show_default=True,
     help="How several nodes are asked together: by the mean of what they score with another node, "

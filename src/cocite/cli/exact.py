@@ -43,14 +43,14 @@ __all__ = ["exact"]
 )
 @click.option(
     "--measure",
-    type=click.Choice(["simrank", "psimrank"]),
+    type=click.Choice(["simrank", "psimrank"], case_sensitive=False),
     default="simrank",
     show_default=True,
     help="What similar means. psimrank takes the plain method, for graphs of some thousand nodes.",
 )
 @click.option(
     "--method",
-    type=click.Choice(["gauss-seidel", "plain", "sor", "psum", "svd"]),
+    type=click.Choice(["gauss-seidel", "plain", "sor", "psum", "svd"], case_sensitive=False),
     help="How to iterate.  [default: gauss-seidel; plain for psimrank]",
 )
 @click.option(
@@ -96,14 +96,14 @@ __all__ = ["exact"]
 )
 @click.option(
     "--order",
-    type=click.Choice(["stored", "rcm"]),
+    type=click.Choice(["stored", "rcm"], case_sensitive=False),
     default="stored",
     show_default=True,
     help="How to number the rows meanwhile: rcm is reverse Cuthill-McKee.",
 )
 @click.option(
     "--precision",
-    type=click.Choice(["auto", "single", "double"]),
+    type=click.Choice(["auto", "single", "double"], case_sensitive=False),
     default="auto",
     show_default=True,
     help="How to store numbers meanwhile. auto: single, if its rounding is at most a quarter of "
@@ -111,7 +111,7 @@ __all__ = ["exact"]
 )
 @click.option(
     "--products",
-    type=click.Choice(["auto", "sparse", "dense"]),
+    type=click.Choice(["auto", "sparse", "dense"], case_sensitive=False),
     default="auto",
     show_default=True,
     help="How to multiply matrices. auto: dense, if there is a quarter of all possible links or "

@@ -35,7 +35,7 @@ def generate() -> None:
 )
 @click.option(
     "--names",
-    type=click.Choice(["text", "integers"]),
+    type=click.Choice(["text", "integers"], case_sensitive=False),
     default="text",
     show_default=True,
     help="Name pages by URLs, or by numbers, which take no space on disk.",

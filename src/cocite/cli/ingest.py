@@ -38,14 +38,14 @@ counted.
 )
 @click.option(
     "--delimiter",
-    type=click.Choice(["auto", "tab", "comma", "semicolon", "pipe", "space"]),
+    type=click.Choice(["auto", "tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False),
     default="auto",
     show_default=True,
     help="What separates the columns of a text.",
 )
 @click.option(
     "--header",
-    type=click.Choice(["auto", "yes", "no"]),
+    type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
     default="auto",
     show_default=True,
     help="Whether the first row holds titles.",

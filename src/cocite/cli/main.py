@@ -17,6 +17,7 @@ from typing import cast
 import click
 
 from cocite import __version__
+from cocite.cli import COMPLETE
 from cocite.compiled.clock import MESSAGE, watched
 from cocite.errors import CociteError
 
@@ -46,6 +47,8 @@ _VERBS = {
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
     "warm": ("cocite.cli.warm", "Compile all kernels now, as for an image."),
     "cache": ("cocite.cli.cache", "Look after the compiled kernels that are kept."),
+    "completion": ("cocite.cli.completion", "Make a shell complete verbs, options and names."),
+    "help": ("cocite.cli.completion", "Show the help of a verb."),
 }
 
 
@@ -81,7 +84,7 @@ class _LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )
-@click.version_option(__version__, prog_name="cocite")
+@click.version_option(__version__, "-V", "--version", prog_name="cocite")
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Given a page, find the related pages, from links alone.
@@ -139,6 +142,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(arguments: list[str] | None) -> int:
     try:
+        if arguments is None and COMPLETE in os.environ:
+            from cocite.cli.completion import answer
+
+            return answer(cli, os.environ[COMPLETE])
         # Not cli.main: that would take a closed pipe for an error of its own.
         given = sys.argv[1:] if arguments is None else list(arguments)
         with cli.make_context("cocite", given) as context:

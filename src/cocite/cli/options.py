@@ -58,7 +58,7 @@ class SectionedVerb(click.Command):
 format_option: Decorator = click.option(
     "--format",
     "show",
-    type=click.Choice(list(OUTPUTS)),
+    type=click.Choice(list(OUTPUTS), case_sensitive=False),
     default=next(iter(OUTPUTS)),
     show_default=True,
     callback=lambda context, parameter, name: output_called(name),

@@ -17,6 +17,7 @@ from cocite.cli.asking import (
     refine_options,
     together_option,
 )
+from cocite.cli.completion import node_names
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, facts_text, table_text
@@ -40,7 +41,7 @@ confidence_option = click.option(
 )
 bound_option = click.option(
     "--bound",
-    type=click.Choice(["betting", "bernstein", "theorem5"]),
+    type=click.Choice(["betting", "bernstein", "theorem5"], case_sensitive=False),
     default="betting",
     show_default=True,
     help="How the interval is computed. betting is the narrowest: it gives up what one would get "
@@ -66,7 +67,7 @@ with --refine. Write -- before a NODE that begins with -.
 
 @click.command(cls=SectionedVerb, help=_RELATED)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@click.argument("nodes", metavar="NODE...", nargs=-1)
+@click.argument("nodes", metavar="NODE...", nargs=-1, shell_complete=node_names)
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many hits to list."
 )
@@ -105,7 +106,7 @@ with --refine. Write -- before a NODE that begins with -.
 )
 @click.option(
     "--order",
-    type=click.Choice(["score", "score*pagerank", "pagerank"]),
+    type=click.Choice(["score", "score*pagerank", "pagerank"], case_sensitive=False),
     default="score",
     show_default=True,
     help="What comes first. The orders by PageRank take the best by score, see --candidates.",
@@ -239,8 +240,8 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
 
 @click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@click.argument("a", metavar="A", shell_complete=node_names)
+@click.argument("b", metavar="B", shell_complete=node_names)
 @refine_options
 @confidence_option
 @bound_option

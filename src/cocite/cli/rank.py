@@ -57,7 +57,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 )
 @click.option(
     "--by",
-    type=click.Choice(["pagerank", "authorities", "hubs"]),
+    type=click.Choice(["pagerank", "authorities", "hubs"], case_sensitive=False),
     default="pagerank",
     show_default=True,
     help="What to rank by. authorities, hubs: the scores of HITS; good hubs link to good "
@@ -75,7 +75,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 )
 @click.option(
     "--dangling",
-    type=click.Choice(["spread", "uniform", "remove"]),
+    type=click.Choice(["spread", "uniform", "remove"], case_sensitive=False),
     default="spread",
     show_default=True,
     help="What becomes of the rank of nodes without out-links. spread: it goes where jumps go. "
@@ -129,7 +129,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 )
 @click.option(
     "--precision",
-    type=click.Choice(["double", "single"]),
+    type=click.Choice(["double", "single"], case_sensitive=False),
     default="double",
     show_default=True,
     help="How to store ranks meanwhile. Sums are always double.",

@@ -187,7 +187,7 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
             help=sentence,
         )
     choices = list(dict.fromkeys(choice for _, each in takers for choice in each.choices))
-    kind: Any = click.Choice(choices) if choices else type(setting.default)
+    kind: Any = click.Choice(choices, case_sensitive=False) if choices else type(setting.default)
     if name == BY.name:
         kind, sentence = _MeetingType(), f"{sentence} {_FROM_FILE}"
     help_text = f"{sentence}  [default: {_default({m: s.default for m, s in takers})}]"

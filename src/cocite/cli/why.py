@@ -16,6 +16,7 @@ from cocite.cli.asking import (
     opened,
     together_option,
 )
+from cocite.cli.completion import node_names
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, table_text
@@ -39,8 +40,8 @@ _LEGIBLE = 36
 
 @click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@click.argument("nodes", metavar="A...", nargs=-1)
-@click.argument("b", metavar="B")
+@click.argument("nodes", metavar="A...", nargs=-1, shell_complete=node_names)
+@click.argument("b", metavar="B", shell_complete=node_names)
 @click.option(
     "-k", type=click.IntRange(1), default=10, show_default=True, help="How many pages to show."
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from cocite.errors import UsageError
 from cocite.measures.blend import PREFIX, parse_blend
 from cocite.measures.cocitation import COCITATION
@@ -82,15 +84,18 @@ MEASURES: dict[str, Measure] = {
 
 
 def find_measure(name: str) -> Measure:
-    """The measure called ``name``, or the blend that it describes (``blend:...``).
+    """The measure called ``name``, in any case, or the blend that it describes (``blend:...``).
 
     Raises :class:`~cocite.errors.UsageError`.
     """
     if name.startswith(PREFIX):
         return parse_blend(name, MEASURES)
+    called = name.strip().lower().replace("_", "-")
     try:
-        return MEASURES[name]
+        return MEASURES[called]
     except KeyError:
+        near = get_close_matches(called, MEASURES, 1)
+        like = f". Did you mean {near[0]}? There are " if near else "; there are "
         raise UsageError(
-            f"no measure is called {name!r}; there are " + ", ".join(sorted(MEASURES))
+            f"no measure is called {name!r}{like}{', '.join(sorted(MEASURES))}"
         ) from None

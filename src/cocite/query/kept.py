@@ -36,11 +36,11 @@ from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
 from cocite.store.beside import is_private
 from cocite.store.building import is_still, lock
 
-__all__ = ["Kept", "is_links", "keep"]
+__all__ = ["ENDING", "Kept", "is_links", "keep"]
 
 _MARK = "made-of.json"
 _KIND = "links"
-_ENDING = ".cocite"
+ENDING = ".cocite"
 
 Progress = Callable[[str, int, int], None]
 
@@ -121,14 +121,14 @@ def keep(
 
 def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
-    places = [file.with_name(file.name + _ENDING)]
+    places = [file.with_name(file.name + ENDING)]
     cache = environ.get("XDG_CACHE_HOME", "")
     home = environ.get("HOME", "")
     if not os.path.isabs(cache) and os.path.isabs(home):
         cache = os.path.join(home, ".cache")
     if os.path.isabs(cache):
         whole = os.fsencode(file.resolve())
-        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{_ENDING}"
+        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ENDING}"
         places.append(Path(cache, "cocite", _KIND, name))
     return places
 

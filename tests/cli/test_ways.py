@@ -1,0 +1,77 @@
+"""What people type without looking it up: -V, help VERB, names in any case, the tab key."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from cocite.measures import find_measure
+from tests.conftest import MakeGraph
+
+
+def test_the_version_and_the_help_of_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-V"]) == 0
+    assert capsys.readouterr().out == f"cocite, version {cocite.__version__}\n"
+    for words in (["related"], ["generate", "web"], []):
+        assert main([*words, "--help"]) == 0
+        wanted = capsys.readouterr().out
+        assert main(["help", *words]) == 0
+        assert capsys.readouterr().out == wanted
+    assert main(["help", "relate"]) == 2
+    assert "Did you mean related" in capsys.readouterr().err
+    assert main(["help", "related", "all"]) == 2
+    assert "has no verbs of its own" in capsys.readouterr().err
+
+
+def test_names_are_taken_in_any_case(
+    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert find_measure("PSimRank") is find_measure("psimrank")
+    assert find_measure("Shared_Nearest") is find_measure("shared-nearest")
+    with pytest.raises(UsageError, match=r"'simranc'\. Did you mean simrank\? There are"):
+        find_measure("simranc")
+    graph = str(make_graph([("a", "b"), ("a", "c"), ("b", "c")]).path)
+    index = str(tmp_path / "x.index")
+    given = ["index", graph, "-o", index, "--measure", "SimRank", "--samples", "3"]
+    assert main([*given, "--format", "JSON"]) == 0
+    assert '"measure": "simrank"' in capsys.readouterr().out
+
+
+def complete(words: str, shell: str = "bash") -> list[str]:
+    """What the shell is told, the last word being the one that is typed."""
+    variables = {
+        "_COCITE_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    command = [sys.executable, "-c", "from cocite.cli.main import run; run()"]
+    done = subprocess.run(
+        command, env=os.environ | variables, capture_output=True, text=True, check=True
+    )
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+def test_the_tab_key_completes_verbs_options_and_nodes(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = str(make_graph([("apple", "pear"), ("apple", "plum"), ("apricot", "plum")]).path)
+    assert complete("cocite rela") == ["related", "related-all"]
+    assert "--confidence" in complete("cocite related --con")
+    assert complete(f"cocite related {graph} ap") == ["apple", "apricot"]
+    assert complete(f"cocite similarity {graph} pear pl") == ["plum"]
+    assert complete(f"cocite related {tmp_path}/none ap") == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_what_it_runs(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if shell == "bash" and not Path("/bin/bash").exists():
+        pytest.skip("there is no bash here, whose version is asked")
+    assert main(["completion", shell]) == 0
+    assert f"_COCITE_COMPLETE={shell}_complete" in capsys.readouterr().out
