@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from cocite.cli.completion import node_names
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, facts_text, table_text
+from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
 
 if TYPE_CHECKING:
@@ -62,6 +65,9 @@ In the table, error is the standard error of a score, and the true score lies be
 high (see --confidence). Where pages meet in few samples the error says little: go by low and high.
 The last line says up to which rank the order is certain. It gets further with more samples, or
 with --refine. Write -- before a NODE that begins with -.
+
+With - in the place of NODE names are read from standard input, one a line; each is answered with
+one line of JSON, as soon as it is read.
 """
 
 
@@ -153,30 +159,58 @@ def related(
     """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.query.documents import RelatedDocument
 
-    opened_index, settings = opened(index, options, nodes[-1] if nodes else None)
-    opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
+    from_input = nodes == ("-",) and draft is None
+    if from_input and index == "-":
+        raise UsageError("standard input cannot hold both links and names: give one as a file")
+    named = nodes[-1] if nodes and not from_input else None
+    opened_index, settings = opened(index, options, named)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         filters["among"] = names_in(among)
+    chosen = settings | {
+        "together": together,
+        "offset": offset,
+        "order": order,
+        "candidates": candidates,
+        "ranks": ranks,
+        "refine": refine,
+        "target_error": target_error,
+        "confidence": confidence,
+        "bound": bound,
+        "filters": filters,
+    }
+
+    def answered(asked: Sequence[str]) -> RelatedDocument:
+        return RelatedDocument.of(opened_index, tuple(asked), k, **chosen)
+
+    if from_input:
+        with preparing(opened_index, refine or target_error is not None):
+            _answer_each(answered)
+        return
+    opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     with preparing(opened_index, refine or target_error is not None):
-        found = RelatedDocument.of(
-            opened_index,
-            tuple(asked),
-            k,
-            together=together,
-            offset=offset,
-            order=order,
-            candidates=candidates,
-            ranks=ranks,
-            refine=refine,
-            target_error=target_error,
-            confidence=confidence,
-            bound=bound,
-            filters=filters,
-            **settings,
-        )
+        found = answered(asked)
     lacking = _lacking(opened_index)
     show(Reply(found, lambda: _related_text(found, filters) + lacking * (not found.hits)))
+
+
+def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
+    """A line of JSON for each name on standard input, as soon as it is read; ``error`` has why
+    there is no answer.
+    """
+    wrong = 0
+    for line in sys.stdin:
+        name = line.rstrip("\r\n")
+        if not name:
+            continue
+        try:
+            found = answered([name]).to_json()
+        except UnknownNode as error:
+            wrong += 1
+            found = {"node": name, "error": str(error)}
+        print(json.dumps(found, ensure_ascii=False), flush=True)
+    if wrong:
+        raise UsageError(f"{wrong:,} of the names are no nodes: see the lines with an error")
 
 
 def _lacking(index: Index) -> str:
