@@ -222,7 +222,8 @@ def test_a_node_related_to_nobody_is_said_so(
     code, out, _ = ask(capsys, "related", index, "hub")
     assert (code, out) == (
         0,
-        "no node is related to hub by psimrank\n",
+        "no node is related to hub by psimrank. It has no in-links, which the index looks at, but "
+        "3 out-links: build the index by neighbourhood, or with --direction any\n",
     )
 
 

@@ -190,8 +190,9 @@ def related(
     opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     with preparing(opened_index, refine or target_error is not None):
         found = answered(asked)
-    lacking = _lacking(opened_index)
-    show(Reply(found, lambda: _related_text(found, filters) + lacking * (not found.hits)))
+    show(
+        Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, filters))
+    )
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
@@ -213,15 +214,20 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
         raise UsageError(f"{wrong:,} of the names are no nodes: see the lines with an error")
 
 
-def _lacking(index: Index) -> str:
-    """Why nothing is related to a draft, if it has none of the links that are looked at."""
-    if not index.stored.drafted:
+def _lacking(index: Index, found: RelatedDocument, chosen: dict[str, Any]) -> str:
+    """Why a list is empty, where links are why, and not what was asked for."""
+    if found.hits or found.offset or len(found.nodes) > 1 or any(chosen.values()):
         return ""
-    from cocite.index.drafted import DraftedIndex
+    if index.stored.drafted:
+        from cocite.index.drafted import DraftedIndex
 
-    stored = index.stored
-    unlinked = stored.unlinked if isinstance(stored, DraftedIndex) else ""
-    return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
+        stored = index.stored
+        unlinked = stored.unlinked if isinstance(stored, DraftedIndex) else ""
+        return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
+    from cocite.query.empty import why_empty
+
+    why = why_empty(index.stored, found.nodes[0])
+    return f". {why}" if why else ""
 
 
 def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
