@@ -12,9 +12,12 @@ QUICK := tests/test_*.py tests/cli tests/compiled tests/store tests/runner \
 	tests/kernels/test_external.py tests/kernels/test_text.py \
 	tests/measures/test_by.py tests/measures/test_settings.py tests/query/test_common.py tests/query/test_filters.py
 
-# Whatever tests leave in the temporary directory goes with them.
+# Whatever tests leave in the temporary directory goes with them. Where there is room for it this is
+# in memory: they write, sync and remove thousands of small stores.
 define pytest
-	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT INT TERM && \
+	@free=$$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1); \
+	[ "$${free:-0}" -lt 8000000 ] || export TMPDIR=/dev/shm; \
+	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT INT TERM && \
 	TMPDIR="$$folder" $(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
