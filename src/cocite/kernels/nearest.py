@@ -1,18 +1,11 @@
-"""Lists of nearest pages: made from common neighbours, marked where they are mutual, compared.
-
-``weigh`` and ``norms`` prepare one side: what each page tells as a neighbour, and what all
-neighbours of a page tell together. A page counts among its own neighbours, wherever the links have
-it or not: rows are *closed* on the way, in ascending order.
-
-``closest`` makes lists. Common neighbours are added up as in ``kernels/neighbours.py``, for each
-side in ascending order, so that near(u, v) is near(v, u) to the bit. What is stored is float32, and
-is what lists are chosen by; 2**54 of it makes whole numbers, which ``totals.top`` sorts.
+"""Lists of nearest pages: marked where they are mutual, and compared.
 
 ``mark`` gives a value its sign: below 0 if the page it is of has not the list's page in its own.
 
-``gather`` and ``pair`` compare lists in ascending order of the pages that they share.
+``gather``, ``pair`` and ``compare`` compare lists in ascending order of the pages that they share.
+``near.py`` makes them.
 
-Cost: a list 1 to 3 ns a member of each neighbour; a question 2 ns an entry read.
+Cost: 2 ns an entry read.
 Source: see ``measures/shared_nearest.py``.
 """
 
@@ -24,356 +17,16 @@ import numpy as np
 
 from cocite.kernels._jit import helper, kernel
 from cocite.kernels.neighbours import score
-from cocite.kernels.totals import top
 
-__all__ = [
-    "DAMAGED",
-    "closest",
-    "closest_of",
-    "compare",
-    "fallen",
-    "gather",
-    "mark",
-    "norms",
-    "pair",
-    "reaching",
-    "weigh",
-]
+__all__ = ["DAMAGED", "compare", "gather", "mark", "pair"]
 
 DAMAGED = -1
-_ONE32, _ONE64 = np.float32(1), np.uint64(1)
-_WHOLE = float(1 << 54)
-_HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
-_IN, _OUT = 1, 2
+_ONE64 = np.uint64(1)
 
 
 @helper
 def _row(offsets: Any, node: Any) -> Any:
     return np.int64(offsets[node]), np.int64(offsets[node + 1])
-
-
-@helper
-def _holds(offsets: Any, neighbours: Any, node: Any) -> Any:
-    """Whether the links have the node among its own neighbours."""
-    low, high = _row(offsets, node)
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if np.int64(neighbours[middle]) < node:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and np.int64(neighbours[low]) == node
-
-
-@kernel
-def weigh(offsets: Any, members: Any, widest: Any, first: Any, last: Any, worths: Any) -> None:
-    """``worths`` float64[nodes], of pages ``first`` to ``last`` - 1: what each tells, by its
-    ``members`` and itself.
-
-    That is log(nodes / their number), and 0 if they are more than ``widest`` (int64).
-    """
-    nodes = worths.size
-    for x in range(first, last):
-        begin, end = _row(offsets, x)
-        size = end - begin + (0 if _holds(offsets, members, x) else 1)
-        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if size <= widest else 0.0
-
-
-@kernel
-def norms(offsets: Any, neighbours: Any, worths: Any, first: Any, last: Any, out: Any) -> None:
-    """``out`` float64[nodes], of pages ``first`` to ``last`` - 1: what the neighbours of each and
-    itself tell, in all.
-    """
-    for v in range(first, last):
-        begin, end = _row(offsets, v)
-        total = 0.0 if _holds(offsets, neighbours, v) else worths[v]
-        for link in range(begin, end):
-            total += worths[neighbours[link]]
-        out[v] = total
-
-
-@helper
-def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
-    """Where the members from ``begin`` to ``end``, ascending, reach ``least``."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if np.int64(members[middle]) < least:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@helper
-def _shared(rows: Any, columns: Any, worths: Any, node: Any, strip: Any, room: Any) -> Any:
-    """Add up what the neighbours of everybody in a strip have in common with the node's; returns
-    how many have.
-    """
-    offsets, neighbours = rows
-    starts, members = columns
-    common, used = room[0], room[2]
-    first, last = strip
-    cut = first > 0 or last < worths.size
-    count = 0
-    link, end = _row(offsets, node)
-    own = True
-    while link < end or own:
-        x = np.int64(neighbours[link]) if link < end else node
-        if own and x >= node:
-            own = False
-            link += 1 if link < end and x == node else 0
-            x = node
-        else:
-            link += 1
-        worth = worths[x]
-        if worth <= 0.0:
-            continue
-        low, high = _row(starts, x)
-        if cut:
-            low = _from(members, low, high, first)
-            high = _from(members, low, high, last)
-        alone = first <= x < last
-        for place in range(low, high):
-            member = np.int64(members[place])
-            alone = alone and member != x
-            before = common[member - first]
-            used[count] = np.uint32(member - first)
-            common[member - first] = before + worth
-            count += 1 if before == 0.0 else 0
-        if alone:
-            before = common[x - first]
-            used[count] = np.uint32(x - first)
-            common[x - first] = before + worth
-            count += 1 if before == 0.0 else 0
-    return count
-
-
-@helper
-def _add_side(
-    rows: Any, columns: Any, weights: Any, node: Any, share: Any, strip: Any, room: Any, have: Any
-) -> Any:
-    """Add ``share`` of how near everybody in a strip is by one side; returns how many are near by
-    any.
-    """
-    worths, whole = weights
-    common, near, used, touched = room[:4]
-    first = strip[0]
-    count = _shared(rows, columns, worths, node, strip, room)
-    for i in range(count):
-        other = np.int64(used[i])
-        shared = common[other]
-        common[other] = 0.0
-        if first + other == node:
-            continue
-        if near[other, 0] == 0.0:
-            touched[have] = np.uint32(other)
-            have += 1
-        near[other, 0] += share * (shared / (whole[node] + whole[first + other] - shared))
-    return have
-
-
-@helper
-def _ascend(names: Any, size: Any) -> None:
-    """Sort the first ``size`` names: a heap, largest on top. ``sort`` takes 2 s to compile."""
-    left = size
-    for root in range(size // 2 - 1, -size, -1):
-        at = root
-        if root < 0:  # the heap is whole: its top goes to its end
-            left -= 1
-            names[0], names[left] = names[left], names[0]
-            at = 0
-        while 2 * at + 1 < left:
-            child = 2 * at + 1
-            if child + 1 < left and names[child] < names[child + 1]:
-                child += 1
-            if names[child] <= names[at]:
-                break
-            names[at], names[child] = names[child], names[at]
-            at = child
-
-
-@helper
-def _keep(kept: Any, size: Any, first: Any, names: Any, best: Any, count: Any) -> None:
-    """Merge the ``count`` best of the strip that begins at ``first`` into the ``size`` best of the
-    strips before it. Of equals, those of earlier strips come first, as their ids are smaller.
-    """
-    ids, values = kept
-    for at in range(size + count - 1, -1, -1):
-        if count == 0:
-            break
-        if size > 0 and values[size - 1] < best[count - 1, 0]:
-            size -= 1
-            ids[at], values[at] = ids[size], values[size]
-        else:
-            count -= 1
-            ids[at], values[at] = np.uint64(first + names[count]), best[count, 0]
-
-
-@helper
-def _near_of(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, strip: Any, room: Any
-) -> Any:
-    """How near those in a strip are to a page, in ``near``; returns how many are, ``touched``."""
-    share = 0.5 if sides == _IN + _OUT else 1.0
-    have = 0
-    if sides & _IN:
-        have = _add_side(ins, outs, by_in, node, share, strip, room, have)
-    if sides & _OUT:
-        have = _add_side(outs, ins, by_out, node, share, strip, room, have)
-    return have
-
-
-@helper
-def _list_of(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, node: Any, room: Any, out: Any
-) -> Any:
-    """The list of a page, from place ``used`` on; returns how many entries it has."""
-    near, touched, names, best, ids, found = room[1], room[3], room[4], room[5], room[6], room[7]
-    pages, width, k = np.int64(ins[0].size - 1), np.int64(near.shape[0]), np.int64(names.size)
-    nodes, values, used = out
-    size = 0
-    for low in range(0, pages, width):
-        strip = (low, min(low + width, pages))
-        have = _near_of(ins, outs, by_in, by_out, sides, node, strip, room)
-        for j in range(have):
-            other = touched[j]
-            near[other, 0] = np.float64(np.float32(near[other, 0])) * _WHOLE
-        count = top(near, touched, have, 1.0, names, best)
-        _keep((ids, found), size, low, names, best, count)
-        size = min(size + count, k)
-    for j in range(size):
-        ids[j] = ids[j] << _HALF | np.uint64(j)
-    _ascend(ids, size)
-    own = True
-    for j in range(size):
-        other = np.uint32(ids[j] >> _HALF)
-        if own and other > node:
-            nodes[used], values[used] = np.uint32(node), _ONE32
-            used += 1
-            own = False
-        nodes[used] = other
-        values[used] = np.float32(found[ids[j] & _LOWER] / _WHOLE)
-        used += 1
-    if own:
-        nodes[used], values[used] = np.uint32(node), _ONE32
-    return size + 1
-
-
-@kernel
-def closest(
-    ins: Any,
-    outs: Any,
-    by_in: Any,
-    by_out: Any,
-    sides: Any,
-    first: Any,
-    room: Any,
-    out: Any,
-) -> Any:
-    """The lists of pages ``first``, ``first + 1``, ...; returns how many entries they have.
-
-    ``ins`` and ``outs`` are (offsets, neighbours); ``by_in`` and ``by_out`` (worths, norms) of
-    comparing in-neighbours and out-neighbours; ``sides`` 1, 2 or 3, for in, out or both. ``room``
-    is (common float64[width], near float64[width, 2], both all 0, used and touched
-    uint32[width + 1], names uint32[k], best float64[k, 2], ids uint64[2 k], values float64[2 k]):
-    others are looked for in strips of ``width`` ids, one after the other. ``out`` is (counts
-    uint64[pages], nodes uint32, values float32), with room for k + 1 entries a page.
-    """
-    counts, nodes, values = out
-    used = 0
-    for i in range(counts.size):
-        size = _list_of(ins, outs, by_in, by_out, sides, first + i, room, (nodes, values, used))
-        counts[i] = np.uint64(size)
-        used += size
-    return used
-
-
-@kernel
-def closest_of(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
-) -> Any:
-    """As ``closest``, of the ``pages`` (uint32) that are named, in their order."""
-    counts, nodes, values = out
-    used = 0
-    for i in range(pages.size):
-        page = np.int64(pages[i])
-        size = _list_of(ins, outs, by_in, by_out, sides, page, room, (nodes, values, used))
-        counts[i] = np.uint64(size)
-        used += size
-    return used
-
-
-@kernel
-def reaching(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
-) -> Any:
-    """Find who is near enough to some ``pages`` (uint32): those v with near(v, page) of
-    ``floors[v]`` or more, rounded as in a list, for any of them.
-
-    ``out`` is (floors float32[nodes], marks bool[nodes], found uint32[nodes]): each is marked and
-    listed once, of those that are not marked already. Returns how many were found.
-    """
-    near, touched = room[1], room[3]
-    everybody = (0, np.int64(near.shape[0]))
-    floors, marks, found = out
-    count = 0
-    for i in range(pages.size):
-        have = _near_of(ins, outs, by_in, by_out, sides, np.int64(pages[i]), everybody, room)
-        for j in range(have):
-            other = touched[j]
-            value = np.float32(near[other, 0])
-            near[other, 0] = 0.0
-            if not marks[other] and value >= floors[other]:
-                marks[other] = True
-                found[count] = other
-                count += 1
-    return count
-
-
-@kernel
-def fallen(
-    ins: Any, outs: Any, by_in: Any, by_out: Any, sides: Any, pages: Any, room: Any, out: Any
-) -> Any:
-    """Mark who has some of the ``pages`` (uint32) in its list that is not near enough any more: v
-    with near(v, page) below ``floors[v]``, rounded as in a list.
-
-    ``out`` is (floors float32[nodes], offsets, holders, marks bool[nodes]): the holders of page u,
-    those with u in their list, are ``holders[offsets[u] : offsets[u + 1]]``; a page that has no
-    offset is in no list. Returns whether they are sound.
-    """
-    near, touched = room[1], room[3]
-    everybody = (0, np.int64(near.shape[0]))
-    floors, offsets, holders, marks = out
-    for i in range(pages.size):
-        page = np.int64(pages[i])
-        if page + 1 >= offsets.size:
-            continue
-        have = _near_of(ins, outs, by_in, by_out, sides, page, everybody, room)
-        begin, end = _row(offsets, page)
-        for place in range(begin, min(end, holders.size)):
-            holder = np.int64(holders[place])
-            if holder >= marks.size:
-                return False
-            if np.float32(near[holder, 0]) < floors[holder]:
-                marks[holder] = True
-        for j in range(have):
-            near[touched[j], 0] = 0.0
-    return True
-
-
-@kernel
-def compare(listed: Any, values: Any, lists: Any, form: Any, mutual: Any, out: Any) -> None:
-    """The scores in grains of one list with some others: ``out`` float64[lists].
-
-    ``lists`` is (offsets int64[lists + 1], nodes, values, norms float64[lists + 1]), the last norm
-    that of the one.
-    """
-    offsets, nodes, theirs, whole = lists
-    for i in range(out.size):
-        begin, end = offsets[i], offsets[i + 1]
-        other = nodes[begin:end], theirs[begin:end]
-        out[i] = pair(listed, values, *other, whole[out.size], whole[i], form, mutual)
 
 
 @kernel
@@ -486,3 +139,17 @@ def pair(
             i += 1
             j += 1
     return score(common, first_norm, second_norm, form)
+
+
+@kernel
+def compare(listed: Any, values: Any, lists: Any, form: Any, mutual: Any, out: Any) -> None:
+    """The scores in grains of one list with some others: ``out`` float64[lists].
+
+    ``lists`` is (offsets int64[lists + 1], nodes, values, norms float64[lists + 1]), the last norm
+    that of the one.
+    """
+    offsets, nodes, theirs, whole = lists
+    for i in range(out.size):
+        begin, end = offsets[i], offsets[i + 1]
+        other = nodes[begin:end], theirs[begin:end]
+        out[i] = pair(listed, values, *other, whole[out.size], whole[i], form, mutual)

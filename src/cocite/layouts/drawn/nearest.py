@@ -164,11 +164,11 @@ class DrawnNearestReader(Reader):
 
     def _lists(self, pages: Ids) -> Lists:
         """Those of some pages, ascending."""
-        from cocite.kernels import nearest
+        from cocite.kernels import near
 
         counts, size = np.zeros(pages.size, np.uint64), pages.size * (self._k + 1)
         nodes, values = np.empty(size, np.uint32), np.empty(size, np.float32)
-        used = nearest.closest_of(*self._sides, pages, self._room(), (counts, nodes, values))
+        used = near.closest_of(*self._sides, pages, self._room(), (counts, nodes, values))
         offsets = np.append(0, np.cumsum(counts.astype(np.int64)))
         return Lists(pages, offsets, nodes[:used], values[:used])
 
@@ -184,11 +184,11 @@ class DrawnNearestReader(Reader):
 
     def _reaching(self, pages: Ids, floors: Values) -> Ids:
         """Who is near enough to any of some pages."""
-        from cocite.kernels import nearest
+        from cocite.kernels import near
 
         nodes = self.part.nodes
         out = floors, np.zeros(nodes, bool), np.empty(nodes, np.uint32)
-        count = nearest.reaching(*self._sides, pages, self._room(), out)
+        count = near.reaching(*self._sides, pages, self._room(), out)
         found: Ids = out[2][:count]
         return found
 
@@ -261,11 +261,11 @@ class DrawnNearestReader(Reader):
 
     def _fallen(self, built: StoredPart, pages: Ids, floors: Values) -> NDArray[np.bool_]:
         """bool[nodes]: who had one of some pages in its list that is not near enough any more."""
-        from cocite.kernels import nearest
+        from cocite.kernels import near
 
         marks = np.zeros(self.part.nodes, bool)
         table = floors, built.array("holders.offsets"), built.array("holders.nodes"), marks
-        if not nearest.fallen(*self._sides, pages, self._room(), table):
+        if not near.fallen(*self._sides, pages, self._room(), table):
             raise built.damaged_file("holders.nodes")
         return marks
 
@@ -293,18 +293,18 @@ class DrawnNearestReader(Reader):
 
 
 def _worths(columns: Links, widest: int) -> NDArray[np.float64]:
-    from cocite.kernels import nearest
+    from cocite.kernels import near
 
     worths = np.zeros(columns.nodes)
-    nearest.weigh(columns.offsets, columns.neighbours, np.int64(widest), 0, columns.nodes, worths)
+    near.weigh(columns.offsets, columns.neighbours, np.int64(widest), 0, columns.nodes, worths)
     return worths
 
 
 def _sums(rows: Links, worths: NDArray[np.float64]) -> NDArray[np.float64]:
-    from cocite.kernels import nearest
+    from cocite.kernels import near
 
     whole = np.zeros(rows.nodes)
-    nearest.norms(rows.offsets, rows.neighbours, worths, 0, rows.nodes, whole)
+    near.norms(rows.offsets, rows.neighbours, worths, 0, rows.nodes, whole)
     return whole
 
 
@@ -332,7 +332,7 @@ def _entries(links: Links, nodes: NDArray[np.int64]) -> tuple[Ids, NDArray[np.in
 def _row_sums(
     rows: Links, nodes: NDArray[np.int64], worths: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """What the neighbours of some nodes and themselves tell, in the order of ``nearest.norms``."""
+    """What the neighbours of some nodes and themselves tell, in the order of ``near.norms``."""
     neighbours, owner = _entries(rows, nodes)
     own = np.zeros(nodes.size, bool)
     own[owner[neighbours == nodes[owner]]] = True

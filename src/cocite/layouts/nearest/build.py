@@ -6,7 +6,7 @@
     mutual_norms    float64[nodes, 2]   the same of its mutual entries
 
 A value below 0 is one-sided: that near, but the page is not in the list of the other. Lists are
-made page by page on all threads (``kernels/nearest.py``) and kept in order; holders are their
+made page by page on all threads (``kernels/near.py``) and kept in order; holders are their
 transpose, by the same counting pass that turns links round; then one pass over both, side by side,
 sees which entries are mutual.
 
@@ -87,11 +87,11 @@ class _Lister:
 
     def __call__(self, pages: range) -> Rows:
         """Counts, nodes and values of the lists of some pages."""
-        from cocite.kernels import nearest
+        from cocite.kernels import near
 
         layout, counts = self._layout, np.zeros(len(pages), np.uint64)
         nodes, values = self._out
-        used = nearest.closest(
+        used = near.closest(
             *self._sides, np.int64(pages.start), self._room, (counts, nodes, values)
         )
         if layout.streaming and not 0 < resident() < layout.means.memory:
@@ -184,17 +184,17 @@ class NearestBuilder(NearestFormat, WholeBuilder):
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """By side: what each page tells as a neighbour, and what all neighbours of each tell."""
-        from cocite.kernels import nearest
+        from cocite.kernels import near
 
         widest, scratch = np.int64(self.plan.settings[WIDEST]), self._scratch(self.lean)
         found = {}
         for side, rows, columns in (("in", self.ins, self.outs), ("out", self.outs, self.ins)):
             worths, whole = (scratch.zeros(rows.nodes, np.float64) for _ in range(2))
             for low, high in self._pieces(columns):
-                nearest.weigh(columns.offsets, columns.neighbours, widest, low, high, worths)
+                near.weigh(columns.offsets, columns.neighbours, widest, low, high, worths)
                 self._give_back(columns, worths)
             for low, high in self._pieces(rows):
-                nearest.norms(rows.offsets, rows.neighbours, worths, low, high, whole)
+                near.norms(rows.offsets, rows.neighbours, worths, low, high, whole)
                 self._give_back(rows, worths, whole)
             found[side] = worths, whole
         return found

@@ -11,7 +11,7 @@ __all__ = ["room"]
 
 
 def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
-    """The scratch memory of ``kernels/nearest.py``, all 0, for lists of ``k`` others, looked for in
+    """The scratch memory of ``kernels/near.py``, all 0, for lists of ``k`` others, looked for in
     strips of ``width`` ids: 32 bytes an id.
     """
     return (
