@@ -11,7 +11,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from cocite.compiled.clock import clock
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
-from cocite.errors import CociteError, Damaged, ResourceError, UsageError
+from cocite.errors import CociteError, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.graph.some_names import write_some_names
 from cocite.index.asked import ASKS
+from cocite.index.estimate import BuildReport, IndexEstimate
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.refined import diagonal_bytes, write_diagonal
@@ -44,44 +45,10 @@ from cocite.layouts.texts import TextFiles, Texts
 from cocite.layouts.wanted import WANTED, Wanted
 from cocite.means import Means
 from cocite.measures import BY, SAMPLES
-from cocite.memory import OWN_MEMORY, format_size, format_time
-from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, checksum, disk
+from cocite.memory import format_size
+from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, copy_array
 
-__all__ = ["BuildReport", "IndexBuild", "IndexEstimate", "copy_array", "index_facts"]
-
-
-@dataclass(frozen=True)
-class IndexEstimate:
-    """What a build will take: ``bytes`` on disk, the ``rooms`` of its parts, ``seconds``; and how
-    much memory making refined answers ready takes, 0 if it is not to be done.
-    """
-
-    bytes: int
-    rooms: tuple[str, ...]
-    seconds: float
-    done: int
-    units: str
-    refining: int
-
-    def __str__(self) -> str:
-        rooms = " then ".join(dict.fromkeys(self.rooms))
-        text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
-        if self.refining:
-            memory = format_size(self.refining + OWN_MEMORY)
-            text += f", and longer, with {memory}, to make refined answers ready"
-        if self.done:
-            text += f"; goes on after {self.done:,} {self.units} that an earlier run finished"
-        return text
-
-
-@dataclass(frozen=True)
-class BuildReport:
-    """What a build took: of the units (samples, or nodes) it made itself, if it resumed."""
-
-    units: int
-    seconds: float
-    live_steps: int
-    bytes: int
+__all__ = ["IndexBuild", "index_facts"]
 
 
 _BESIDE = 100
@@ -442,13 +409,3 @@ def index_facts(
 
 def _in_words(fit: MemoryPlan | None) -> str:
     return "finished before" if fit is None else str(fit)
-
-
-def copy_array(source: Path, target: Path, entry: Entry) -> None:
-    """Copy one array file and see that it arrived whole."""
-    with source.open("rb") as reader, disk.create_anew(target) as writer:
-        while piece := reader.read(1 << 22):
-            disk.write(writer, piece)
-        disk.sync_file(writer)
-    if checksum(target, entry) != entry.xxh3_128:
-        raise Damaged(f"{source} does not match its checksum. Build it again")

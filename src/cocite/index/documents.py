@@ -15,7 +15,8 @@ from cocite.layouts.freshness import Generation
 from cocite.measures import Value
 
 if TYPE_CHECKING:
-    from cocite.index.build import BuildReport, IndexBuild
+    from cocite.index.build import IndexBuild
+    from cocite.index.estimate import BuildReport
     from cocite.index.merge import Merge
     from cocite.index.refresh import RefreshBuild
 

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, ResourceError, UsageError
-from cocite.index.build import copy_array, index_facts
+from cocite.index.build import index_facts
 from cocite.index.lost import in_runs, numbers_in_words
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import shard_samples
@@ -46,7 +46,7 @@ from cocite.layouts.wanted import WANTED
 from cocite.measures import BY, SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size
-from cocite.store import Access, ArrayWriter, Draft, Entry, Manifest
+from cocite.store import Access, ArrayWriter, Draft, Entry, Manifest, copy_array
 
 __all__ = ["Merge"]
 

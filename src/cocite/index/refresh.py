@@ -35,7 +35,8 @@ from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.matching import match_names
 from cocite.graph.names import NAME_FILES
-from cocite.index.build import IndexBuild, IndexEstimate, copy_array
+from cocite.index.build import IndexBuild
+from cocite.index.estimate import IndexEstimate
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
@@ -50,7 +51,7 @@ from cocite.layouts.table import is_sampled, sampled_builder, sampled_format
 from cocite.layouts.texts import OldTexts, Texts
 from cocite.means import Means
 from cocite.memory import format_size
-from cocite.store import Access, ArrayWriter, Entry, advise
+from cocite.store import Access, ArrayWriter, Entry, advise, copy_array
 
 __all__ = ["RefreshBuild"]
 

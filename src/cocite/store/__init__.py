@@ -15,6 +15,7 @@ from cocite.store.arrays import (
 )
 from cocite.store.beside import check_file, written_beside
 from cocite.store.building import Building
+from cocite.store.copying import copy_array
 from cocite.store.draft import Draft
 from cocite.store.facts import Facts
 from cocite.store.files import DeclaredFiles
@@ -46,6 +47,7 @@ __all__ = [
     "check_file",
     "check_folder",
     "checksum",
+    "copy_array",
     "fetch",
     "forget",
     "kind_of",

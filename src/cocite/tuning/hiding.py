@@ -30,8 +30,7 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, WEIGHTS
 from cocite.graph.names import NAME_FILES
-from cocite.index.build import copy_array
-from cocite.store import ArrayWriter, Draft, Entry, Manifest, forget
+from cocite.store import ArrayWriter, Draft, Entry, Manifest, copy_array, forget
 
 __all__ = ["Hidden", "hidden_pairs", "hide_links"]
 
