@@ -251,7 +251,7 @@ def test_nodes_asked_together_score_the_mean_or_the_least_of_their_scores(
     """With every node, by ``similarity``; an interval has room for the pairs' own mean or least."""
     index, found = built(measure, layout, direction), 0
     for nodes in (["n3", "n7"], ["n8", "n77", "n150"]):
-        rows = [[index.similarity(a, b) for b in index.nodes] for a in nodes]
+        rows = [[index.similarity(a, b, bound="bernstein") for b in index.nodes] for a in nodes]
         scores = np.array([[pair.score for pair in row] for row in rows])
         joined = scores.mean(axis=0) if together == "mean" else scores.min(axis=0)
         expected = {

@@ -61,7 +61,9 @@ def test_estimates_converge_to_the_law_of_the_meeting_time(
     chances = meeting.law(near, meeting.STEPS[measure], LENGTH)
     for by, function in FUNCTIONS.values():
         truth = meeting.expected(chances, function)
-        found = np.array([[index.similarity(a, b, by=by).score for b in names] for a in names])
+        found = np.array(
+            [[index.similarity(a, b, by=by, bound="bernstein").score for b in names] for a in names]
+        )
         most = max(function(t) for t in range(1, LENGTH + 1))
         allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size)
         np.fill_diagonal(allowed, 1e-12)
@@ -95,7 +97,9 @@ def test_compacted_walks_have_the_law_of_all_functions(
     names = list(index.nodes)
     for by, function in FUNCTIONS.values():
         truth = meeting.expected(chances, function)
-        found = np.array([[index.similarity(a, b, by=by).score for b in names] for a in names])
+        found = np.array(
+            [[index.similarity(a, b, by=by, bound="bernstein").score for b in names] for a in names]
+        )
         most = max(function(t) for t in range(1, LENGTH + 1))
         allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size) + 1e-6
         assert (np.abs(found - truth) <= allowed).all()

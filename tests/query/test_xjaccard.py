@@ -151,7 +151,7 @@ def scores_of(index: Index, **asked: Any) -> tuple[NDArray[np.float64], NDArray[
     found = np.empty((2, N, N))
     for u in range(N):
         for v in range(u, N):
-            found[:, u, v] = found[:, v, u] = index.similarity(u, v, **asked)[:2]
+            found[:, u, v] = found[:, v, u] = index.similarity(u, v, bound="bernstein", **asked)[:2]
     return found[0], found[1]
 
 
