@@ -114,7 +114,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
             "measure = 'psimrank'\nsample = 3",
             "no key 'sample'; there are measure, direction, layout",
         ),
-        ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean pagesim"),
+        ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
         ("measure = 3", "measure is 3; it is a text, such as neighbourhood"),
         ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it is in or out"),
         ("measure = 'proximity'\ndirection = 'in'", "for proximity it is any"),

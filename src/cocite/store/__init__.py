@@ -15,8 +15,7 @@ from cocite.store.arrays import (
 )
 from cocite.store.beside import check_file, written_beside
 from cocite.store.building import Building
-from cocite.store.copying import copy_array
-from cocite.store.draft import Draft
+from cocite.store.draft import Draft, copy_array
 from cocite.store.facts import Facts
 from cocite.store.files import DeclaredFiles
 from cocite.store.folder import check_folder, new_folder

@@ -11,13 +11,14 @@ import json
 import os
 from pathlib import Path
 
-from cocite.errors import NotAStore, OutputExists, StoreError
+from cocite.errors import Damaged, NotAStore, OutputExists, StoreError
 from cocite.store import disk
+from cocite.store.arrays import Entry, checksum
 from cocite.store.beside import written_beside
 from cocite.store.building import MARK, Building, lock
 from cocite.store.manifest import MANIFEST, Manifest, kind_of
 
-__all__ = ["Draft"]
+__all__ = ["Draft", "copy_array"]
 
 _NAMED = 5
 """Strangers that a message names."""
@@ -171,3 +172,13 @@ def _listed(path: Path, key: str | None) -> set[str]:
         return set(map(str, value if key is None else value[key]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
+
+
+def copy_array(source: Path, target: Path, entry: Entry) -> None:
+    """Copy one array file and see that it arrived whole."""
+    with source.open("rb") as reader, disk.create_anew(target) as writer:
+        while piece := reader.read(1 << 22):
+            disk.write(writer, piece)
+        disk.sync_file(writer)
+    if checksum(target, entry) != entry.xxh3_128:
+        raise Damaged(f"{source} does not match its checksum. Build it again")
