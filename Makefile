@@ -38,7 +38,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/python examples/stdlib_demo.py
 
 test: $(VENV)/.dev
-	@echo "all tests: at most 12 minutes on two quiet cores (make test-quick: 2); more where kernels are compiled first"
+	@echo "all tests: 14 minutes on two quiet cores (make test-quick takes few); more where kernels are compiled first"
 	$(call pytest,)
 
 test-quick: $(VENV)/.dev
