@@ -167,10 +167,11 @@ def _text(found: Tuned) -> str:
     text = table_text([titles[i] for i in kept], [[row[i] for i in kept] for row in rows])
     hidden = f"; {found.hidden:,} of {found.links:,} links were hidden" if found.hidden else ""
     before = len(found.tried) - len(last)
+    earlier = f"{before:,} candidate{'s' * (before > 1)}"
     facts = {
         "chosen": f"{found.best.name}: {found.reason}",
         "by": f"{found.chosen_by:,} pages, judged by {found.judged_by:,} others{hidden}",
-        "left out before": f"{before:,} candidates; --format csv has them" if before else "none",
+        "left out before": f"{earlier}; --format csv has them" if before else "none",
     }
     return f"{text}\n\n{facts_text(facts)}"
 
