@@ -169,6 +169,21 @@ def test_what_is_no_list_of_links_leaves_nothing(here: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("part", ["graph", "index"])
+@pytest.mark.parametrize("how", ["gone", "cut"])
+def test_what_cannot_be_opened_any_more_is_made_again(here: Path, part: str, how: str) -> None:
+    first = run("related", "links.tsv", "x", "--format", "csv")
+    manifest = here / "links.tsv.cocite" / part / "manifest.json"
+    if how == "gone":
+        manifest.unlink()
+    else:
+        manifest.write_bytes(manifest.read_bytes()[:20])
+    again = run("related", "links.tsv", "x", "--format", "csv")
+    assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
+    third = run("related", "links.tsv", "x", "--format", "csv")
+    assert said(third) == ["links.tsv: unchanged, so links.tsv.cocite is asked"]
+
+
 @pytest.mark.parametrize("how", ["file", "folder", "link"])
 def test_a_stranger_in_its_place_is_left_alone(here: Path, how: str) -> None:
     place = here / "links.tsv.cocite"

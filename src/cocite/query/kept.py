@@ -189,7 +189,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
         yield fault
     finally:
         if descriptor >= 0:
-            if _is_ours(folder) and kind_of(folder / "graph") is None:
+            if _is_ours(folder) and {entry.name for entry in folder.iterdir()} <= {_MARK}:
                 (folder / _MARK).unlink(missing_ok=True)
                 with suppress(OSError):  # somebody else's files may have come into it
                     folder.rmdir()
@@ -237,13 +237,21 @@ def _make(
     anew = file is None or not _is_whole(folder, now, index=False)
     if anew:
         _write_mark(folder, {})
+        _clear(folder / "graph", "graph")
         ingest(links, folder / "graph", overwrite=True, progress=progress, **means)
         if file is not None and _state(file) != now:
             raise InputError(f"{file} changed while it was read. Give the same command again")
         _write_mark(folder, now)
     if index:
+        _clear(folder / "index", "index")
         _build(folder, means, progress, restart=anew)
         _write_mark(folder, now, index=True)
+
+
+def _clear(store: Path, kind: str) -> None:
+    """Remove what cannot be opened any more: the folder is ours, and it is made again."""
+    if os.path.lexists(store) and kind_of(store) != kind:
+        disk.remove(store)
 
 
 def _build(folder: Path, means: dict[str, Any], progress: Progress, *, restart: bool) -> None:
