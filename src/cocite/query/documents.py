@@ -302,12 +302,13 @@ class WhyTogetherDocument(Document):
 @dataclass(frozen=True)
 class BatchDocument(Document):
     """A batch that is done: the ``nodes`` that it asked for itself, if an earlier run had asked for
-    others, and all ``rows`` of the file ``output``.
+    others, all ``rows`` of the file ``output``, and how many nodes are ``without_hits``.
     """
 
     output: str
     nodes: int
     rows_written: int
+    without_hits: int
     seconds: float
     bytes: int
     loss: dict[str, Any]
@@ -316,7 +317,8 @@ class BatchDocument(Document):
     def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
         """What ``report`` says, and how large the file is."""
         size = Path(output).stat().st_size
-        return cls(output, report.nodes, report.rows, seconds, size, _loss(index))
+        took = (report.nodes, report.rows, report.without)
+        return cls(output, *took, seconds, size, _loss(index))
 
     def facts(self) -> dict[str, Any]:
         """With ``rows`` called so."""
