@@ -166,9 +166,7 @@ def _across(
     given = [key for key, value in own.items() if value is not None]
     if given:
         option = given[0].replace("_", "-")
-        raise UsageError(
-            f"--{option} ({given[0]}=...) is each suite's own: leave it out with several suites"
-        )
+        raise UsageError(f"--{option} is each suite's own: leave it out with several suites")
     plan = with_data(load_across(), judge, settings)
     root = Path(paths[0]) if paths else None
     with tempfile.TemporaryDirectory(prefix="cocite-") as work:
