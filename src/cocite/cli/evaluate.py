@@ -15,7 +15,7 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import fitting, say, table_text
 
 if TYPE_CHECKING:
-    from cocite.evaluate.study import Study
+    from cocite.evaluation.study import Study
 
 __all__ = ["evaluate", "numbers_option"]
 
@@ -162,8 +162,8 @@ def evaluate(
 
     The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
-    from cocite.evaluate.pages import check_report
-    from cocite.evaluate.report import write_report
+    from cocite.evaluation.pages import check_report
+    from cocite.evaluation.report import write_report
 
     if output is not None:
         from cocite import plots
@@ -190,7 +190,7 @@ def evaluate(
 
 def _told(study: Study) -> tuple[Reply, list[str]]:
     """A study, and what is to be said beside it."""
-    from cocite.evaluate.documents import StudyDocument
+    from cocite.evaluation.documents import StudyDocument
 
     notes, unknown = list(study.notes), study.facts.get("rows_of_unknown_nodes")
     if unknown:
@@ -208,9 +208,9 @@ def _across(
     options: dict[str, Any],
 ) -> tuple[Reply, list[str]]:
     """Several suites: one table of all."""
-    from cocite.evaluate.across import run_across
-    from cocite.evaluate.across_report import AcrossDocument, across_tables, write_across
-    from cocite.evaluate.suite_file import load_across, load_suite, with_data
+    from cocite.evaluation.across import run_across
+    from cocite.evaluation.across_report import AcrossDocument, across_tables, write_across
+    from cocite.evaluation.suite_file import load_across, load_suite, with_data
 
     if len(paths) > 1:
         raise click.UsageError("several suites take one folder, which has a folder for each")
@@ -250,9 +250,9 @@ def _study(
     options: dict[str, Any],
 ) -> Study:
     """The study that the arguments name: of a suite, of a graph, or of indexes."""
-    from cocite.evaluate.compare import compare_indexes
-    from cocite.evaluate.running import run_suite
-    from cocite.evaluate.suite_file import load_suite, with_data
+    from cocite.evaluation.compare import compare_indexes
+    from cocite.evaluation.running import run_suite
+    from cocite.evaluation.suite_file import load_suite, with_data
     from cocite.store import kind_of
 
     kinds = [kind_of(path) for path in paths]
@@ -278,7 +278,7 @@ def _study(
 
 def _text(study: Study) -> str:
     """The table of methods, that of their best settings, and what there was no room for."""
-    from cocite.evaluate.report import summary
+    from cocite.evaluation.report import summary
 
     text, left = _results(*summary(study.methods))
     if study.best is not None:

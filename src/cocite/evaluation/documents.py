@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cocite.documents import Document, Rows
-from cocite.evaluate.report import LONG_TITLES, long_rows
-from cocite.evaluate.study import Study
+from cocite.evaluation.report import LONG_TITLES, long_rows
+from cocite.evaluation.study import Study
 
 __all__ = ["StudyDocument"]
 

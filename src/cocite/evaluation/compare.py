@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from cocite.errors import UsageError
-from cocite.evaluate.bootstrap import Bootstrap
-from cocite.evaluate.data import read_truth
-from cocite.evaluate.rankings import IndexRanker
-from cocite.evaluate.study import Result, Study, facts_of
-from cocite.evaluate.suite import Point, Suite
+from cocite.evaluation.bootstrap import Bootstrap
+from cocite.evaluation.data import read_truth
+from cocite.evaluation.rankings import IndexRanker
+from cocite.evaluation.study import Result, Study, facts_of
+from cocite.evaluation.suite import Point, Suite
 from cocite.means import Means
 from cocite.measures import Value
 from cocite.query import open_index
@@ -40,7 +40,7 @@ def compare_indexes(
     settings
         For asking all of them.
     seed, threads, memory, progress
-        As for :func:`~cocite.evaluate.study.run_suite`.
+        As for :func:`~cocite.evaluation.study.run_suite`.
 
     Raises
     ------
