@@ -131,4 +131,8 @@ def related_all(
         "nodes": f"{found.nodes:,} of {work.nodes:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
     }
+    if found.without_hits:
+        shown["without hits"] = (
+            f"{found.without_hits:,} nodes; cocite related says of each of them why"
+        )
     show(Reply(found, lambda: facts_text(shown)))

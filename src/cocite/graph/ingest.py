@@ -86,7 +86,8 @@ def ingest(
         Whether the first row holds titles: ``"yes"``, ``"no"`` or ``"auto"``.
     columns
         The two columns of a link, source then target, as titles or numbers from 1, such as
-        ``"from,to"`` or ``(2, 1)``; by default the first two.
+        ``"from,to"`` or ``(2, 1)``; by default those whose titles say so, such as ``source`` and
+        ``target`` (``graph/readers/ends.py``), else the first two.
     weight_column
         The column of the links' weights, as a title or a number from 1; by default all links count
         the same. Weights are numbers from 1e-30 to below 1e30, stored as float32; those of a link

@@ -67,10 +67,13 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch took: the nodes that it asked for itself, if it resumed, and all rows."""
+    """What a batch took: the nodes that it asked for itself, if it resumed, all rows, and how many
+    of all nodes have no hit, and so no row: ``without``.
+    """
 
     nodes: int
     rows: int
+    without: int
 
 
 def related_all(
@@ -281,8 +284,8 @@ class Batch:
                 self._begin_again(found)
             else:
                 break
-        rows = self._write(progress)
-        return BatchReport(self.nodes - before, rows)
+        rows, without = self._write(progress)
+        return BatchReport(self.nodes - before, rows, without)
 
     def _relate(self, progress: Progress) -> None:
         """Ask for what is missing."""
@@ -377,8 +380,10 @@ class Batch:
 
     # -- the output --------------------------------------------------------------------
 
-    def _write(self, progress: Progress) -> int:
-        """Write all rows in the order of the nodes, give the file its name; returns how many."""
+    def _write(self, progress: Progress) -> tuple[int, int]:
+        """Write all rows in the order of the nodes, give the file its name; returns how many, and
+        how many nodes have none.
+        """
         words, begins, counts = self._read()
         total, done = int(counts.sum()), 0
 
@@ -398,7 +403,7 @@ class Batch:
         types |= {"score": "DOUBLE", "stderr": "DOUBLE"}
         write_table(self._output, pieces(), types, self._building.path)
         self._building.done()
-        return total
+        return total, int((counts == 0).sum())
 
     def _read(self) -> tuple[Ids, NDArray[np.uint64], Ids]:
         """All words of the journal; for each node where its rows begin and how many there are."""
