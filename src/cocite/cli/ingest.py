@@ -73,7 +73,8 @@ and counted.
 @click.option(
     "--columns",
     metavar="SOURCE,TARGET",
-    help="The columns of source and target, as titles or as numbers from 1.  [default: 1,2]",
+    help="The columns of source and target, as titles or as numbers from 1.  [default: those whose "
+    "titles say so, such as source and target, or from and to; else 1,2]",
 )
 @click.option(
     "--weight-column",
