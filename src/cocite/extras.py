@@ -10,7 +10,7 @@ from cocite.errors import UsageError
 __all__ = ["MissingLibrary", "need"]
 
 _EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "matplotlib": "evaluate", "gensim": "embed"}
-_PACKAGES = {"sklearn": "scikit-learn"}
+_PACKAGES = {"sklearn": "scikit-learn", "ada_url": "ada-url"}
 
 
 class MissingLibrary(UsageError):

@@ -10,6 +10,7 @@ import click
 from cocite.cli.links import said_of
 from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
 from cocite.cli.outputs import Show
+from cocite.cli.pages import page_options
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.graph.readers import readers
@@ -26,7 +27,8 @@ _LIST = "\n".join(
 _HELP = f"""Read LINKS and store them as a graph.
 
 LINKS are files, patterns in quotes, or - for standard input; plain, or packed as .gz, .bz2, .xz or
-.zst. What they are is found out from what they hold and what they are called, or told by --from:
+.zst; or a folder of HTML pages. What they are is found out from what they hold and what they are
+called, or told by --from:
 
 \b
 {_LIST}
@@ -103,6 +105,7 @@ and counted.
     "are more than half of a file.",
 )
 @click.option("--skip-all-bad-rows", is_flag=True, help="The same, however many they are.")
+@page_options
 @memory_option
 @threads_option
 @overwrite_option("graph")
@@ -121,7 +124,7 @@ def ingest(
     from cocite.cli.info import graph_reply
     from cocite.graph.ingest import ingest as run
 
-    with Stages({"reading": "bytes", "writing": "links"}) as stages:
+    with Stages({"reading": "bytes", "parsing": "pages", "writing": "links"}) as stages:
         graph = run(
             inputs,
             output,

@@ -32,7 +32,13 @@ cache_option = click.option(
 )
 
 
-_UNITS = {"reading": "bytes", "writing": "links", "indexing": "nodes", "sampling": "samples"}
+_UNITS = {
+    "reading": "bytes",
+    "parsing": "pages",
+    "writing": "links",
+    "indexing": "nodes",
+    "sampling": "samples",
+}
 
 
 def made_of(

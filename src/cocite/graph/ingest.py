@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.graph import Graph
-from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
+from cocite.graph.readers import Found, Job, PageOptions, ReadOptions, Source, expand, reader_of
+from cocite.graph.readers.broken import report_to
+from cocite.graph.readers.html import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
@@ -55,6 +57,12 @@ def ingest(
     undirected: bool = False,
     keep_self_loops: bool = False,
     skip_bad_rows: bool | str = False,
+    links: str = "all",
+    link_tags: str | Iterable[str] = ("a", "area", "frame"),
+    site: str | None = None,
+    ignore_canonical: bool = False,
+    keep_external: bool = False,
+    report: str | os.PathLike[str] | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
     overwrite: bool = False,
@@ -66,11 +74,11 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called.
+        told apart by what they hold and are called; or a folder of HTML pages.
     output
         The directory to make.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``.
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too.
     delimiter
@@ -98,6 +106,21 @@ def ingest(
     skip_bad_rows
         Leave malformed rows out and count them, instead of raising, if they are at most half of an
         input; ``"all"``: however many they are.
+    links
+        Of HTML pages: ``"all"`` links, or ``"main"``, without navigation: what stands in elements
+        such as ``nav``, or beside ``main``, and links to pages that 9 in 10 pages link to.
+    link_tags
+        What counts as a link on an HTML page: some of ``"a"``, ``"area"`` and ``"frame"``.
+    site
+        The URL at which a folder of HTML pages is published, so that links by it are links inside;
+        by default what the canonical links of its pages agree on.
+    ignore_canonical
+        Keep pages apart that say they are copies of another one, by a canonical link or by sending
+        browsers there; by default they are that other page.
+    keep_external
+        Keep the pages outside of the folder to which its pages link, named by their URLs.
+    report
+        A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
     threads
@@ -137,8 +160,12 @@ def ingest(
             "count_duplicates (--count-duplicates) makes weights, and weight_column "
             "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
         )
+    tags = link_tags.split(",") if isinstance(link_tags, str) else link_tags
+    pages = PageOptions(
+        links, tuple(tag.strip() for tag in tags), site or "", not ignore_canonical, keep_external
+    )
     options = ReadOptions(
-        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected
+        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected, pages
     )
     means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
@@ -147,27 +174,38 @@ def ingest(
             f"ingest needs at least {format_size(2 * OWN_MEMORY)}; found "
             f"{format_size(memory_limit)}. Give more with --memory"
         )
-    links = expand(inputs)
+    given = expand(inputs)
     extra = expand(nodes) if nodes is not None else []
-    if [source.path for source in links + extra].count(None) > 1:
+    if [source.path for source in given + extra].count(None) > 1:
         raise UsageError("standard input (-) is named twice, for links and for nodes")
-    for sources, wanted in ((links, 2), (extra, 1)):
+    for sources, wanted in ((given, 2), (extra, 1)):
         for source in sources:
             if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
                 reader_of(source, options, wanted)
-    with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
+    with (
+        Draft(os.fspath(output), "graph", overwrite=overwrite) as draft,
+        report_to(os.fspath(report or ""), overwrite) as reported,
+    ):
         work = draft.path / "work"
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
-        threads = _threads(links + extra, cores)
-        with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
-            load = partial(_load, tables, work, tuple(links))
-            read = [load(source, 2, options, progress) for source in links]
-            read += [load(source, 1, options.for_nodes(), progress) for source in extra]
+        threads = _threads(given + extra, cores)
+        with Tables(work, given + extra, spare, threads, weighted=bool(weight)) as tables:
+            job = partial(
+                Job,
+                scratch=work / "input",
+                database=tables.database,
+                progress=progress,
+                inputs=tuple(given),
+                threads=cores,
+                report=reported,
+            )
+            read = [_load(tables, job(source, 2, options)) for source in given]
+            read += [_load(tables, job(source, 1, options.for_nodes())) for source in extra]
             _check_some(read)
             how = How(undirected, keep_self_loops, count_duplicates)
             facts, files = store_links(draft.path, tables, how, progress)
-        facts["rows"] = sum(found.rows for found in read[: len(links)])
+        facts["rows"] = sum(found.rows for found in read[: len(given)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
         return Graph.open(draft.publish(Manifest("graph", facts, files)))
@@ -180,27 +218,18 @@ def _threads(sources: list[Source], most: int) -> int:
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
 
 
-def _load(
-    tables: Tables,
-    work: Path,
-    inputs: tuple[Source, ...],
-    source: Source,
-    wanted: int,
-    options: ReadOptions,
-    progress: Progress,
-) -> Found:
-    scratch = work / "input"
-    scratch.mkdir()
-    with tables.reading() as database:
-        job = Job(source, wanted, options, scratch, database, progress, inputs)
-        read = reader_of(source, options, wanted).read(job)
-        _check_few_bad(source, read.found, options)
-        progress("loading " + source.short, 0, 0)
-        table = tables.load(read.rows, wanted, read.found.integers)
+def _load(tables: Tables, job: Job) -> Found:
+    source = job.source
+    job.scratch.mkdir()
+    with tables.reading():
+        read = reader_of(source, job.options, job.wanted).read(job)
+        _check_few_bad(source, read.found, job.options)
+        job.progress("loading " + source.short, 0, 0)
+        table = tables.load(read.rows, job.wanted, read.found.integers)
         if read.nodes:
             tables.load(read.nodes, 1, read.found.integers)
     _check_titles(tables, table, read.found)
-    shutil.rmtree(scratch)
+    shutil.rmtree(job.scratch)
     return read.found
 
 
@@ -237,6 +266,9 @@ def _check_some(read: list[Found]) -> None:
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
+        if isinstance(found, SiteFound):
+            said.append(found.describe().replace(": ", " has ", 1))
+            continue
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
     more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
     raise NotLinks(f"there is no link: {', '.join(said)}{more}. Name files with a row a link")
@@ -244,6 +276,9 @@ def _check_some(read: list[Found]) -> None:
 
 def _reported(found: Found) -> dict[str, Any]:
     """What the manifest says of one input: its base name, not where it lay on this machine."""
-    value = asdict(found) | {"file": Path(found.file).name, "read_as": found.describe()}
+    value = asdict(found) | {
+        "file": Path(found.file).name or found.file,
+        "read_as": found.describe(),
+    }
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
     return value

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 from cocite import __version__
 from cocite.errors import InputError, StoreError
 from cocite.graph import Graph
+from cocite.graph.readers.site import is_site, listing
 from cocite.means import Means
 from cocite.measures import DEFAULT
 from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
@@ -82,8 +83,12 @@ class Kept:
 
 
 def is_links(path: str) -> bool:
-    """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``."""
-    return path == "-" or (os.path.exists(path) and not os.path.isdir(path))
+    """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``, or a folder of
+    HTML pages.
+    """
+    if path == "-" or not os.path.isdir(path):
+        return path == "-" or os.path.exists(path)
+    return kind_of(path) is None and is_site(Path(path))
 
 
 def keep(
@@ -102,7 +107,11 @@ def keep(
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
-    file = Path(links) if links != "-" and os.path.isfile(links) else None
+    file = None
+    if links != "-" and os.path.isdir(links):
+        file = Path(os.path.abspath(links))  # so that . and .. have a name
+    elif links != "-" and os.path.isfile(links):
+        file = Path(links)
     places = _places(file, os.environ) if file is not None and cache else []
     means = {"threads": threads, "memory": memory}
     now = None if file is None else _state(file)
@@ -145,7 +154,7 @@ def _called(options: BuildOptions) -> str:
 
 def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
-    places = [file.with_name(file.name + ENDING)]
+    places = [file.with_name(file.name + ENDING)] if file.name else []
     cache = environ.get("XDG_CACHE_HOME", "")
     home = environ.get("HOME", "")
     if not os.path.isabs(cache) and os.path.isabs(home):
@@ -159,14 +168,20 @@ def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
 
 def _state(file: Path) -> dict[str, Any]:
     """What changes if the file does, or what is made of it."""
-    found = file.stat()
+    size, changed, listed = listing(file) if file.is_dir() else (*_told(file), None)
     return {
         "file": file.name,
-        "bytes": found.st_size,
-        "mtime_ns": found.st_mtime_ns,
+        "bytes": size,
+        "mtime_ns": changed,
+        **({} if listed is None else {"listing": listed}),
         "release": __version__,
         "format": FORMAT_VERSION,
     }
+
+
+def _told(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def _mark(folder: Path) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ the database: all that is in there is dropped when the input is loaded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -27,7 +28,14 @@ from cocite.graph.readers.sources import Source
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Found", "Job", "LinkReader", "Read"]
+__all__ = ["Found", "Job", "LinkReader", "Read", "Reported", "no_report"]
+
+Reported = Callable[[str, str, str, str], None]
+"""Called with (page, what is wrong, what was written there, where that leads)."""
+
+
+def no_report(page: str, what: str, written: str, url: str) -> None:
+    """For those who do not want to know."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,8 @@ class Job:
 
     ``scratch`` is a directory for files that the relation needs; ``database`` is the one that will
     run it. It may read those files and the inputs, and nothing else. ``inputs`` are all that are
-    read for links, of those that belong together.
+    read for links, of those that belong together. ``threads`` are those a reader may use, and
+    ``report`` takes links that lead nowhere.
     """
 
     source: Source
@@ -46,6 +55,8 @@ class Job:
     database: duckdb.DuckDBPyConnection
     progress: Progress
     inputs: tuple[Source, ...] = ()
+    threads: int = 1
+    report: Reported = no_report
 
 
 class Found(Protocol):

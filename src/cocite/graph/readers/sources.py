@@ -97,7 +97,7 @@ class Source:
     @property
     def short(self) -> str:
         """The same without the folder, for where there is little room."""
-        return self.label if self.path is None else self.path.name
+        return self.label if self.path is None else self.path.name or self.label
 
     @property
     def printed_by(self) -> str:
