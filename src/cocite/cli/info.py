@@ -12,6 +12,7 @@ from cocite.cli.text import asks_text, facts_text, texts_in_words
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.documents import GraphDocument
+from cocite.graph.hubs import hubs_in_words
 from cocite.measures import find_measure
 from cocite.measures.blend import PREFIX
 from cocite.memory import format_size
@@ -62,6 +63,7 @@ def _graph_text(found: GraphDocument) -> str:
             f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}, "
             f"{info.total_weight:,.7g} in all"
         )
+    hubs = {"hubs": hubs_in_words(found.hubs, info.nodes)} if found.hubs else {}
     return facts_text(
         {
             "graph": found.path,
@@ -70,6 +72,7 @@ def _graph_text(found: GraphDocument) -> str:
             **weights,
             "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
             "most links": most(info.largest_out_degree, info.largest_out_degree_node),
+            **hubs,
             "without in-links": f"{info.without_in_links:,}",
             "without out-links": f"{info.without_out_links:,}",
             "isolated": f"{info.isolated:,}",

@@ -5,23 +5,26 @@ Cost: one pass over the degrees.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from cocite.documents import Document
 from cocite.graph.graph import Graph, GraphInfo
+from cocite.graph.hubs import Hub
 
 __all__ = ["GraphDocument"]
 
 
 @dataclass(frozen=True)
 class GraphDocument(Document):
-    """The facts of a graph, its digest, and how each of its ``sources`` was read."""
+    """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read."""
 
     path: str
     info: GraphInfo
     weighted: bool
     digest: str
+    hubs: Sequence[Hub]
     sources: list[dict[str, Any]]
 
     @classmethod
@@ -29,9 +32,11 @@ class GraphDocument(Document):
         """Count what there is to count."""
         weighted = graph.in_weights is not None
         sources = graph.store.facts["sources"]
-        return cls(str(graph.path), graph.info(), weighted, graph.digest, sources)
+        return cls(str(graph.path), graph.info(), weighted, graph.digest, graph.hubs, sources)
 
     def facts(self) -> dict[str, Any]:
         """All facts side by side."""
-        begin, end = {"kind": "graph", "path": self.path}, {"digest": self.digest}
+        begin: dict[str, Any] = {"kind": "graph", "path": self.path}
+        end: dict[str, Any] = {"digest": self.digest}
+        end["hubs"] = [hub._asdict() for hub in self.hubs]
         return begin | asdict(self.info) | end | {"sources": self.sources}

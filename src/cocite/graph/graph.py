@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
+from cocite.graph.hubs import Hub, hubs_of
 from cocite.graph.links import out_links
 from cocite.graph.names import (
     NAME_FILES,
@@ -157,6 +158,13 @@ class Graph:
     def _out_links(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         links = out_links(self)
         return links.offsets, links.neighbours
+
+    @cached_property
+    def hubs(self) -> tuple[Hub, ...]:
+        """The pages that link to more than a fifth of all pages, or that as many link to, those
+        with the most links first; none in small graphs, and dense ones (``graph/hubs.py``).
+        """
+        return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
     @cached_property
     def digest(self) -> str:

@@ -15,6 +15,7 @@ Cost: O(m log m) time; temporary disk beside the output of about twice the unpac
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
+from cocite.graph.hubs import hubs_in_words
 from cocite.graph.name_files import write_names
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ingest"]
 
+_log = logging.getLogger("cocite")
 _ROWS = 1 << 20
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
@@ -172,7 +175,20 @@ def ingest(
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        return Graph.open(draft.publish(Manifest("graph", facts, files)))
+        return _made(draft.publish(Manifest("graph", facts, files)))
+
+
+def _made(path: Path) -> Graph:
+    """The graph that was made, opened; what is to be known of its hubs is told."""
+    graph = Graph.open(path)
+    if graph.hubs:
+        _log.info(
+            f"{hubs_in_words(graph.hubs, graph.nodes)}: what is linked with so many tells little "
+            "of any. To leave such pages out: --exclude-nodes FILE, their names one a line "
+            "(exclude=); to weigh them: --hubs idf of psimrank and simrank. The default measure "
+            "counts them less by itself"
+        )
+    return graph
 
 
 def _threads(sources: list[Source], most: int) -> int:
