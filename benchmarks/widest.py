@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def values(graph: Graph, large: bool) -> dict[str, int]:
     return {name: max(1, value) for name, value in found.items()} | {"none": 2**32 - 1}
 
 
-def timed(index: Index, nodes: list[str], settings: dict[str, int]) -> tuple[float, float]:
+def timed(index: Index, nodes: list[str], settings: dict[str, Any]) -> tuple[float, float]:
     """Milliseconds of processor time of a question: the median and the 99th percentile."""
     took = []
     for node in [nodes[0], *nodes]:
@@ -69,15 +70,15 @@ def rows(graph: Graph, truth: Truth | None, queries: int, folder: Path) -> Itera
     for measure in measures[truth is None :]:
         index, spent = None, 0.0
         for name, widest in values(graph, truth is None).items():
-            settings = {"widest": widest}
+            settings: dict[str, Any] = {"widest": widest}
             if measure != "companion" or index is None:
-                built = {} if measure == "companion" else settings
+                built: dict[str, Any] = {} if measure == "companion" else settings
                 begin = time.process_time()
                 index = cocite.build(graph, folder / "i", measure=measure, overwrite=True, **built)
                 spent = time.process_time() - begin
-            ask = settings if measure == "companion" else {}
+            ask: dict[str, Any] = settings if measure == "companion" else {}
             precision = ""
-            if truth is not None:
+            if truth is not None and some is not None:
                 suite = replace(load_suite("cora").judge, cutoffs=(TEN,))
                 judge = truth.quick_judge(suite, some)
                 found = judge(IndexRanker(index, truth.candidates, **ask))

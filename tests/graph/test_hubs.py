@@ -67,7 +67,9 @@ def test_a_few_are_named_and_the_others_counted() -> None:
     assert hubs_in_words(many[:4], 1200).endswith(
         "h2 links to 998, and 1 more page is linked with more than a fifth"
     )
-    assert hubs_in_words(many, 1200).endswith(", and 2 more pages are linked with more than a fifth")
+    assert hubs_in_words(many, 1200).endswith(
+        ", and 2 more pages are linked with more than a fifth"
+    )
 
 
 def test_ingest_and_info_name_them(

@@ -55,7 +55,7 @@ def test_those_that_are_counted_have_no_answers(
     assert lone <= empty
     assert found.without == len(lone) > 0
     needed = MEASURES[measure].looks_at(way)
-    assert found.way == "any" or found.way == needed
+    assert found.way in ("any", needed)
     if found.way == "any" and needed in linked:  # else it could be known of more
         assert not {n for n in some.names if not linked[needed](some.names.id(n)).size} <= empty
 

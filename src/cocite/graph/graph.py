@@ -257,6 +257,9 @@ def check_graph(store: Store) -> None:
     dropped = facts.group("dropped")
     for name in ("duplicates", "self_loops", "bad_rows"):
         dropped.whole(name)
+    if "excluded" in store.facts:
+        for name in ("nodes", "links", "unknown"):
+            facts.group("excluded").whole(name)
     if WEIGHTS in store.manifest.files:
         weights = facts.group("weights")
         for name in ("sum", *(("smallest", "largest") if edges else ())):

@@ -70,7 +70,7 @@ def hubs_of(
 
 def hubs_in_words(hubs: Sequence[Hub], nodes: int) -> str:
     """``x links to 900 of the 1,000 pages, 300 link to y``: a few by name, the others counted."""
-    said = []
+    said: list[str] = []
     for hub in hubs[:_NAMED]:
         of = "" if said else f" of the {nodes:,} pages"
         if hub.out_links >= hub.in_links:

@@ -27,8 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
-from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
+from cocite.graph.exclude import LeftOut, checked_names, leave_out, nothing_left
+from cocite.graph.graph import Graph
 from cocite.graph.hubs import hubs_in_words
+from cocite.graph.link_files import write_links
 from cocite.graph.name_files import write_names
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
@@ -36,7 +38,7 @@ from cocite.graph.readers.text import TextInput
 from cocite.graph.weights import write_weights
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
-from cocite.store import ArrayWriter, Draft, Entry, Manifest
+from cocite.store import Draft, Entry, Manifest, kind_of
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
 __all__ = ["ingest"]
 
 _log = logging.getLogger("cocite")
-_ROWS = 1 << 20
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 
@@ -66,6 +67,7 @@ def ingest(
     undirected: bool = False,
     keep_self_loops: bool = False,
     skip_bad_rows: bool | str = False,
+    exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
     overwrite: bool = False,
@@ -77,7 +79,8 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input: text (plain, gzip, bzip2, xz or Zstandard) or
-        Parquet, told apart by content (``graph/readers``).
+        Parquet, told apart by content (``graph/readers``). Or, together with ``exclude``, a stored
+        graph, as the only one.
     output
         The directory to make.
     nodes
@@ -106,6 +109,10 @@ def ingest(
     skip_bad_rows
         Leave malformed rows out and count them, instead of raising, if they are at most half of an
         input; ``"all"``: however many they are.
+    exclude
+        Names of pages that are left out, with all links to and from them, such as hubs. Other pages
+        stay, even those that only these were linked with. Names of no page are counted, of which
+        the logger ``cocite`` warns.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
     threads
@@ -146,6 +153,17 @@ def ingest(
             "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
         )
     options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows, weight)
+    names = checked_names(exclude)
+    how = _How(undirected, keep_self_loops, count_duplicates)
+    stored = _stored_graph(inputs)
+    if stored is not None and names is not None:
+        if nodes is not None or options != ReadOptions() or any(how):
+            raise UsageError(
+                f"{stored.path} is a stored graph, whose links are read as they are: pages can be "
+                "left out of it, and nothing else chosen"
+            )
+        out = os.fspath(output)
+        return _made(leave_out(stored, out, names, overwrite=overwrite, progress=progress))
     means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     if memory_limit < 2 * OWN_MEMORY:
@@ -170,12 +188,24 @@ def ingest(
             read = [_load(tables, work, s, 2, options, progress) for s in links]
             read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
             _check_some(read)
-            how = _How(undirected, keep_self_loops, count_duplicates)
-            facts, files = _store(draft.path, tables, how, progress)
+            if names is not None:
+                tables.leave_out(names)
+            facts, files, left_out = _store(draft.path, tables, how, progress, names is not None)
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        return _made(draft.publish(Manifest("graph", facts, files)))
+        path = draft.publish(Manifest("graph", facts, files))
+    if left_out is not None:
+        left_out.tell()
+    return _made(path)
+
+
+def _stored_graph(inputs: _Paths) -> Graph | None:
+    """The stored graph that is named, alone, in the place of files of links."""
+    named = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    if len(named) == 1 and kind_of(os.fspath(named[0])) == "graph":
+        return Graph.open(named[0])
+    return None
 
 
 def _made(path: Path) -> Graph:
@@ -268,16 +298,19 @@ class _How(NamedTuple):
 
 
 def _store(
-    directory: Path, tables: Tables, how: _How, progress: Progress
-) -> tuple[dict[str, Any], dict[str, Entry]]:
+    directory: Path, tables: Tables, how: _How, progress: Progress, exclude: bool
+) -> tuple[dict[str, Any], dict[str, Entry], LeftOut | None]:
     progress("numbering the names", 0, 0)
     count = tables.number()
+    left_out = LeftOut(*tables.cut()) if exclude else None
+    if left_out is not None and not count:
+        raise nothing_left(left_out.nodes)
     dense = tables.dense(count)
     kind = "dense" if dense else "integers" if tables.integers else "text"
     progress("sorting the links", 0, 0)
     read = tables.sort(dense, how.undirected)
     keys = _counted(tables.link_keys(), "writing the links", read, progress)
-    edges, loops, files = _write_links(directory, keys, count, how.keep_self_loops)
+    edges, loops, files = write_links(directory, keys, count, how.keep_self_loops)
     weights = {}
     if tables.weighted or how.count_duplicates:
         found = tables.weighted_links() if tables.weighted else _ones(tables, how.undirected)
@@ -296,7 +329,9 @@ def _store(
         "dropped": {"duplicates": duplicates, "self_loops": loops},
         **weights,
     }
-    return facts, files
+    if left_out is not None:
+        facts["excluded"] = left_out.to_json()
+    return facts, files, left_out
 
 
 def _ones(
@@ -320,58 +355,3 @@ def _counted(
         yield piece
         done += len(piece[0] if isinstance(piece, tuple) else piece)
         progress(stage, done, total)
-
-
-def _write_links(
-    directory: Path, keys: Iterator[NDArray[np.uint64]], nodes: int, keep_self_loops: bool
-) -> tuple[int, int, dict[str, Entry]]:
-    """Stream ascending keys into the three arrays; returns edges, self-loops dropped, entries.
-
-    A self-loop that is dropped is counted as often as it was read, so that rows = edges +
-    duplicates + self-loops (twice the rows of an undirected graph).
-    """
-    from cocite.kernels.links import add_counts
-
-    degrees = np.zeros(nodes, np.uint32)
-    edges, loops = 0, 0
-    next_node = 0
-    previous = np.empty(0, np.uint64)
-    with (
-        ArrayWriter(directory / OFFSETS, np.uint64) as offsets,
-        ArrayWriter(directory / SOURCES, np.uint32) as sources,
-    ):
-        for piece in keys:
-            destination = (piece >> np.uint64(32)).astype(np.uint32)
-            source = (piece & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-            keep = _changes(piece, previous)
-            if not keep_self_loops:
-                loop = source == destination
-                loops += int(loop.sum())
-                keep &= ~loop
-            previous = piece[-1:]
-            destination, source = destination[keep], source[keep]
-            if source.size:
-                last = int(destination[-1])
-                for low in range(next_node, last + 1, _ROWS):
-                    reached = np.arange(low, min(low + _ROWS, last + 1), dtype=np.uint32)
-                    begins = np.searchsorted(destination, reached).astype(np.uint64)
-                    offsets.write(begins + np.uint64(edges))
-                next_node = last + 1
-                sources.write(source)
-                add_counts(source, degrees)
-                edges += source.size
-        for low in range(next_node, nodes + 1, _ROWS):
-            offsets.write(np.full(min(_ROWS, nodes + 1 - low), edges, np.uint64))
-    with ArrayWriter(directory / DEGREES, np.uint32) as out:
-        out.write(degrees)
-    files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
-    return edges, loops, files
-
-
-def _changes(piece: NDArray[np.uint64], previous: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Where a value differs from the one before it, which for the first is in ``previous``."""
-    changes = np.ones(piece.size, bool)
-    changes[1:] = piece[1:] != piece[:-1]
-    if previous.size and piece.size:
-        changes[0] = piece[0] != previous[0]
-    return changes
