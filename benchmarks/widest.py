@@ -25,9 +25,9 @@ import numpy as np
 import cocite
 from benchmarks.defaults import DATA, SUITES
 from cocite import Graph, Index
-from cocite.evaluate import IndexRanker
-from cocite.evaluate.data import Truth, graph_of, read_truth
-from cocite.evaluate.suite_file import load_suite
+from cocite.evaluation import IndexRanker
+from cocite.evaluation.data import Truth, graph_of, read_truth
+from cocite.evaluation.suite_file import load_suite
 
 ROOTS = (0.25, 0.5, 1, 2, 4, 8)
 SHARES = (0.02, 0.05, 0.1, 0.2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -62,6 +63,9 @@ def test_the_first_thing_typed_works_and_is_kept(here: Path) -> None:
     assert lines[0].startswith("read links.tsv: tab-separated, no header; the first link is a -> x")
     assert lines[1].startswith(f"links.tsv: {MADE}")
     assert lines[1].endswith(" are kept in links.tsv.cocite and asked while it is unchanged")
+    assert lines[0].endswith(
+        " (if these are titles: cocite ingest links.tsv -o DIR --header yes; then ask DIR)"
+    )
     assert len(lines) == 2
     again = run("related", "links.tsv", "x", "--format", "csv")
     assert said(again) == ["links.tsv: unchanged, so links.tsv.cocite is asked"]
@@ -86,6 +90,28 @@ def test_every_verb_that_asks_takes_it(here: Path, capsys: pytest.CaptureFixture
     assert main(["related-all", "links.tsv", "-o", "all.csv"]) == 0
     assert capsys.readouterr().err.startswith(unchanged)
     assert (here / "all.csv").read_text().startswith("node,rank,related,score")
+
+
+@pytest.mark.parametrize(
+    ("content", "option"),
+    [
+        ("follower,followee\nann,bob\n", "--header no"),
+        ("id,source,target\n1,ann,bob\n", "--header no"),
+        ("id,source,target\n1,ann,bob\n", "--columns SOURCE,TARGET"),
+        ("ann,bob\nbob,cy\n", "--header yes"),
+    ],
+)
+def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
+    here: Path, capsys: pytest.CaptureFixture[str], content: str, option: str
+) -> None:
+    """The hint was an option that the verb does not have."""
+    (here / "my {} links.csv").write_text(content)
+    assert main(["similarity", "my {} links.csv", "ann", "bob"]) == 0
+    command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}; then ask DIR)"
+    assert command in capsys.readouterr().err
+    typed = command.removesuffix("; then ask DIR)").replace("SOURCE,TARGET", "3,2")
+    assert main([*shlex.split(typed)[1:]]) == 0
+    assert cocite.Graph.open("DIR").edges >= 1
 
 
 def test_settings_of_a_graph_ask_the_graph(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

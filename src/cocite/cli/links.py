@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -14,6 +16,9 @@ from cocite.graph import Graph
 from cocite.memory import format_size
 
 __all__ = ["cache_option", "made_of", "said_of"]
+
+_OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
+"""What a line about an input says to type."""
 
 cache_option = click.option(
     "--no-cache",
@@ -30,6 +35,7 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
     """
     from cocite.query.kept import keep
 
+    file = "FILE" if links == "-" else shlex.quote(links)
     try:
         with Stages({"reading": "bytes", "writing": "links", "indexing": "nodes"}) as stages:
             kept = keep(
@@ -42,7 +48,6 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
             )
     except InputError as error:
         if "--" in str(error):
-            file = "FILE" if links == "-" else shlex.quote(links)
             error.add_note(
                 f"Such options are those of cocite ingest {file} -o DIR; then ask DIR in the "
                 "place of the file"
@@ -54,7 +59,7 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
     why = f" ({kept.why})" if kept.why else ""
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
-            said_of(source)
+            said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
     if kept.temporary is not None:
         say(f"{label}: made into an index for this once{why}")
     elif kept.made:
@@ -69,11 +74,14 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
     return str(kept.index if index else kept.graph)
 
 
-def said_of(source: dict[str, Any]) -> None:
-    """Say how an input was read, what was left out of it, and what to type if that was wrong."""
+def said_of(source: dict[str, Any], typed: Callable[[str], str] = str) -> None:
+    """Say how an input was read, what was left out of it, and what to type if that was wrong:
+    ``typed`` of an option of ``cocite ingest``.
+    """
     guessed = source.get("first") and not source["header"] and not source["integers"]
     titles = " (if these are titles: --header yes)" if guessed else ""
-    say(f"read {source['read_as']}{titles}")
+    line = f"read {source['read_as']}{titles}"
+    say(_OPTION.sub(lambda option: typed(option[0]), line))
     if source["bad_rows"]:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["bad_rows"].items())
         say(f"  left out bad rows: {kinds}")

@@ -5,18 +5,13 @@ without links. While links are ingested DuckDB does it (``tables.py``). Here it 
 that is stored already: rows are read block by block and written without those links, ids are given
 anew in the same order. What comes of it is, to the byte, the graph of the links without the pages.
 
-Names that no page has are counted, and the first is told: lists come from elsewhere.
-
 Cost: a pass over the links and one over the names.
 Memory: 9 bytes a node, 12 a name that stays, and a block of links.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,63 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UsageError
 from cocite.graph.blocks import cut_blocks
-from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, WEIGHTS, Graph
+from cocite.graph.graph import Graph
+from cocite.graph.left_out import LeftOut, nothing_left
 from cocite.graph.readers.options import Progress
-from cocite.graph.rows import Links
+from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
 from cocite.graph.some_names import write_some_names
 from cocite.graph.weights import WeightFacts
 from cocite.store import ArrayWriter, Draft, Entry, Manifest
 
-__all__ = ["LeftOut", "checked_names", "leave_out", "nothing_left"]
+__all__ = ["leave_out"]
 
 _PIECE = 8 << 20
 """Bytes of links that are read at a time."""
-_log = logging.getLogger("cocite")
-
-
-def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
-    """The names of pages to be left out, each once; None if none are given. Raises
-    :class:`UsageError`.
-    """
-    if isinstance(exclude, str | bytes):
-        raise UsageError("exclude is one text; give a list of names")
-    return None if exclude is None else tuple(dict.fromkeys(map(str, exclude)))
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """How many pages were left out, with how many links as they were read; of how many names there
-    is no page, and the first of these.
-    """
-
-    nodes: int
-    links: int
-    unknown: int
-    example: str | None
-
-    def tell(self) -> None:
-        """Log it."""
-        if self.unknown:
-            names = self.nodes + self.unknown
-            _log.warning(
-                f"{self.unknown:,} of {names:,} names to be left out are of no page, such as "
-                f"{self.example!r}"
-            )
-        s = "s" * (self.nodes != 1)
-        _log.info(f"left out {self.nodes:,} page{s}, with {self.links:,} links")
-
-    def to_json(self) -> dict[str, int]:
-        """As a manifest holds it."""
-        return {"nodes": self.nodes, "links": self.links, "unknown": self.unknown}
-
-
-def nothing_left(count: int) -> UsageError:
-    """The error where ``count`` pages were all that there are."""
-    return UsageError(
-        f"all {count:,} pages are to be left out: there is nothing left. Name fewer of them"
-    )
 
 
 def leave_out(

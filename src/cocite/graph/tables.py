@@ -19,6 +19,7 @@ that a site's pages, and a domain's hosts, stand side by side. Any other name is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
+from cocite.graph.left_out import LeftOut
 from cocite.graph.readers import Source
 
 __all__ = ["MAX_NODES", "Tables"]
@@ -128,10 +130,12 @@ class Tables:
 
     # -- loading ------------------------------------------------------------------
 
-    @property
-    def database(self) -> duckdb.DuckDBPyConnection:
-        """The connection, for readers."""
-        return self._db
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database with a schema ``reading``, for tables that a reader needs on its way."""
+        self._run("CREATE SCHEMA reading")
+        yield self._db
+        self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> str:
         """Load what a reader found: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
@@ -192,17 +196,18 @@ class Tables:
         """The condition that a name is not left out; integers are compared as they are written."""
         return f"{name}::VARCHAR NOT IN (SELECT name FROM excluded)"
 
-    def cut(self) -> tuple[int, int, int, str | None]:
-        """Drop the links of what is left out, once nodes are numbered: returns how many nodes that
-        are, how many links, of how many names there is no node, and the first of these.
-        """
+    def cut(self) -> LeftOut | None:
+        """Drop the links of what is left out, once nodes are numbered; None if nothing is to be."""
+        if not self._left_out:
+            return None
         links = self._run(f"DELETE FROM raw WHERE NOT ({self._stays('a')} AND {self._stays('b')})")
         nodes = self._run(f"SELECT count(*) FROM every WHERE NOT {self._stays('name')}")
-        strangers = "FROM excluded WHERE name NOT IN (SELECT name::VARCHAR FROM every) "
+        strangers = "FROM excluded WHERE name NOT IN (SELECT name::VARCHAR FROM every)"
         unknown = self._run(f"SELECT count(*) {strangers}")
         first = self._run(f"SELECT name {strangers} ORDER BY rowid LIMIT 1")
         self._run("DROP TABLE every")
-        return nodes[0][0], links[0][0], unknown[0][0], first[0][0] if first else None
+        example = str(first[0][0]) if first else None
+        return LeftOut(int(nodes[0][0]), int(links[0][0]), int(unknown[0][0]), example)
 
     def dense(self, count: int) -> bool:
         """Whether the names are the integers 0 to count - 1, so that a name is its id."""

@@ -21,8 +21,13 @@ from cocite.documents import Document, Rows
 from cocite.measures import AskValue, Value
 from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
-from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
-from cocite.query.ordered import DEFAULT_ORDER, RanksLike
+from cocite.query.opened import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_K,
+    DEFAULT_REASONS,
+    check_number,
+)
+from cocite.query.ordered import DEFAULT_ORDER, Order, RanksLike
 from cocite.query.scores import Hit, Score
 from cocite.query.together import DEFAULT_TOGETHER
 from cocite.query.why import PageWhy, Reason, Why
@@ -98,8 +103,18 @@ class RelatedDocument(Document):
         level |= {"together": together, "order": order, "ranks": ranks}
         chosen["candidates"] = candidates
         asked = names[0] if len(names) == 1 else names
-        hits = index.related(asked, k, offset=offset, refine=refined, **chosen, **level, **settings)
-        certain = index.certain(asked, hits, refine=refined, **level, **settings)
+        most = k
+        if order == "score*pagerank":  # a candidate behind the last that is shown may be above it
+            check_number("k", k, 1)
+            check_number("offset", offset, 0)
+            chosen["candidates"] = Order.checked(order, candidates, ranks, k, offset).candidates
+            most = max(k, chosen["candidates"] - offset)
+        behind = index.related(
+            asked, most, offset=offset, refine=refined, **chosen, **level, **settings
+        )
+        hits = behind[:k]
+        certain = index.certain(asked, behind, refine=refined, **level, **settings)
+        certain = min(certain, max(0, len(hits) - (len(hits) == len(behind))))
         return cls(
             tuple(map(str, names)),
             together if len(names) > 1 else None,
