@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.links import stored_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -253,6 +254,7 @@ def _study(
     from cocite.evaluation.compare import compare_indexes
     from cocite.evaluation.running import run_suite
     from cocite.evaluation.suite_file import load_suite, with_data
+    from cocite.query.kept import is_links
     from cocite.store import kind_of
 
     kinds = [kind_of(path) for path in paths]
@@ -269,6 +271,8 @@ def _study(
         with tempfile.TemporaryDirectory(prefix="cocite-") as work:
             return run_suite(plan, folder, Path(work), **options)
     for path, kind in zip(paths, kinds, strict=True):
+        if kind is None and is_links(path):
+            raise click.UsageError(stored_of(path, "cocite evaluate {} --labels FILE"))
         if kind is None:
             raise click.UsageError(f"{path} is neither an index nor a graph")
     if kinds:

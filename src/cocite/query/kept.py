@@ -36,7 +36,7 @@ from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
 from cocite.store.beside import is_private
 from cocite.store.building import is_still, lock
 
-__all__ = ["ENDING", "Kept", "is_links", "keep"]
+__all__ = ["ENDING", "Kept", "is_links", "keep", "kept_of"]
 
 _MARK = "made-of.json"
 _KIND = "links"
@@ -77,6 +77,17 @@ class Kept:
 def is_links(path: str) -> bool:
     """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``."""
     return path == "-" or (os.path.exists(path) and not os.path.isdir(path))
+
+
+def kept_of(links: str) -> list[Path]:
+    """What is kept of a file of links as it is now: the graph, if it is there, and the index."""
+    file = Path(links)
+    now = _state(file)
+    for folder in _places(file, os.environ):
+        if _is_whole(folder, now, index=False):
+            index = [folder / "index"] if _is_whole(folder, now, index=True) else []
+            return [folder / "graph", *index]
+    return []
 
 
 def keep(
