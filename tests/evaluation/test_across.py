@@ -203,7 +203,7 @@ def test_the_command_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     plan = load_suite(str(place / "plan.toml"))
-    monkeypatch.setattr("cocite.evaluation.suite_file.load_across", lambda: plan)
+    monkeypatch.setattr("cocite.evaluation.evaluating.load_across", lambda: plan)
     several = [f"--suite={place / name}.toml" for name in ("made", "plain")]
     assert main(["evaluate", *several, str(place / "data"), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -15,7 +15,7 @@ from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.memory import format_size
 
-__all__ = ["cache_option", "graph_of", "made_of", "said_of", "stored_of"]
+__all__ = ["cache_option", "graph_of", "made_of", "refuse_links", "said_of"]
 
 _TEMPORARY = "cocite.temporary"
 _OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
@@ -50,21 +50,22 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
     return made
 
 
-def stored_of(links: str, command: str) -> str:
-    """What to type for a file of links where a verb takes a stored graph or index: ``command`` with
-    its place at {}.
+def refuse_links(path: str, command: str) -> None:
+    """Raise :class:`UsageError` for a file of links where a verb takes a stored graph or index: it
+    says what to type, ``command`` with the place of such a one at {}.
     """
-    from cocite.query.kept import kept_of
+    from cocite.query.kept import is_links, kept_of
 
-    kept = [] if links == "-" else [shlex.quote(str(path)) for path in kept_of(links)]
+    if not is_links(path):
+        return
+    kept = [] if path == "-" else [shlex.quote(str(each)) for each in kept_of(path)]
     if kept:
         what = ", or ".join(map(command.format, kept))
-        return f"{links} is a file of links. What is kept of it is stored: {what}"
-    file = "FILE" if links == "-" else shlex.quote(links)
-    label = "standard input" if links == "-" else links
-    return (
-        f"{label} is no stored graph or index. If it holds links, make a graph of it: cocite "
-        f"ingest {file} -o DIR, then {command.format('DIR')}"
+        raise UsageError(f"{path} is a file of links. What is kept of it is stored: {what}")
+    file = "FILE" if path == "-" else shlex.quote(path)
+    raise UsageError(
+        f"{'standard input' if path == '-' else path} is no stored graph or index. If it holds "
+        f"links, make a graph of it: cocite ingest {file} -o DIR, then {command.format('DIR')}"
     )
 
 

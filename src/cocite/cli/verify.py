@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.links import stored_of
+from cocite.cli.links import refuse_links
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import facts_text
-from cocite.errors import Damaged, UsageError
+from cocite.errors import Damaged
 from cocite.memory import format_size
 
 if TYPE_CHECKING:
@@ -29,10 +29,8 @@ def verify(path: str, show: Show) -> None:
     wherever somebody meant to change it.
     """
     from cocite.index.verify import VerifyDocument
-    from cocite.query.kept import is_links
 
-    if is_links(path):
-        raise UsageError(stored_of(path, "cocite verify {}"))
+    refuse_links(path, "cocite verify {}")
     found = VerifyDocument.of(path)
     show(Reply(found, lambda: "" if found.faults else _whole(found)))
     if found.faults:

@@ -4,6 +4,7 @@ from cocite.evaluation.accuracy import Accuracy, accuracy
 from cocite.evaluation.bootstrap import Bootstrap, Interval
 from cocite.evaluation.content import Content, read_texts
 from cocite.evaluation.embedding import embed
+from cocite.evaluation.evaluating import evaluate
 from cocite.evaluation.gamma import PairCount, count_pairs
 from cocite.evaluation.judge import Judge, Judgement
 from cocite.evaluation.labels import Hierarchy, Labels, read_labels
@@ -44,6 +45,7 @@ __all__ = [
     "built_in_suites",
     "count_pairs",
     "embed",
+    "evaluate",
     "live_tokens",
     "load_suite",
     "read_labels",

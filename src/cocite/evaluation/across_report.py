@@ -159,3 +159,7 @@ class AcrossDocument(Document):
     def rows(self) -> Rows:
         """The same rows, without the facts."""
         return Rows(_TITLES, _figures(self.across))
+
+    def write(self, output: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a report, as :func:`write_across` does."""
+        return write_across(self.across, output, overwrite=overwrite)
