@@ -23,7 +23,6 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.graph.spelling import Wanted
 from cocite.store import DeclaredFiles, Facts, Store, forget
 
 __all__ = [
@@ -146,6 +145,8 @@ class Names(ABC):
         the same (``spelling.py``), or, ``plain``, in any case only. Reads all names: some 3 million
         a second.
         """
+        from cocite.graph.spelling import Wanted
+
         wanted, found = Wanted(text, plain=plain), []
         for low in range(0, self._count, _PIECE):
             names = self.names(np.arange(low, min(low + _PIECE, self._count)))
