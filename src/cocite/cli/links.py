@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,11 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
+from cocite.measures import DEFAULT
 from cocite.memory import format_size
+
+if TYPE_CHECKING:
+    from cocite.index.plan import BuildOptions
 
 __all__ = ["cache_option", "graph_of", "made_of", "refuse_links", "said_of"]
 
@@ -27,6 +31,9 @@ cache_option = click.option(
     help="Keep nothing of a file of LINKS. Otherwise what is made of it is kept in a folder beside "
     "it, LINKS.cocite, and asked again while the file is unchanged.",
 )
+
+
+_UNITS = {"reading": "bytes", "writing": "links", "indexing": "nodes", "sampling": "samples"}
 
 
 def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **means: Any) -> str:
@@ -69,19 +76,28 @@ def refuse_links(path: str, command: str) -> None:
     )
 
 
-def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
+def made_of(
+    links: str,
+    options: dict[str, Any],
+    *,
+    index: bool,
+    made: BuildOptions | None = None,
+    measure: str = "",
+) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
     verb has ended. ``options`` has ``no_cache``, and ``memory`` and ``threads`` where the verb
-    takes them.
+    takes them. ``made`` is what the index is made of, unless it is the default one; ``measure`` is what
+    answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
     file = "FILE" if links == "-" else shlex.quote(links)
     try:
-        with Stages({"reading": "bytes", "writing": "links", "indexing": "nodes"}) as stages:
+        with Stages(_UNITS) as stages:
             kept = keep(
                 links,
                 index=index,
+                options=made,
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),
@@ -100,20 +116,23 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
         context.meta[_TEMPORARY] = True
     label = "standard input" if links == "-" else links
     why = f" ({kept.why})" if kept.why else ""
+    if index:
+        measure = made.measure.name if made is not None else DEFAULT
+    by = f"; {measure} answers" if measure else ""
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
             said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
     if kept.temporary is not None:
-        say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}")
+        say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}{by}")
     elif kept.made:
         what = "a graph and an index" if index else "a graph"
         size, are = format_size(kept.nbytes), "are" if index else "is"
         say(
             f"{label}: {what} made of it, {size}, {are} kept in {kept.folder} and asked while it "
-            f"is unchanged{why}"
+            f"is unchanged{why}{by}"
         )
     else:
-        say(f"{label}: unchanged, so {kept.folder} is asked")
+        say(f"{label}: unchanged, so {kept.folder} is asked{by}")
     return str(kept.index if index else kept.graph)
 
 
