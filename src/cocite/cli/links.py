@@ -86,8 +86,8 @@ def made_of(
 ) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
     verb has ended. ``options`` has ``no_cache``, and ``memory`` and ``threads`` where the verb
-    takes them. ``made`` is what the index is made of, unless it is the default one; ``measure`` is what
-    answers, for a graph that is asked.
+    takes them. ``made`` is what the index is made of, unless it is the default one; ``measure`` is
+    what answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
