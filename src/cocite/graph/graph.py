@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.hubs import Hub, hubs_of
 from cocite.graph.links import out_links
 from cocite.graph.names import (
     NAME_FILES,
@@ -28,6 +27,9 @@ from cocite.graph.names import (
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
+
+if TYPE_CHECKING:
+    from cocite.graph.hubs import Hub
 
 __all__ = [
     "DEGREES",
@@ -163,6 +165,8 @@ class Graph:
         """The pages that link to more than a fifth of all pages, or that as many link to, those
         with the most links first; none in small graphs, and dense ones (``graph/hubs.py``).
         """
+        from cocite.graph.hubs import hubs_of  # a question asks for none
+
         return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
     @cached_property
