@@ -41,7 +41,7 @@ from cocite.store.building import is_still, lock
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
-__all__ = ["ENDING", "Kept", "is_links", "keep"]
+__all__ = ["ENDING", "Kept", "is_links", "keep", "kept_graph"]
 
 _MARK = "made-of.json"
 _KIND = "links"
@@ -141,6 +141,15 @@ def _called(options: BuildOptions) -> str:
     if told(options) == told(BuildOptions.checked(DEFAULT)):
         return _INDEX
     return f"{_INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
+
+
+def kept_graph(links: str) -> Path | None:
+    """The graph that is kept of a file of links as it is now; None if there is none."""
+    file = Path(links)
+    for folder in _places(file, os.environ):
+        if _is_whole(folder, _state(file), None):
+            return folder / "graph"
+    return None
 
 
 def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
