@@ -161,7 +161,7 @@ def _names(path: str) -> Names:
     from cocite.store import Store, kind_of
 
     if os.path.isfile(path):
-        from cocite.query.kept import kept_graph
+        from cocite.query.kept import kept_of
 
-        path = os.fspath(kept_graph(path) or "")
+        path = os.fspath(next(iter(kept_of(path)), ""))
     return open_names(Store.open(path, "index" if kind_of(path) == "index" else "graph"))
