@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document, Rows
@@ -299,9 +298,8 @@ class BatchDocument(Document):
 
     @classmethod
     def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
-        """What ``report`` says, and how large the file is."""
-        size = Path(output).stat().st_size
-        return cls(output, report.nodes, report.rows, seconds, size, _loss(index))
+        """What ``report`` says."""
+        return cls(output, report.nodes, report.rows, seconds, report.bytes, _loss(index))
 
     def facts(self) -> dict[str, Any]:
         """With ``rows`` called so."""
