@@ -3,10 +3,10 @@
     python -m benchmarks.defaults [--save] [--write]
 
 ``cocite index GRAPH -o INDEX``, without a flag, judged by every labelled page of four graphs beside
-a spectral embedding of 128 dimensions, on the same queries (``evaluate/``): the differences of the
-means, with 95 % intervals; the same of the pages with which ten are connected, so that ten hits can
-be found; and what Γ is of the embedding's own hundred hits, in the order of the default. And, of
-random pages of these and of others without labels:
+a spectral embedding of 128 dimensions, on the same queries (``evaluation/``): the differences of
+the means, with 95 % intervals; the same of the pages with which ten are connected, so that ten hits
+can be found; and what Γ is of the embedding's own hundred hits, in the order of the default. And,
+of random pages of these and of others without labels:
 
     answered   the share of pages with a link that have an answer
     full       the share of those whose list of 20 is full, or has all that is connected
@@ -34,11 +34,11 @@ import numpy as np
 
 import cocite
 from cocite import Graph
-from cocite.evaluate import Bootstrap, IndexRanker, Judgement, Ranker, VectorRanker, embed
-from cocite.evaluate.answers import Asked, connected
-from cocite.evaluate.data import graph_of, read_truth
-from cocite.evaluate.rankings import Related
-from cocite.evaluate.suite_file import load_suite
+from cocite.evaluation import Bootstrap, IndexRanker, Judgement, Ranker, VectorRanker, embed
+from cocite.evaluation.answers import Asked, connected
+from cocite.evaluation.data import graph_of, read_truth
+from cocite.evaluation.rankings import Related
+from cocite.evaluation.suite_file import load_suite
 from cocite.graph.links import either_way
 
 ROOT = Path(__file__).parents[1]

@@ -2,8 +2,8 @@
 
     python -m benchmarks.suites [--save] [--write]
 
-What ``cocite evaluate --suite wikispeedia --suite cora ... DATA`` says (``evaluate/across.py``) of
-four suites with labels and two without, as blocks of docs/evaluation.md.
+What ``cocite evaluate --suite wikispeedia --suite cora ... DATA`` says (``evaluation/across.py``)
+of four suites with labels and two without, as blocks of docs/evaluation.md.
 
 ``--save`` keeps the tables under results/, ``--write`` puts the tables into
 docs/evaluation.md. Takes some ten minutes of processor time.
@@ -22,10 +22,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from cocite.evaluate.across import run_across
-from cocite.evaluate.across_report import across_tables
-from cocite.evaluate.pages import markdown_table
-from cocite.evaluate.suite_file import load_across, load_suite
+from cocite.evaluation.across import run_across
+from cocite.evaluation.across_report import across_tables
+from cocite.evaluation.pages import markdown_table
+from cocite.evaluation.suite_file import load_across, load_suite
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))

@@ -2,7 +2,7 @@
 
     python -m benchmarks.texts [--save] [--write]
 
-Judged by labels, precision@10 and Gamma, as the suite does (``evaluate/``). What ``text`` has for
+Judged by labels, precision@10 and Gamma, as the suite does (``evaluation/``). What ``text`` has for
 defaults, its share and its settings, was chosen by 500 of the labelled pages, those of the suite's
 sweeps; the others judge: links alone, the default share, texts alone, and some other shares. The
 intervals are those of the differences from links alone, on the same pages, 95 %.
@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 import cocite
-from cocite.evaluate import Bootstrap, IndexRanker
-from cocite.evaluate.data import drawn, graph_of, read_truth
-from cocite.evaluate.suite_file import load_suite
+from cocite.evaluation import Bootstrap, IndexRanker
+from cocite.evaluation.data import drawn, graph_of, read_truth
+from cocite.evaluation.suite_file import load_suite
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data")) / "wikispeedia"

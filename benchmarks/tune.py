@@ -35,11 +35,11 @@ from scipy.stats import kendalltau, spearmanr
 
 import cocite
 from cocite import Graph
-from cocite.evaluate import Bootstrap, IndexRanker, Ranker
-from cocite.evaluate.data import Truth, drawn, graph_of, read_truth
-from cocite.evaluate.labels import SAME
-from cocite.evaluate.suite import called
-from cocite.evaluate.suite_file import load_suite
+from cocite.evaluation import Bootstrap, IndexRanker, Ranker
+from cocite.evaluation.data import Truth, drawn, graph_of, read_truth
+from cocite.evaluation.labels import SAME
+from cocite.evaluation.suite import called
+from cocite.evaluation.suite_file import load_suite
 from cocite.tuning.candidates import first_points, suite_of
 from cocite.tuning.company import Company
 from cocite.tuning.hiding import Hidden, hidden_pairs, hide_links

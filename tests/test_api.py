@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import cocite
+from cocite.cli.main import main
 from cocite.errors import StoreError, UsageError
 from cocite.ranking import Residual
 from tests.conftest import MakeGraph
@@ -94,3 +96,38 @@ def test_info_and_verify_are_functions_too(make_graph: MakeGraph, tmp_path: Path
     assert cocite.verify(index).faults
     with pytest.raises(StoreError):
         cocite.info(tmp_path / "none")
+
+
+def test_answers_are_evaluated_as_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph = cocite.generate_web("g", nodes=300, links=2000, seed=1, labels="labels.tsv")
+    index = cocite.build(graph, "i", samples=10, measure="psimrank")
+    command = "evaluate i --labels labels.tsv --queries 30 --cutoffs 5 --set decay=0.3 --seed 2"
+    assert main([*command.split(), "--format", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    settings: dict[str, Any] = {"queries": 30, "cutoffs": [5], "settings": {"decay": 0.3}}
+    for given in ("i", index, Path("i")):
+        found = cocite.evaluate(given, labels="labels.tsv", seed=2, **settings)
+        assert found.to_json() == printed
+    titles, rows = found.rows()
+    assert len(list(rows)) == len(printed["figures"])
+    assert {"figure", "estimate", "low", "high"} <= set(titles)
+    wrong: tuple[dict[str, Any], ...] = (
+        {"queries": 0},
+        {"queries": "all"},
+        {"depth": 0},
+        {"gamma_least": -1},
+        {"cutoffs": [0]},
+        {"cutoffs": []},
+        {"label_columns": [1]},
+        {"settings": {"form": "x"}},
+    )
+    for bad in wrong:
+        with pytest.raises(UsageError):
+            cocite.evaluate("i", labels="labels.tsv", **bad)
+    with pytest.raises(UsageError, match="name indexes, or a graph"):
+        cocite.evaluate()
+    with pytest.raises(UsageError, match="each suite's own"):
+        cocite.evaluate("x", suite=["cora", "web"], labels="labels.tsv")

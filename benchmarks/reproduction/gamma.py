@@ -1,7 +1,7 @@
 """Sibling Gamma by path length, decay and number of samples: figure 1 of 000, figure 4 of 001.
 
 The papers judge by the Open Directory, which is gone, on crawls that nobody else has. Here the
-same judge (``cocite/evaluate/gamma.py``) has other graphs, and what says there what is alike:
+same judge (``cocite/evaluation/gamma.py``) has other graphs, and what says there what is alike:
 
     wikispeedia   articles, by their categories                                    3 levels
     web           a generated web, whose hosts have planted topics
@@ -25,13 +25,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cocite.evaluate.bootstrap import Bootstrap
-from cocite.evaluate.data import graph_of, read_truth
-from cocite.evaluate.judge import Judgement
-from cocite.evaluate.plans import DataPlan, JudgePlan, MethodPlan, SweepPlan
-from cocite.evaluate.rankings import IndexRanker
-from cocite.evaluate.running import run_suite
-from cocite.evaluate.suite import Suite
+from cocite.evaluation.bootstrap import Bootstrap
+from cocite.evaluation.data import graph_of, read_truth
+from cocite.evaluation.judge import Judgement
+from cocite.evaluation.plans import DataPlan, JudgePlan, MethodPlan, SweepPlan
+from cocite.evaluation.rankings import IndexRanker
+from cocite.evaluation.running import run_suite
+from cocite.evaluation.suite import Suite
 from cocite.query import build
 
 __all__ = ["GRAPHS", "gamma_000", "gamma_001", "lengths_001", "rounded"]

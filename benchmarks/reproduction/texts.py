@@ -16,9 +16,9 @@ from urllib.parse import unquote
 
 import cocite
 from benchmarks.reproduction.gamma import rounded
-from cocite.evaluate.plans import DataPlan, JudgePlan, MethodPlan, SweepPlan
-from cocite.evaluate.running import run_suite
-from cocite.evaluate.suite import Suite
+from cocite.evaluation.plans import DataPlan, JudgePlan, MethodPlan, SweepPlan
+from cocite.evaluation.running import run_suite
+from cocite.evaluation.suite import Suite
 from cocite.layouts.features.reader import FeatureReader
 
 __all__ = ["SITES", "content", "example"]

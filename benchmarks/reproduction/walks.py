@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import cocite
-from cocite.evaluate.structure import tree_sizes
+from cocite.evaluation.structure import tree_sizes
 
 __all__ = ["sizes", "trees", "witnesses"]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cocite.allpairs import exact_simrank as exact_simrank
     from cocite.errors import CociteError as CociteError
     from cocite.errors import UnknownNode as UnknownNode
+    from cocite.evaluation import evaluate as evaluate
     from cocite.graph import Graph as Graph
     from cocite.graph.generate import generate_web as generate_web
     from cocite.graph.ingest import ingest as ingest
@@ -56,6 +57,7 @@ _HOMES = {
     "Why": ("cocite.query.why", "Why"),
     "WhyTogether": ("cocite.query.why", "WhyTogether"),
     "build": ("cocite.query", "build"),
+    "evaluate": ("cocite.evaluation", "evaluate"),
     "exact_simrank": ("cocite.allpairs", "exact_simrank"),
     "generate_web": ("cocite.graph.generate", "generate_web"),
     "info": ("cocite.index.told", "info"),
@@ -85,6 +87,7 @@ __all__ = [
     "WhyTogether",
     "__version__",
     "build",
+    "evaluate",
     "exact_simrank",
     "generate_web",
     "info",

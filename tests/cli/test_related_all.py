@@ -48,8 +48,9 @@ def test_it_writes_what_related_says_and_tells_what_it_took(
     ]
     assert rows == [["node", "rank", "related", "score", "stderr"], *expected]
     facts = json.loads(printed.out)
-    assert list(facts) == ["output", "nodes", "rows", "seconds", "bytes"]
+    assert list(facts) == ["output", "nodes", "rows", "without_hits", "seconds", "bytes"]
     assert (facts["nodes"], facts["rows"]) == (6, len(expected))
+    assert facts["without_hits"] == len(set(opened.nodes) - {row[0] for row in expected}) == 3
     assert facts["bytes"] == output.stat().st_size
 
 
@@ -65,6 +66,21 @@ def test_a_file_of_nodes(index: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([*command, "--nodes", str(tmp_path / "nodes")]) == 2
     assert "no node is named 'four'" in capsys.readouterr().err
     assert not list(tmp_path.glob("y.*"))
+
+
+def test_nodes_without_hits_are_counted_of_all_that_are_asked(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None are said where all have some."""
+    command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--overwrite"]
+    assert main(command) == 0
+    said = "3 nodes; cocite related says of each of them why"
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "--min-score", "0.99", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["without_hits"] == 6
+    (tmp_path / "nodes").write_text("two\none\n")
+    assert main([*command, "--nodes", str(tmp_path / "nodes")]) == 0
+    assert "without hits" not in capsys.readouterr().out
 
 
 def test_an_interruption_says_what_is_kept_and_how_to_go_on(
@@ -97,6 +113,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
         "finished\n"
     )
     assert "4 of 6 in" in printed.out
+    assert "3 nodes; cocite related says" in " ".join(printed.out.split())
     assert main(command) == 1
     assert "exists. Choose another output, or pass --overwrite" in capsys.readouterr().err
 
@@ -166,7 +183,7 @@ def test_standard_output_gets_what_a_file_would(
     assert main(["related-all", str(index), "-o", "-", "--kind", kind, *options]) == 0
     printed = capfdbinary.readouterr()
     assert printed.out == (tmp_path / f"x.{kind}").read_bytes()
-    assert b"output  standard output, " in printed.err
+    assert re.search(rb"^output +standard output, ", printed.err, re.M)
     assert main(["related-all", str(index), "-o", "-", "--format", "json", *options]) == 0
     printed = capfdbinary.readouterr()
     assert [json.loads(line)["node"] for line in printed.out.splitlines()] == [

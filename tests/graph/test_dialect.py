@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from cocite.errors import InputError, MalformedRow, NotLinks
+import cocite
+from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
 from tests.graph.plain import links, nothing_left, read
 
 PAGES = "".join(f"page{i}.html,http://a.org/{i + 1}\n" for i in range(5))
@@ -66,6 +67,81 @@ def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:
     (source,) = graph.store.facts["sources"]
     assert not source["header"]
     assert graph.info().rows == content.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("titles", "row", "link"),
+    [
+        ("id,source,target", "{i},a{i},b{i}", "2 and 3"),
+        ("Id,Source,Target,Type,Weight", "{i},a{i},b{i},Directed,1.5", "2 and 3"),
+        ("Target,Source", "b{i},a{i}", "2 and 1"),
+        (",source,target", "{i},a{i},b{i}", "2 and 3"),
+        (",one,other", "{i},a{i},b{i}", "2 and 3"),
+        ("weight,citing,cited", "0.5,a{i},b{i}", "2 and 3"),
+        ("date,followee,follower", "2020-01-0{i},b{i},a{i}", "3 and 2"),
+        ("n,Parent,Child", "{i},a{i},b{i}", "2 and 3"),
+        ("n,Child,Parent", "{i},a{i},b{i}", "2 and 3"),
+        ("id source target", "{i} a{i} b{i}", "2 and 3"),
+    ],
+)
+def test_the_columns_whose_titles_name_the_ends_are_the_link(
+    tmp_path: Path, titles: str, row: str, link: str
+) -> None:
+    """The first two were taken without a word, and an index of pandas was an empty name."""
+    rows = [row.format(i=i) for i in range(4)]
+    wanted = [(f"a{i}", f"b{i}") for i in range(4)]
+    for header in ("auto", "yes"):
+        graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", header=header)
+        assert links(graph) == wanted
+        (source,) = graph.store.facts["sources"]
+        assert f" columns of which {link} are the link" in source["read_as"]
+        hint = " (if others are: --columns SOURCE,TARGET)"
+        assert source["read_as"].endswith(hint) == (header == "auto")
+    columns = ",".join(reversed(link.split(" and ")))
+    graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", columns=columns, header="yes")
+    assert links(graph) == [(b, a) for a, b in wanted]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "n1,source,target\nn2,target,source\nn3,x,source\n",  # nodes of these names
+        "a,b,target\nc,d,e\n",
+        "source,target,source\na,b,c\n",
+        "a,source,target\nc,d,e\nf,source,g\n",
+    ],
+)
+def test_titles_that_do_not_name_the_ends_leave_the_first_two(tmp_path: Path, content: str) -> None:
+    graph = read(tmp_path, content, "links.csv")
+    (source,) = graph.store.facts["sources"]
+    assert source["taken"] == [0, 1]
+
+
+def test_no_header_is_no_header_whatever_the_first_row_says(tmp_path: Path) -> None:
+    content = "1,source,target\n2,a,b\n"
+    assert links(read(tmp_path, content, "links.csv", header="no")) == [("2", "a"), ("1", "source")]
+
+
+def test_the_weight_is_none_of_the_titled_ends(tmp_path: Path) -> None:
+    content = "id,source,target,weight\n1,a,b,2.5\n2,b,c,0.5\n"
+    graph = read(tmp_path, content, "links.csv", weight_column="weight")
+    assert links(graph) == [("a", "b"), ("b", "c")]
+    assert graph.in_weights is not None
+    assert graph.in_weights.tolist() == [2.5, 0.5]
+    with pytest.raises(UsageError, match="one of the link's, which are 2 and 3 unless --columns"):
+        read(tmp_path, content, "links.csv", weight_column="target")
+
+
+def test_columns_of_parquet_are_found_by_their_names(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "links.parquet"
+    duckdb.execute(f"COPY (SELECT 1 AS id, 'b' AS target, 'a' AS source) TO '{path}'")
+    graph = cocite.ingest(path, tmp_path / "out.graph")
+    assert links(graph) == [("a", "b")]
+    assert graph.store.facts["sources"][0]["columns"] == ["source", "target"]
+    graph = cocite.ingest(path, tmp_path / "out.graph", columns="target,source", overwrite=True)
+    assert links(graph) == [("b", "a")]
 
 
 def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def test_cutting_into_pieces_changes_nothing(
         assert (links(cut), cut.store.facts) == before
 
 
-def _two_columns(cleaner: reader.Cleaner, first: list[str]) -> None:
+def _two_columns(cleaner: reader.Cleaner, first: list[str], ends: object) -> None:
     cleaner.found.columns, cleaner.found.taken = 2, (0, 1)
 
 

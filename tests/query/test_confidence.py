@@ -14,7 +14,7 @@ import cocite
 from cocite import Hit
 from cocite.errors import UsageError
 from cocite.layouts.reader import Span
-from cocite.query.confidence import BOUNDS, Draws, half_width, leading_certain
+from cocite.query.confidence import BOUNDS, Draws, half_width, leading_apart, leading_certain
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.query.test_estimates import inlinks_of
@@ -41,6 +41,23 @@ def test_half_widths_are_the_formulas() -> None:
     assert 2 * math.exp(-6 / 7 * 1000 * d * d) == pytest.approx(0.01)
     assert half_width(0.0, 1, 0.6, 0.95) == 0.6  # a single sample says nothing
     assert half_width(5.0, 100, 0.6, 0.95) == 0.6  # never wider than the range
+
+
+@pytest.mark.parametrize(
+    ("ends", "certain"),
+    [
+        ([], 0),
+        ([(0.5, 0.5)], 0),
+        ([(0.5, 0.6), (0.3, 0.4)], 1),
+        ([(0.5, 0.6), (0.5, 0.5)], 0),
+        ([(0.5, 0.6), (0.3, 0.4), (0.1, 0.55)], 0),  # apart from the next, not from the last
+        ([(0.8, 0.9), (0.5, 0.6), (0.3, 0.4), (0.1, 0.55)], 1),
+    ],
+)
+def test_the_first_intervals_are_apart_from_all_behind(
+    ends: list[tuple[float, float]], certain: int
+) -> None:
+    assert leading_apart(ends) == certain
 
 
 @pytest.mark.parametrize("measure", TWINS)

@@ -13,6 +13,7 @@ import cocite
 from cocite import Graph, Hit, Index
 from cocite.cli.main import main
 from cocite.errors import InputError, NotAStore, UsageError
+from cocite.query.documents import RelatedDocument
 from tests.conftest import MakeGraph
 
 PRODUCT, RANK = "score*pagerank", "pagerank"
@@ -94,13 +95,32 @@ def test_a_certain_order_of_products_is_that_of_their_intervals(
         ranks = index.pageranks([hit.node for hit in hits])
         certain = index.certain(node, hits, order=PRODUCT)
         found += certain
-        for at in range(certain):
-            assert hits[at].low * ranks[at] > hits[at + 1].high * ranks[at + 1]
-        if certain < len(hits) - 1:
-            assert hits[certain].low * ranks[certain] <= hits[certain + 1].high * ranks[certain + 1]
+        lows = [hit.low * rank for hit, rank in zip(hits, ranks, strict=True)]
+        highs = [hit.high * rank for hit, rank in zip(hits, ranks, strict=True)]
+        apart = [low > max(highs[at:]) for at, low in enumerate(lows[:-1], 1)]
+        assert certain == (apart.index(False) if False in apart else len(apart))
         hits = index.related(node, 8, order=RANK)
         assert index.certain(node, hits, order=RANK) == max(0, len(hits) - 1)
     assert found > 3
+
+
+def test_the_order_of_products_that_are_shown_is_certain_among_all_candidates(
+    graph: Graph, tmp_path: Path
+) -> None:
+    """A page that is not shown may stand above the first, as little is known of it."""
+    index = cocite.build(graph, tmp_path / "many", samples=1000, measure="psimrank")
+    for node in ("0", "7", "30"):
+        by_width = sorted(index.related(node, 60), key=lambda hit: (hit.high - hit.low) / hit.score)
+        ranks = np.zeros(60)
+        for hit, product in zip((*by_width[:2], by_width[-1]), (1.0, 0.82, 0.815), strict=True):
+            ranks[index.nodes.id(hit.node)] = product / hit.score
+        found = {k: RelatedDocument.of(index, node, k, order=PRODUCT, ranks=ranks) for k in (2, 3)}
+        assert [hit.node for hit in found[2].hits] == [hit.node for hit in by_width[:2]]
+        assert found[3].hits[:2] == found[2].hits
+        assert index.certain(node, found[2].hits, order=PRODUCT, ranks=ranks) == 1
+        assert [document.certain for document in found.values()] == [0, 0]
+        few = RelatedDocument.of(index, node, 2, order=PRODUCT, ranks=ranks, candidates=2)
+        assert few.hits == index.related(node, 2, order=PRODUCT, ranks=ranks, candidates=2)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ import cocite
 from cocite import Graph, Index
 from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, ResourceError, UsageError
-from cocite.evaluate.running import run_suite
-from cocite.evaluate.suite_file import load_suite
+from cocite.evaluation.running import run_suite
+from cocite.evaluation.suite_file import load_suite
 from cocite.graph import links as graph_links
 from cocite.graph.readers.texts import texts_of
 from cocite.index.build import IndexBuild

@@ -110,6 +110,15 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
             check_paths(reason, a, b, neighbours[reason.links], measure)
 
 
+def test_a_score_below_the_last_digit_has_no_reasons(make_graph: MakeGraph) -> None:
+    graph = make_graph([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 0), (2, 6)], range(7))
+    path = graph.path.with_suffix(".index")
+    index = cocite.build(graph, path, measure="companion", direction="both")
+    found = [index.why(a, b) for a, b in pairs(index)]
+    assert all(bool(why.reasons) == (why.score > 0) for why in found)
+    assert {why.score > 0 for why in found} == {False, True}
+
+
 def place(index: Index, reason: Reason) -> tuple[bool, int | str]:
     """What decides between equal shares: the id of a page; words come after pages, as they read."""
     word = reason.links == "none"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import UsageError
-from cocite.evaluate import RowRanker
+from cocite.evaluation import RowRanker
 from cocite.tuning.company import CUTOFFS, Company
 from cocite.tuning.hiding import Hidden, hidden_pairs, hide_links
 from tests.conftest import MakeGraph

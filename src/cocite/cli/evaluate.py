@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +13,9 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import fitting, say, table_text
 
 if TYPE_CHECKING:
-    from cocite.evaluate.study import Study
+    from cocite.evaluation.across_report import AcrossDocument
+    from cocite.evaluation.documents import StudyDocument
+    from cocite.evaluation.study import Study
 
 __all__ = ["evaluate", "numbers_option"]
 
@@ -143,12 +143,8 @@ def evaluate(
     paths: tuple[str, ...],
     suites: tuple[str, ...],
     output: str | None,
-    seed: int,
-    memory: int | None,
-    threads: int | None,
     overwrite: bool,
     show: Show,
-    settings: dict[str, Any],
     **data: Any,
 ) -> None:
     """Tell how good the answers are: sibling Gamma, precision, recall, nDCG, likeness of texts.
@@ -162,8 +158,8 @@ def evaluate(
 
     The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
-    from cocite.evaluate.pages import check_report
-    from cocite.evaluate.report import write_report
+    from cocite.evaluation import evaluate as run
+    from cocite.evaluation.pages import check_report
 
     if output is not None:
         from cocite import plots
@@ -171,68 +167,40 @@ def evaluate(
         plots.require("evaluate", "leave out --output and take --format csv, which has all figures")
         check_report(output, overwrite)
     with Stages(_UNITS) as stages:
-        options = {"seed": seed, "threads": threads, "memory": memory, "progress": stages}
-        if len(suites) > 1:
-            reply, notes = _across(paths, suites, settings, data, output, overwrite, options)
-        else:
-            suite = suites[0] if suites else None
-            study = _study(paths, suite, settings, data, options)
-            reply, notes = _told(study)
-            if output is not None:
-                stages("drawing", 0, 0)
-                write_report(study, output, overwrite=overwrite)
-    show(reply)
-    for note in notes:
+        found = run(*paths, suite=suites, progress=stages, **data)
+        if output is not None:
+            stages("drawing", 0, 0)
+            found.write(output, overwrite=overwrite)
+    show(Reply(found, lambda: _text(found)))
+    for note in _notes(found):
         say(note)
     if output is not None:
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
 
 
-def _told(study: Study) -> tuple[Reply, list[str]]:
-    """A study, and what is to be said beside it."""
-    from cocite.evaluate.documents import StudyDocument
+def _notes(found: StudyDocument | AcrossDocument) -> list[str]:
+    """What is to be said beside the figures."""
+    from cocite.evaluation.documents import StudyDocument
 
-    notes, unknown = list(study.notes), study.facts.get("rows_of_unknown_nodes")
+    if not isinstance(found, StudyDocument):
+        return found.across.notes
+    notes, unknown = list(found.study.notes), found.study.facts.get("rows_of_unknown_nodes")
     if unknown:
         notes.append(f"{unknown:,} rows of the labels name nodes that are not in the graph")
-    return Reply(StudyDocument(study), lambda: _text(study)), notes
+    return notes
 
 
-def _across(
-    paths: tuple[str, ...],
-    suites: tuple[str, ...],
-    settings: dict[str, Any],
-    data: dict[str, Any],
-    output: str | None,
-    overwrite: bool,
-    options: dict[str, Any],
-) -> tuple[Reply, list[str]]:
-    """Several suites: one table of all."""
-    from cocite.evaluate.across import run_across
-    from cocite.evaluate.across_report import AcrossDocument, across_tables, write_across
-    from cocite.evaluate.suite_file import load_across, load_suite, with_data
+def _text(found: StudyDocument | AcrossDocument) -> str:
+    """The tables for a terminal."""
+    from cocite.evaluation.across_report import across_tables
+    from cocite.evaluation.documents import StudyDocument
 
-    if len(paths) > 1:
-        raise click.UsageError("several suites take one folder, which has a folder for each")
-    judge = {key: data.pop(key) for key in ("queries", "cutoffs")}
-    given = [key for key, value in data.items() if value is not None]
-    if given:
-        option = given[0].replace("_", "-")
-        raise click.UsageError(f"--{option} is each suite's own: leave it out with several suites")
-    plan = with_data(load_across(), judge, settings)
-    root = Path(paths[0]) if paths else None
-    with tempfile.TemporaryDirectory(prefix="cocite-") as work:
-        found = run_across(list(map(load_suite, suites)), root, Path(work), plan, **options)
-    if output is not None:
-        write_across(found, output, overwrite=overwrite)
-
-    def text() -> str:
-        return "\n\n".join(
-            f"{table.heading}\n\n{table_text(*_turned(table.titles, table.rows))}"
-            for table in across_tables(found)
-        )
-
-    return Reply(AcrossDocument(found), text), found.notes
+    if isinstance(found, StudyDocument):
+        return _study_text(found.study)
+    return "\n\n".join(
+        f"{table.heading}\n\n{table_text(*_turned(table.titles, table.rows))}"
+        for table in across_tables(found.across)
+    )
 
 
 def _turned(
@@ -242,43 +210,9 @@ def _turned(
     return [*titles[1:], titles[0]], [[*row[1:], row[0]] for row in rows]
 
 
-def _study(
-    paths: tuple[str, ...],
-    suite: str | None,
-    settings: dict[str, Any],
-    data: dict[str, Any],
-    options: dict[str, Any],
-) -> Study:
-    """The study that the arguments name: of a suite, of a graph, or of indexes."""
-    from cocite.evaluate.compare import compare_indexes
-    from cocite.evaluate.running import run_suite
-    from cocite.evaluate.suite_file import load_suite, with_data
-    from cocite.store import kind_of
-
-    kinds = [kind_of(path) for path in paths]
-    if suite is None and paths and all(kind == "index" for kind in kinds):
-        plan = with_data(load_suite("graph"), data)
-        return compare_indexes(paths, plan, settings, **options)
-    if suite is not None or kinds == ["graph"]:
-        if len(paths) > 1:
-            raise click.UsageError("a suite takes one folder of data, or one graph")
-        plan = with_data(load_suite(suite or "graph"), data, settings)
-        folder = Path(paths[0]) if paths else None
-        if kinds == ["graph"]:
-            plan = with_data(plan, {"graph": str(Path(paths[0]).absolute())})
-        with tempfile.TemporaryDirectory(prefix="cocite-") as work:
-            return run_suite(plan, folder, Path(work), **options)
-    for path, kind in zip(paths, kinds, strict=True):
-        if kind is None:
-            raise click.UsageError(f"{path} is neither an index nor a graph")
-    if kinds:
-        raise click.UsageError("give indexes of one graph, or one graph, but not both")
-    raise click.UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")
-
-
-def _text(study: Study) -> str:
+def _study_text(study: Study) -> str:
     """The table of methods, that of their best settings, and what there was no room for."""
-    from cocite.evaluate.report import summary
+    from cocite.evaluation.report import summary
 
     text, left = _results(*summary(study.methods))
     if study.best is not None:

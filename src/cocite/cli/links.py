@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,9 +13,16 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.errors import InputError
 from cocite.graph import Graph
+from cocite.measures import DEFAULT
 from cocite.memory import format_size
 
+if TYPE_CHECKING:
+    from cocite.index.plan import BuildOptions
+
 __all__ = ["cache_option", "made_of", "said_of"]
+
+_OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
+"""What a line about an input says to type."""
 
 cache_option = click.option(
     "--no-cache",
@@ -23,18 +32,31 @@ cache_option = click.option(
 )
 
 
-def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
+_UNITS = {"reading": "bytes", "writing": "links", "indexing": "nodes", "sampling": "samples"}
+
+
+def made_of(
+    links: str,
+    options: dict[str, Any],
+    *,
+    index: bool,
+    made: BuildOptions | None = None,
+    measure: str = "",
+) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
     verb has ended. ``options`` has ``no_cache``, ``memory``, and ``threads`` where the verb takes
-    it.
+    it. ``made`` is what the index is made of, unless it is the default one; ``measure`` is what
+    answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
+    file = "FILE" if links == "-" else shlex.quote(links)
     try:
-        with Stages({"reading": "bytes", "writing": "links", "indexing": "nodes"}) as stages:
+        with Stages(_UNITS) as stages:
             kept = keep(
                 links,
                 index=index,
+                options=made,
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options["memory"],
@@ -42,7 +64,6 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
             )
     except InputError as error:
         if "--" in str(error):
-            file = "FILE" if links == "-" else shlex.quote(links)
             error.add_note(
                 f"Such options are those of cocite ingest {file} -o DIR; then ask DIR in the "
                 "place of the file"
@@ -52,28 +73,34 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
         click.get_current_context().call_on_close(kept.temporary.cleanup)
     label = "standard input" if links == "-" else links
     why = f" ({kept.why})" if kept.why else ""
+    if index:
+        measure = made.measure.name if made is not None else DEFAULT
+    by = f"; {measure} answers" if measure else ""
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
-            said_of(source)
+            said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
     if kept.temporary is not None:
-        say(f"{label}: made into an index for this once{why}")
+        say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}{by}")
     elif kept.made:
         what = "a graph and an index" if index else "a graph"
         size = format_size(kept.nbytes)
         say(
             f"{label}: {what} made of it, {size}, are kept in {kept.folder} and asked while it "
-            f"is unchanged{why}"
+            f"is unchanged{why}{by}"
         )
     else:
-        say(f"{label}: unchanged, so {kept.folder} is asked")
+        say(f"{label}: unchanged, so {kept.folder} is asked{by}")
     return str(kept.index if index else kept.graph)
 
 
-def said_of(source: dict[str, Any]) -> None:
-    """Say how an input was read, what was left out of it, and what to type if that was wrong."""
+def said_of(source: dict[str, Any], typed: Callable[[str], str] = str) -> None:
+    """Say how an input was read, what was left out of it, and what to type if that was wrong:
+    ``typed`` of an option of ``cocite ingest``.
+    """
     guessed = source.get("first") and not source["header"] and not source["integers"]
     titles = " (if these are titles: --header yes)" if guessed else ""
-    say(f"read {source['read_as']}{titles}")
+    line = f"read {source['read_as']}{titles}"
+    say(_OPTION.sub(lambda option: typed(option[0]), line))
     if source["bad_rows"]:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in source["bad_rows"].items())
         say(f"  left out bad rows: {kinds}")

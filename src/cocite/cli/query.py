@@ -208,7 +208,8 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
     if found.order == "pagerank":
         return f"{text}\nthe order is that of PageRank, among the best by score"
     probably = "" if found.surely else f" ({found.confidence:.0%})"
-    return f"{text}\n{_certainty(found.certain, offset, hits)}{probably}"
+    among = "" if found.pageranks is None else ", among the best by score"
+    return f"{text}\n{_certainty(found.certain, offset, hits)}{among}{probably}"
 
 
 def _nobody(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:

@@ -149,6 +149,10 @@ def related_all(
         "nodes": f"{found.nodes:,} of {asked:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
     }
+    if found.without_hits:
+        shown["without hits"] = (
+            f"{found.without_hits:,} nodes; cocite related says of each of them why"
+        )
     with redirect_stdout(sys.stderr if output == "-" else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))
 

@@ -16,7 +16,7 @@ from cocite.graph.links import DIRECTIONS
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
-    from cocite.evaluate import Interval
+    from cocite.evaluation import Interval
     from cocite.tuning import Tried, Tuned
 
 __all__ = ["tune"]

@@ -38,7 +38,7 @@ link-based similarity search*, 4, theorems 5 and 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,6 +57,7 @@ __all__ = [
     "counted_ends",
     "errors_of",
     "half_width",
+    "leading_apart",
     "leading_certain",
 ]
 
@@ -205,6 +206,18 @@ def leading_certain(
     if steps.known is not None:
         sure &= steps.known > 1
     return int(sure.argmin()) if not sure.all() else steps.hits
+
+
+def leading_apart(ends: Sequence[tuple[float, float]]) -> int:
+    """How many of the first intervals (low, high) lie above all that stand behind them; at most all
+    but the last, as what came behind that one is not known here.
+    """
+    if len(ends) < 2:
+        return 0
+    lows, highs = np.asarray(ends, np.float64).T
+    behind = np.maximum.accumulate(highs[:0:-1])[::-1]
+    sure: NDArray[np.bool_] = lows[:-1] > behind
+    return int(sure.argmin()) if not sure.all() else sure.size
 
 
 def _level(confidence: float) -> float:

@@ -20,8 +20,13 @@ from cocite.documents import Document, Rows
 from cocite.measures import AskValue, Value
 from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
-from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, DEFAULT_REASONS
-from cocite.query.ordered import DEFAULT_ORDER, RanksLike
+from cocite.query.opened import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_K,
+    DEFAULT_REASONS,
+    check_number,
+)
+from cocite.query.ordered import DEFAULT_ORDER, Order, RanksLike
 from cocite.query.scores import Hit, Score
 from cocite.query.together import DEFAULT_TOGETHER
 from cocite.query.why import PageWhy, Reason, Why
@@ -97,8 +102,18 @@ class RelatedDocument(Document):
         level |= {"together": together, "order": order, "ranks": ranks}
         chosen["candidates"] = candidates
         asked = names[0] if len(names) == 1 else names
-        hits = index.related(asked, k, offset=offset, refine=refined, **chosen, **level, **settings)
-        certain = index.certain(asked, hits, refine=refined, **level, **settings)
+        most = k
+        if order == "score*pagerank":  # a candidate behind the last that is shown may be above it
+            check_number("k", k, 1)
+            check_number("offset", offset, 0)
+            chosen["candidates"] = Order.checked(order, candidates, ranks, k, offset).candidates
+            most = max(k, chosen["candidates"] - offset)
+        behind = index.related(
+            asked, most, offset=offset, refine=refined, **chosen, **level, **settings
+        )
+        hits = behind[:k]
+        certain = index.certain(asked, behind, refine=refined, **level, **settings)
+        certain = min(certain, max(0, len(hits) - (len(hits) == len(behind))))
         return cls(
             tuple(map(str, names)),
             together if len(names) > 1 else None,
@@ -286,12 +301,13 @@ class WhyTogetherDocument(Document):
 @dataclass(frozen=True)
 class BatchDocument(Document):
     """A batch that is done: the ``nodes`` that it asked for itself, if an earlier run had asked for
-    others, and all ``rows`` of the file ``output``.
+    others, all ``rows`` of the file ``output``, and how many nodes are ``without_hits``.
     """
 
     output: str
     nodes: int
     rows_written: int
+    without_hits: int
     seconds: float
     bytes: int
     loss: dict[str, Any]
@@ -299,7 +315,8 @@ class BatchDocument(Document):
     @classmethod
     def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
         """What ``report`` says."""
-        return cls(output, report.nodes, report.rows, seconds, report.bytes, _loss(index))
+        took = (report.nodes, report.rows, report.without)
+        return cls(output, *took, seconds, report.bytes, _loss(index))
 
     def facts(self) -> dict[str, Any]:
         """With ``rows`` called so."""

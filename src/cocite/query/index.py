@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.measures import AskValue, WholeSettings
-from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
+from cocite.query.confidence import DEFAULT_BOUND, checked_confidence, leading_apart
 from cocite.query.draft import Drafting
 from cocite.query.filters import Filter
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
@@ -268,9 +267,9 @@ class Index(Drafting):
 
         Each hit is compared with the next over the samples that they share, up to the first of
         those comparisons that is open (``query/confidence.py``). Exact scores are certain, and
-        those of a refined answer (``refine``), or the least of several, where their intervals do
-        not overlap; so are products with PageRanks, which are taken as they are. By PageRank alone
-        the order of candidates is certain.
+        those of a refined answer (``refine``), or the least of several, where their intervals lie
+        above those of all hits behind them; so are products with PageRanks, which are taken as they
+        are, among the hits that are given. By PageRank alone the order of candidates is certain.
 
         Raises
         ------
@@ -285,8 +284,7 @@ class Index(Drafting):
         ids = self.nodes.ids([hit.node for hit in hits])
         apart = len(nodes) > 1 and together == "least"
         if refine or apart or not self._sampled:
-            steps = [(a.low, b.high) for a, b in pairwise(hits)]
-            return next((i for i, (a, b) in enumerate(steps) if a <= b), max(0, len(hits) - 1))
+            return leading_apart([(hit.low, hit.high) for hit in hits])
         return self._leading(nodes, ids, asked, confidence, bound)
 
     def related_many(

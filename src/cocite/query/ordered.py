@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cocite.errors import InputError, UsageError
 from cocite.index import StoredIndex
+from cocite.query.confidence import leading_apart
 from cocite.query.opened import check_number
 from cocite.query.reasoned import Reasoned
 from cocite.query.scores import Hit
@@ -136,13 +137,13 @@ class Ordered(Reasoned):
         return np.argsort(-values, kind="stable")[order.shown]
 
     def _certain_by(self, order: str, hits: Sequence[Hit], ranks: RanksLike) -> int:
-        """How many of the first hits are in their order for certain, among the candidates."""
+        """How many of the first hits are in their order for certain, of the hits given."""
         if order == "pagerank":
             return max(0, len(hits) - 1)
         there = self.pageranks([hit.node for hit in hits], ranks)
-        ends = [(hit.low * rank, hit.high * rank) for hit, rank in zip(hits, there, strict=True)]
-        steps = enumerate(pairwise(ends))
-        return next((i for i, (a, b) in steps if a[0] <= b[1]), max(0, len(hits) - 1))
+        return leading_apart(
+            [(hit.low * rank, hit.high * rank) for hit, rank in zip(hits, there, strict=True)]
+        )
 
 
 def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:

@@ -109,6 +109,8 @@ def explained(
             or not np.isfinite([*each.shares, each.unplaced]).all()
         ):
             raise stored.damaged()
+    if score <= 0:  # parts below the last digit of a score are not reasons of it
+        return Why(score, [], 0, 0.0)
     shares = np.concatenate(
         [reader.part.weight * f.shares for reader, f in zip(readers, found, strict=True)]
     )

@@ -1,8 +1,8 @@
-"""What is tried: measures, directions and settings, as points of a suite (``evaluate/suite.py``).
+"""What is tried: measures, directions and settings, as points of a suite (``evaluation/suite.py``).
 
 First every measure in every direction that it takes, with its own settings. Then, of those that did
 well, one setting at a time set otherwise; last, for each measure and direction, the best value of
-every setting at once (``evaluate/best.py``). The values are few and far apart: what lies between
+every setting at once (``evaluation/best.py``). The values are few and far apart: what lies between
 them makes less difference than the intervals that so many pages give.
 
 ``coupling`` is cocitation the other way round, and tried only if it is named; ``text`` needs texts,
@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from cocite.errors import ResourceError, UsageError
-from cocite.evaluate.plans import MethodPlan, SweepPlan
-from cocite.evaluate.suite import Point, Suite, sweep_points
+from cocite.evaluation.plans import MethodPlan, SweepPlan
+from cocite.evaluation.suite import Point, Suite, sweep_points
 from cocite.graph import Graph
 from cocite.graph.links import DIRECTIONS
 from cocite.index.plan import BuildOptions
@@ -91,7 +91,7 @@ def default_point(points: Sequence[Point]) -> Point | None:
 
 
 def settings_points(suite: Suite, chosen: Sequence[Point], seed: int) -> list[Any]:
-    """Sweeps around the chosen points, as ``evaluate/best.py`` takes them: (plan, points)."""
+    """Sweeps around the chosen points, as ``evaluation/best.py`` takes them: (plan, points)."""
     ways = {(p.measure, p.direction) for p in chosen}
     found = []
     for plan in suite.sweep:

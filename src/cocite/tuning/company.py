@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.evaluate import Judgement, Ranker
+from cocite.evaluation import Judgement, Ranker
 from cocite.graph import Graph
 from cocite.graph.links import in_links, out_links
 from cocite.graph.rows import Links

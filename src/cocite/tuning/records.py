@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from cocite.evaluate import Judgement
-from cocite.evaluate.suite import Point
+from cocite.evaluation import Judgement
+from cocite.evaluation.suite import Point
 from cocite.store import Journal
 
 __all__ = ["Record", "Records"]

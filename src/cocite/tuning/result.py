@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cocite.documents import Document, Rows
-from cocite.evaluate import Interval
-from cocite.evaluate.suite import Point, called
+from cocite.evaluation import Interval
+from cocite.evaluation.suite import Point, called
 from cocite.index.settings_file import IndexSettings
 from cocite.measures import Value
 from cocite.store import check_file, disk, written_beside

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import ResourceError, UsageError
-from cocite.evaluate import Bootstrap, IndexRanker, Interval, Judgement, Ranker
-from cocite.evaluate.best import candidates, combined
-from cocite.evaluate.data import Truth, drawn, read_truth
-from cocite.evaluate.judge import Judge
-from cocite.evaluate.plans import DataPlan, JudgePlan
-from cocite.evaluate.suite import Point, called
+from cocite.evaluation import Bootstrap, IndexRanker, Interval, Judgement, Ranker
+from cocite.evaluation.best import candidates, combined
+from cocite.evaluation.data import Truth, drawn, read_truth
+from cocite.evaluation.judge import Judge
+from cocite.evaluation.plans import DataPlan, JudgePlan
+from cocite.evaluation.suite import Point, called
 from cocite.graph import Graph
 from cocite.means import Means
 from cocite.query import build

@@ -6,7 +6,8 @@
 
   - the columns taken have well-known titles (``source``, ``Links to``, ``follower``, ...),
   - or it has words above a column of numbers and no number above any,
-  - or its words have no digit, sign or capital where every row below them has some.
+  - or its words have no digit, sign or capital where every row below them has some;
+* columns: those whose titles name the ends of links (``ends.py``), else the first two.
 
 A name with blanks in it looks like several columns, and an arrow like a node: where blanks cut
 lines into more than two, or arrows stand between names, that is asked about. A column of weights
@@ -20,10 +21,11 @@ import csv
 import re
 from collections import Counter
 
+from cocite.graph.readers.ends import ends_of, plain_title, without_index
 from cocite.graph.readers.options import DELIMITERS
 from cocite.graph.readers.sources import LOOK
 
-__all__ = ["fields", "guess_delimiter", "has_header", "in_doubt", "sample"]
+__all__ = ["fields", "guess_delimiter", "has_header", "in_doubt", "sample", "titled_ends"]
 
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
@@ -138,6 +140,18 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 # -- the header ------------------------------------------------------------------------
 
 
+def titled_ends(rows: list[list[str]], header: str) -> tuple[int, int] | None:
+    """The columns that hold the ends of links, as titles in the first of ``rows`` say; None if that
+    holds none, or they say nothing. ``header`` is what was said of them: yes, no or auto.
+    """
+    if not rows or header == "no":
+        return None
+    named = ends_of(rows[0])
+    if named is not None and (header == "yes" or has_header(rows, named, None)):
+        return named
+    return without_index(rows)
+
+
 def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:
     """Whether the first of ``rows`` holds titles, where links are in the columns ``taken`` and
     their weights, if any, in ``weight``.
@@ -156,16 +170,12 @@ def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None
         return True
     above = [i for i in numbers if _worded(first[i])]
     if weight is not None and weight in above and not set(above) & set(taken):
-        return _plain(first[weight]) in _WEIGHTS
+        return plain_title(first[weight]) in _WEIGHTS
     return bool(above) or _of_another_shape(titles, [columns[i] for i in taken])
 
 
-def _plain(title: str) -> str:
-    return re.sub(r"[\W_]", "", title.lower())
-
-
 def _known(title: str) -> bool:
-    return _plain(title) in _TITLES
+    return plain_title(title) in _TITLES
 
 
 def _worded(cell: str) -> bool:

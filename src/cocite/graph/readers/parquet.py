@@ -1,8 +1,9 @@
 """Parquet edge lists: DuckDB reads them; here their columns are chosen and their rows checked.
 
-Source and target are the columns named with ``--columns`` (or numbered from 1), else the first
-two, and the weight that named with ``--weight-column``. A row with a null, an empty name or a
-control character is malformed, as in text, and so is one whose weight is not positive.
+Source and target are the columns named with ``--columns`` (or numbered from 1), else those whose
+names say so (``ends.py``), else the first two; the weight is that named with ``--weight-column``. A
+row with a null, an empty name or a control character is malformed, as in text, and so is one whose
+weight is not positive.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
+from cocite.graph.readers.ends import ends_of
 from cocite.graph.readers.options import ReadOptions, bad_row_advice
-from cocite.graph.readers.reader import Job
+from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.sources import Source
 
 if TYPE_CHECKING:
@@ -53,13 +55,14 @@ def _quoted(name: str) -> str:
 class ParquetReader:
     """Parquet files."""
 
-    title = described = "Parquet"
+    title = "Parquet"
+    described = "a table in Parquet"
     streams = False
 
-    def read(self, job: Job) -> tuple[str, ParquetInput]:
+    def read(self, job: Job) -> Read:
         """The wanted columns, as integers or text, with the weights if there are any."""
         job.progress("reading " + job.source.short, 0, 0)
-        return _relation(job.database, job.source, job.wanted, job.options)
+        return Read(*_relation(job.database, job.source, job.wanted, job.options))
 
 
 READER = ParquetReader()
@@ -131,7 +134,8 @@ def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions)
     if len(names) < wanted:
         raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
     if not options.columns:
-        return tuple(names[:wanted])
+        ends = ends_of(names) if wanted == 2 else None
+        return tuple(names[:wanted]) if ends is None else (names[ends[0]], names[ends[1]])
     chosen = tuple(_find(source, names, column) for column in options.columns)
     if len(set(chosen)) != len(chosen):
         raise UsageError(f"columns {','.join(options.columns)} names one column twice")
@@ -146,8 +150,8 @@ def _choose_weight(
     weight = _find(source, list(types), options.weight)
     if weight in chosen:
         raise UsageError(
-            f"{source.label}: the weight's column {weight!r} is one of the link's, which are the "
-            "first two unless --columns names others"
+            f"{source.label}: the weight's column {weight!r} is one of the link's, which are "
+            f"{' and '.join(map(repr, chosen))} unless --columns names others"
         )
     if types[weight] not in _NUMBERS and not types[weight].startswith("DECIMAL"):
         raise InputError(

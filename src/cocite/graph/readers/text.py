@@ -1,7 +1,7 @@
 """Text edge lists: look at the first lines, decide how to read, then clean the whole.
 
 Delimiter and header, where they are not given, are found out or asked about by ``dialect.py``; the
-columns of a link are the first two unless others are named.
+columns of a link are those whose titles say so, else the first two, unless others are named.
 
 A file of nodes is one name a line, or a table if tabs (commas in ``.csv``) cut it into columns.
 
@@ -26,9 +26,10 @@ from cocite.graph.readers.dialect import (
     has_header,
     in_doubt,
     sample,
+    titled_ends,
 )
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions, bad_row_advice
-from cocite.graph.readers.reader import Job
+from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.sources import LOOK, Source, unpack_errors
 from cocite.store import disk
 
@@ -71,6 +72,8 @@ class TextInput:
             first, second = (i + 1 for i in self.taken)
             text += f", {self.columns} columns of which {first} and {second} are the link"
             text += "" if self.weight is None else f" and {self.weight + 1} its weight"
+            if self.header and self.first and self.taken != (0, 1):
+                text += " (if others are: --columns SOURCE,TARGET)"
         if (
             self.first and not self.header and not self.integers
         ):  # titles could be mistaken for names: show them
@@ -82,14 +85,14 @@ class TextReader:
     """Text of any of the dialects above."""
 
     title = "text"
-    described = "text (tabs, commas, semicolons, bars or blanks; plain, .gz, .bz2, .xz or .zst)"
+    described = "rows of columns between tabs, commas, semicolons, bars or blanks"
     streams = True
 
-    def read(self, job: Job) -> tuple[str, TextInput]:
+    def read(self, job: Job) -> Read:
         """Write the clean rows to a file, and load that."""
         with new_clean_file(job) as out:
             found = clean_text(job.source, job.wanted, job.options, out, job.progress)
-        return clean_relation(job, found.integers), found
+        return Read(clean_relation(job, found.integers), found)
 
 
 READER = TextReader()
@@ -246,15 +249,19 @@ class Cleaner:
             path = self._source.path
             comma_first = path is not None and ".csv" in path.suffixes
             found.delimiter = guess_delimiter(lines, self.wanted, comma_first)
-            if self.wanted == 2 and not options.columns_named:
-                self._ask(in_doubt(lines, found.delimiter))
         rows = [fields(line, found.delimiter) for line in lines]
+        ends = None
+        if self.wanted == 2 and not options.columns:
+            header = "yes" if _named(options) else options.header
+            ends = titled_ends(rows, header)
+            if options.delimiter == "auto" and not options.weight and ends is None:
+                self._ask(in_doubt(lines, found.delimiter))
         found.columns = len(rows[0]) if rows else self.wanted
-        self._choose_columns(rows[0] if rows else [])
+        self._choose_columns(rows[0] if rows else [], ends)
         taken = found.taken
         found.header = options.header == "yes" or (
             options.header == "auto"
-            and (bool(_named(options)) or has_header(rows, taken, found.weight))
+            and (ends is not None or _named(options) or has_header(rows, taken, found.weight))
         )
         if rows and options.header == "auto" and not _named(options) and len(taken) == 2:
             found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
@@ -281,10 +288,10 @@ class Cleaner:
         self._tally[k.T_SKIP] = int(found.header)
         return rules
 
-    def _choose_columns(self, first: list[str]) -> None:
+    def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:
         found, options = self.found, self.options
         if not options.columns:
-            found.taken = tuple(range(self.wanted))
+            found.taken = ends or tuple(range(self.wanted))
             # A first row that is too short is a malformed row, with its line number.
             found.columns = max(found.columns, self.wanted)
         places = self._places(options.columns_named, first)
@@ -292,6 +299,7 @@ class Cleaner:
             found.taken = places[: self.wanted]
         if options.weight:
             found.weight = places[-1]
+        numbers = " and ".join(str(i + 1) for i in found.taken)
         every = (*found.taken, *places[len(options.columns) :])
         if len(set(every)) != len(every):
             if options.columns:
@@ -300,7 +308,7 @@ class Cleaner:
                 )
             raise UsageError(
                 f"{found.file}: the weight's column {options.weight!r} is one of the link's, which "
-                "are the first two unless --columns names others"
+                f"are {numbers} unless --columns names others"
             )
 
     def _places(self, columns_named: tuple[str, ...], first: list[str]) -> tuple[int, ...]:

@@ -25,9 +25,8 @@ from cocite.measures import AskValue
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.evidence import refuse_evidence
 from cocite.query.filters import Filter, pages_of, site_of
-from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_CONFIDENCE, check_number
-from cocite.query.ordered import DEFAULT_ORDER, Order, RanksLike
+from cocite.query.ordered import DEFAULT_ORDER, Order, Ordered, RanksLike
 from cocite.query.refine.refiner import Level
 from cocite.query.scores import scores_of
 
@@ -56,7 +55,7 @@ class Question:
 
     def __init__(
         self,
-        index: Index,
+        index: Ordered,
         k: int,
         *,
         min_score: float = 0.0,
@@ -113,7 +112,7 @@ class Question:
             ]
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
-    def of(self, index: Index) -> None:
+    def of(self, index: Ordered) -> None:
         """Ask another index from now on: the same without some of its samples."""
         self.index = index
 

@@ -39,8 +39,8 @@ from cocite.memory import checked_threads
 from cocite.query.batch.outputs import Output, Pages, output_of
 from cocite.query.batch.pieces import Ids, Kept, Piece, Rows, answered, piece_of
 from cocite.query.batch.question import Found, Question
-from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_K
+from cocite.query.ordered import Ordered
 from cocite.store import Access, Building
 
 __all__ = ["Batch", "BatchReport", "Work", "related_all"]
@@ -57,17 +57,18 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch took: the nodes that it asked for itself, if it resumed, all rows, and the bytes
-    of the output.
+    """What a batch took: the nodes that it asked for itself, if it resumed, all rows, how many of
+    all nodes have no hit, ``without``, and the bytes of the output.
     """
 
     nodes: int
     rows: int
+    without: int
     bytes: int
 
 
 def related_all(
-    index: Index,
+    index: Ordered,
     output: str | os.PathLike[str],
     k: int = DEFAULT_K,
     *,
@@ -108,7 +109,7 @@ class Work:
 
     def __init__(
         self,
-        index: Index,
+        index: Ordered,
         k: int,
         *,
         nodes: Iterable[object] | None = None,
@@ -123,7 +124,7 @@ class Work:
         self._ids, self._stopped = ids, Event()
 
     @property
-    def index(self) -> Index:
+    def index(self) -> Ordered:
         """What is asked."""
         return self.question.index
 
@@ -192,7 +193,7 @@ class Work:
         return np.array(self.index.nodes.names(different), object)[where]
 
 
-def _chosen(index: Index, nodes: Iterable[object] | None) -> Ids:
+def _chosen(index: Ordered, nodes: Iterable[object] | None) -> Ids:
     names = index.nodes
     if nodes is None:
         return np.arange(len(names), dtype=np.uint32)
@@ -237,7 +238,7 @@ class Batch:
 
     def __init__(
         self,
-        index: Index,
+        index: Ordered,
         output: str | os.PathLike[str],
         k: int = DEFAULT_K,
         *,
@@ -320,8 +321,7 @@ class Batch:
                 self._begin_again(found)
             else:
                 break
-        rows, size = self._write(progress)
-        return BatchReport(self.nodes - before, rows, size)
+        return BatchReport(self.nodes - before, *self._write(progress))
 
     def _relate(self, progress: Progress) -> None:
         """Ask for what is missing."""
@@ -359,8 +359,10 @@ class Batch:
 
     # -- the output --------------------------------------------------------------------
 
-    def _write(self, progress: Progress) -> tuple[int, int]:
-        """Write all rows in the order of the nodes; returns how many there are, and the bytes."""
+    def _write(self, progress: Progress) -> tuple[int, int, int]:
+        """Write all rows in the order of the nodes; returns how many there are, how many nodes have
+        none, and the bytes.
+        """
         rows = self._kept.rows(self._order)
         total, done = int(rows.counts.sum()), 0
 
@@ -377,4 +379,4 @@ class Batch:
         facts = {"nodes": self.nodes, "rows": total, **self._facts}
         size = self.output.write(self._path, pages(), empty, self._building.path, facts)
         self._building.done()
-        return total, size
+        return total, int((rows.counts == 0).sum()), size

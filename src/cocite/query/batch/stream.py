@@ -24,8 +24,8 @@ from cocite.query.batch.outputs import OUTPUTS, output_of
 from cocite.query.batch.outputs.output import Output
 from cocite.query.batch.pieces import Rows, rows_in
 from cocite.query.batch.run import BatchReport, Progress, Work
-from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_K
+from cocite.query.ordered import Ordered
 
 __all__ = ["DEFAULT_STREAM", "Stream"]
 
@@ -44,7 +44,7 @@ class Stream:
     """
 
     def __init__(
-        self, index: Index, k: int = DEFAULT_K, *, kind: str | None = None, **options: Any
+        self, index: Ordered, k: int = DEFAULT_K, *, kind: str | None = None, **options: Any
     ) -> None:
         self.output: Output = output_of("-", kind or DEFAULT_STREAM)
         if not self.output.streams:
@@ -65,7 +65,7 @@ class Stream:
     ) -> BatchReport:
         """Write all pages to an open file; ``progress`` as for :func:`~.run.related_all`."""
         self.work.advise()
-        rows = size = done = 0
+        rows = without = size = 0
         progress("relating", 0, self.nodes)
         window = _WINDOW if self.work.question.together is not None else _SINGLE
         with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
@@ -75,9 +75,10 @@ class Stream:
                 content = self.output.text(pages, low == 0, Path(folder))
                 file.write(content)
                 file.flush()
-                rows, size, done = rows + pages.related.size, size + len(content), places.stop
-                progress("relating", done, self.nodes)
-        return BatchReport(self.nodes, rows, size)
+                rows, size = rows + pages.related.size, size + len(content)
+                without += int((pages.counts == 0).sum())
+                progress("relating", places.stop, self.nodes)
+        return BatchReport(self.nodes, rows, without, size)
 
     def _answered(self, places: slice) -> Rows:
         """The rows of a window, by the numbers of nodes from its first on. What is written already

@@ -17,10 +17,10 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
-from cocite.evaluate import Study, built_in_suites, embed, load_suite, run_suite
-from cocite.evaluate.data import graph_of, read_truth
-from cocite.evaluate.plans import DataPlan, JudgePlan
-from cocite.evaluate.report import LONG_TITLES, long_rows, write_report
+from cocite.evaluation import Study, built_in_suites, embed, load_suite, run_suite
+from cocite.evaluation.data import graph_of, read_truth
+from cocite.evaluation.plans import DataPlan, JudgePlan
+from cocite.evaluation.report import LONG_TITLES, long_rows, write_report
 from cocite.measures import MEASURES
 from tests.conftest import MakeGraph
 
@@ -331,7 +331,7 @@ def test_the_report_needs_nothing_else(study: Study, tmp_path: Path) -> None:
 def test_a_report_is_not_overwritten_unless_asked(
     study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cocite.evaluate.report.pictures", lambda study: {})
+    monkeypatch.setattr("cocite.evaluation.report.pictures", lambda study: {})
     (tmp_path / "r.csv").write_text("mine")
     with pytest.raises(cocite.CociteError, match=r"r.csv exists. Choose another output"):
         write_report(study, tmp_path / "r.html")

@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cocite import plots
-from cocite.evaluate.drawing import (
+from cocite.evaluation.drawing import (
     STYLES,
     Panel,
     colour_of,
@@ -31,9 +31,9 @@ from cocite.evaluate.drawing import (
     svg,
     widths,
 )
-from cocite.evaluate.judge import headline
-from cocite.evaluate.study import Result, Series, Study
-from cocite.evaluate.suite import plain
+from cocite.evaluation.judge import headline
+from cocite.evaluation.study import Result, Series, Study
+from cocite.evaluation.suite import plain
 from cocite.measures import MEASURES, Value
 
 if TYPE_CHECKING:

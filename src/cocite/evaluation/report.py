@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cocite.evaluate.figures import pictures
-from cocite.evaluate.judge import Figures, headline
-from cocite.evaluate.pages import (
+from cocite.evaluation.figures import pictures
+from cocite.evaluation.judge import Figures, headline
+from cocite.evaluation.pages import (
     Page,
     Table,
     check_report,
@@ -23,9 +23,9 @@ from cocite.evaluate.pages import (
     signed_text,
     write_page,
 )
-from cocite.evaluate.plans import JudgePlan
-from cocite.evaluate.study import Best, Result, Study
-from cocite.evaluate.suite import plain
+from cocite.evaluation.plans import JudgePlan
+from cocite.evaluation.study import Best, Result, Study
+from cocite.evaluation.suite import plain
 from cocite.memory import format_size
 
 __all__ = ["explained", "facts_text", "long_rows", "summary", "write_report"]

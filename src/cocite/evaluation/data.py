@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.evaluate.content import Content, read_texts
-from cocite.evaluate.judge import Judge
-from cocite.evaluate.labels import Labels, read_labels
-from cocite.evaluate.plans import DataPlan, JudgePlan
+from cocite.evaluation.content import Content, read_texts
+from cocite.evaluation.judge import Judge
+from cocite.evaluation.labels import Labels, read_labels
+from cocite.evaluation.plans import DataPlan, JudgePlan
 from cocite.graph import Graph
 from cocite.graph.generate import generate_web
 from cocite.graph.ingest import ingest

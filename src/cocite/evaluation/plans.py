@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cocite.evaluate.judge import CUTOFFS, TOP
+from cocite.evaluation.judge import CUTOFFS, TOP
 from cocite.measures import Value
 
 __all__ = [

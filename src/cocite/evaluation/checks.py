@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from cocite.allpairs import MEASURES as SOLVED
 from cocite.allpairs import exact_simrank
-from cocite.evaluate.accuracy import Rows, accuracy
-from cocite.evaluate.data import drawn
-from cocite.evaluate.plans import AccuracyPlan, StructurePlan
-from cocite.evaluate.rankings import IndexRanker
-from cocite.evaluate.structure import live_tokens, tree_sizes
-from cocite.evaluate.study import Precise, Trees
-from cocite.evaluate.suite import chosen_measures, point
+from cocite.evaluation.accuracy import Rows, accuracy
+from cocite.evaluation.data import drawn
+from cocite.evaluation.plans import AccuracyPlan, StructurePlan
+from cocite.evaluation.rankings import IndexRanker
+from cocite.evaluation.structure import live_tokens, tree_sizes
+from cocite.evaluation.study import Precise, Trees
+from cocite.evaluation.suite import chosen_measures, point
 from cocite.graph import Graph
 from cocite.graph.links import links_of
 from cocite.means import Means

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cocite.documents import Document, Rows
-from cocite.evaluate.report import LONG_TITLES, long_rows
-from cocite.evaluate.study import Study
+from cocite.evaluation.report import LONG_TITLES, long_rows, write_report
+from cocite.evaluation.study import Study
 
 __all__ = ["StudyDocument"]
 
@@ -26,3 +28,9 @@ class StudyDocument(Document):
     def rows(self) -> Rows:
         """The same rows, without the facts."""
         return Rows(LONG_TITLES, long_rows(self.study))
+
+    def write(self, output: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a report, an HTML page that needs nothing else, and its tables as .md and .csv
+        beside it. Raises as :func:`~cocite.evaluation.report.write_report` does.
+        """
+        return write_report(self.study, output, overwrite=overwrite)

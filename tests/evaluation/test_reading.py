@@ -13,7 +13,7 @@ import pytest
 
 from cocite import Graph
 from cocite.errors import InputError, MalformedRow, UsageError
-from cocite.evaluate import read_labels, read_texts
+from cocite.evaluation import read_labels, read_texts
 from cocite.graph.readers import read_columns
 
 MakeGraph = Callable[..., Graph]

@@ -21,14 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cocite.errors import UsageError
-from cocite.evaluate.answers import Answers, Asked
-from cocite.evaluate.data import Truth, graph_of, read_truth
-from cocite.evaluate.embedding import embed
-from cocite.evaluate.judge import Figures
-from cocite.evaluate.rankings import VectorRanker
-from cocite.evaluate.running import run_on
-from cocite.evaluate.study import Result, facts_of
-from cocite.evaluate.suite import Point, Suite, called, point
+from cocite.evaluation.answers import Answers, Asked
+from cocite.evaluation.data import Truth, graph_of, read_truth
+from cocite.evaluation.embedding import embed
+from cocite.evaluation.judge import Figures
+from cocite.evaluation.rankings import VectorRanker
+from cocite.evaluation.running import run_on
+from cocite.evaluation.study import Result, facts_of
+from cocite.evaluation.suite import Point, Suite, called, point
 from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.means import Means
@@ -128,9 +128,9 @@ def run_across(
     work
         An empty folder, for graphs and indexes.
     plan
-        What to run, such as :func:`~cocite.evaluate.suite_file.load_across`.
+        What to run, such as :func:`~cocite.evaluation.suite_file.load_across`.
     seed, threads, memory, progress
-        As for :func:`~cocite.evaluate.running.run_suite`.
+        As for :func:`~cocite.evaluation.running.run_suite`.
 
     Raises
     ------

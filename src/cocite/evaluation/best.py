@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cocite.evaluate.plans import SweepPlan
-from cocite.evaluate.suite import Point, Suite, point, taken
+from cocite.evaluation.plans import SweepPlan
+from cocite.evaluation.suite import Point, Suite, point, taken
 from cocite.measures import Value
 
 __all__ = ["candidates", "combined"]

@@ -36,9 +36,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cocite.errors import InputError, UsageError
-from cocite.evaluate.checks import EXACT
-from cocite.evaluate.embedding import KINDS
-from cocite.evaluate.plans import (
+from cocite.evaluation.checks import EXACT
+from cocite.evaluation.embedding import KINDS
+from cocite.evaluation.plans import (
     AccuracyPlan,
     BestPlan,
     BlendPlan,
@@ -49,8 +49,8 @@ from cocite.evaluate.plans import (
     StructurePlan,
     SweepPlan,
 )
-from cocite.evaluate.rankings import Scale
-from cocite.evaluate.suite import Suite, chosen_measures, sweep_points
+from cocite.evaluation.rankings import Scale
+from cocite.evaluation.suite import Suite, chosen_measures, sweep_points
 
 __all__ = ["built_in_suites", "load_across", "load_suite", "with_data"]
 
@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 def built_in_suites() -> list[str]:
     """The names of the suites that come along."""
-    folder = files("cocite.evaluate") / "suites"
+    folder = files("cocite.evaluation") / "suites"
     return sorted(
         f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml")
     )
@@ -72,7 +72,7 @@ def load_suite(name: str) -> Suite:
     :class:`~cocite.errors.InputError`.
     """
     if name in built_in_suites():
-        text = (files("cocite.evaluate") / "suites" / f"{name}.toml").read_text("utf-8")
+        text = (files("cocite.evaluation") / "suites" / f"{name}.toml").read_text("utf-8")
         return _parsed(name, name, text)
     path = Path(name)
     if path.suffix != ".toml":
@@ -89,7 +89,7 @@ def load_suite(name: str) -> Suite:
 
 def load_across() -> Suite:
     """What is run on every suite where several run: the plan ``across.toml``, without data."""
-    text = (files("cocite.evaluate") / "across.toml").read_text("utf-8")
+    text = (files("cocite.evaluation") / "across.toml").read_text("utf-8")
     return _parsed("across", "across.toml", text)
 
 

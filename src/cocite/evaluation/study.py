@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cocite.evaluate.accuracy import Accuracy
-from cocite.evaluate.data import Truth
-from cocite.evaluate.judge import Figures
-from cocite.evaluate.structure import TreeSizes
-from cocite.evaluate.suite import Point, Suite
+from cocite.evaluation.accuracy import Accuracy
+from cocite.evaluation.data import Truth
+from cocite.evaluation.judge import Figures
+from cocite.evaluation.structure import TreeSizes
+from cocite.evaluation.suite import Point, Suite
 from cocite.measures import Value
 
 __all__ = ["Best", "Precise", "Result", "Series", "Study", "Trees", "facts_of"]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cocite.errors import UsageError
-from cocite.evaluate.bootstrap import Interval
+from cocite.evaluation.bootstrap import Interval
 from cocite.store import check_file, disk, written_beside
 
 __all__ = [

@@ -12,12 +12,12 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.evaluate import Judge, RowRanker, read_labels
-from cocite.evaluate.across import Across, folders_of, run_across
-from cocite.evaluate.across_report import AcrossDocument, across_tables, write_across
-from cocite.evaluate.answers import Asked
-from cocite.evaluate.suite import Suite
-from cocite.evaluate.suite_file import load_across, load_suite
+from cocite.evaluation import Judge, RowRanker, read_labels
+from cocite.evaluation.across import Across, folders_of, run_across
+from cocite.evaluation.across_report import AcrossDocument, across_tables, write_across
+from cocite.evaluation.answers import Asked
+from cocite.evaluation.suite import Suite
+from cocite.evaluation.suite_file import load_across, load_suite
 from cocite.measures import DEFAULT, MEASURES
 from tests.conftest import MakeGraph
 
@@ -203,7 +203,7 @@ def test_the_command_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     plan = load_suite(str(place / "plan.toml"))
-    monkeypatch.setattr("cocite.evaluate.suite_file.load_across", lambda: plan)
+    monkeypatch.setattr("cocite.evaluation.evaluating.load_across", lambda: plan)
     several = [f"--suite={place / name}.toml" for name in ("made", "plain")]
     assert main(["evaluate", *several, str(place / "data"), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.errors import UsageError
-from cocite.evaluate import Judge, Labels, RowRanker, count_pairs
-from cocite.evaluate.labels import OTHER, SAME, SIBLING
+from cocite.evaluation import Judge, Labels, RowRanker, count_pairs
+from cocite.evaluation.labels import OTHER, SAME, SIBLING
 from tests.oracles import quality
 
 

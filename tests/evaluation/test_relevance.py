@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cocite.evaluate import Bootstrap, Content, Judge, Labels, RowRanker, accuracy, relevance_at
-from cocite.evaluate.rankings import Related
+from cocite.evaluation import Bootstrap, Content, Judge, Labels, RowRanker, accuracy, relevance_at
+from cocite.evaluation.rankings import Related
 
 
 def test_by_hand() -> None:
@@ -79,7 +79,7 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_a_time(
 ) -> None:
     values = np.random.default_rng(0).normal(size=(30, 2))
     whole = Bootstrap(30, resamples=50, seed=4).sums(values)
-    monkeypatch.setattr("cocite.evaluate.bootstrap._CELLS", 90)
+    monkeypatch.setattr("cocite.evaluation.bootstrap._CELLS", 90)
     assert np.allclose(Bootstrap(30, resamples=50, seed=4).sums(values), whole, rtol=1e-12)
 
 

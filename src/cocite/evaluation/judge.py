@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.evaluate.bootstrap import Bootstrap, Interval
-from cocite.evaluate.content import Content
-from cocite.evaluate.gamma import count_pairs
-from cocite.evaluate.labels import SAME, Hierarchy
-from cocite.evaluate.rankings import Ranker
-from cocite.evaluate.relevance import relevance_at
+from cocite.evaluation.bootstrap import Bootstrap, Interval
+from cocite.evaluation.content import Content
+from cocite.evaluation.gamma import count_pairs
+from cocite.evaluation.labels import SAME, Hierarchy
+from cocite.evaluation.rankings import Ranker
+from cocite.evaluation.relevance import relevance_at
 from cocite.runner import in_order
 
 __all__ = ["CUTOFFS", "TOP", "Figures", "Judge", "Judgement", "headline"]

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.evaluate.rankings import Ranker
+from cocite.evaluation.rankings import Ranker
 
 __all__ = ["Accuracy", "Rows", "accuracy"]
 

@@ -19,10 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from cocite.documents import Document, Rows
-from cocite.evaluate.across import Across, Judged
-from cocite.evaluate.judge import Figures, headline
-from cocite.evaluate.pages import Page, Table, check_report, interval_text, signed_text, write_page
-from cocite.evaluate.report import explained, facts_text
+from cocite.evaluation.across import Across, Judged
+from cocite.evaluation.judge import Figures, headline
+from cocite.evaluation.pages import (
+    Page,
+    Table,
+    check_report,
+    interval_text,
+    signed_text,
+    write_page,
+)
+from cocite.evaluation.report import explained, facts_text
 from cocite.memory import format_size
 
 __all__ = ["AcrossDocument", "across_tables", "write_across"]
@@ -152,3 +159,7 @@ class AcrossDocument(Document):
     def rows(self) -> Rows:
         """The same rows, without the facts."""
         return Rows(_TITLES, _figures(self.across))
+
+    def write(self, output: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write a report, as :func:`write_across` does."""
+        return write_across(self.across, output, overwrite=overwrite)

@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.evaluate.labels import SAME, SIBLING
+from cocite.evaluation.labels import SAME, SIBLING
 
 __all__ = ["PairCount", "count_pairs"]
 

@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
-from cocite.evaluate.best import Swept, candidates, combined
-from cocite.evaluate.bootstrap import Bootstrap
-from cocite.evaluate.checks import accuracies, structures
-from cocite.evaluate.data import Truth, drawn, graph_of, read_truth
-from cocite.evaluate.embedding import embed
-from cocite.evaluate.judge import Judge, Judgement
-from cocite.evaluate.plans import BlendPlan
-from cocite.evaluate.rankings import BlendedRanking, IndexRanker, Ranker, Scale, VectorRanker
-from cocite.evaluate.study import Best, Result, Series, Study, facts_of
-from cocite.evaluate.suite import Point, Suite, called, sweep_points
+from cocite.evaluation.best import Swept, candidates, combined
+from cocite.evaluation.bootstrap import Bootstrap
+from cocite.evaluation.checks import accuracies, structures
+from cocite.evaluation.data import Truth, drawn, graph_of, read_truth
+from cocite.evaluation.embedding import embed
+from cocite.evaluation.judge import Judge, Judgement
+from cocite.evaluation.plans import BlendPlan
+from cocite.evaluation.rankings import BlendedRanking, IndexRanker, Ranker, Scale, VectorRanker
+from cocite.evaluation.study import Best, Result, Series, Study, facts_of
+from cocite.evaluation.suite import Point, Suite, called, sweep_points
 from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.layouts.format import is_shard

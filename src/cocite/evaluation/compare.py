@@ -7,20 +7,20 @@ from dataclasses import replace
 from functools import partial
 
 from cocite.errors import UsageError
-from cocite.evaluate.bootstrap import Bootstrap
-from cocite.evaluate.data import read_truth
-from cocite.evaluate.rankings import IndexRanker
-from cocite.evaluate.study import Result, Study, facts_of
-from cocite.evaluate.suite import Point, Suite
+from cocite.evaluation.bootstrap import Bootstrap
+from cocite.evaluation.data import read_truth
+from cocite.evaluation.rankings import IndexRanker
+from cocite.evaluation.study import Result, Study, facts_of
+from cocite.evaluation.suite import Point, Suite
 from cocite.means import Means
 from cocite.measures import Value
-from cocite.query import open_index
+from cocite.query import Index, open_index
 
 __all__ = ["compare_indexes"]
 
 
 def compare_indexes(
-    paths: Sequence[str],
+    given: Sequence[Index | str],
     suite: Suite,
     settings: Mapping[str, Value],
     *,
@@ -33,14 +33,14 @@ def compare_indexes(
 
     Parameters
     ----------
-    paths
-        The indexes; a method is called as its path.
+    given
+        The indexes, opened or as paths; a method is called as its path.
     suite
         Whose ``data`` names labels and texts.
     settings
         For asking all of them.
     seed, threads, memory, progress
-        As for :func:`~cocite.evaluate.study.run_suite`.
+        As for :func:`~cocite.evaluation.study.run_suite`.
 
     Raises
     ------
@@ -49,7 +49,13 @@ def compare_indexes(
     InputError, StoreError
     """
     means = Means.checked(threads, memory)
-    indexes = [open_index(path, threads=means.threads, memory=means.memory) for path in paths]
+    indexes = [
+        each
+        if isinstance(each, Index)
+        else open_index(each, threads=means.threads, memory=means.memory)
+        for each in given
+    ]
+    paths = [str(index.stored.store.path) for index in indexes]
     graphs = {index.stored.graph["digest"] for index in indexes}
     if len(graphs) > 1:
         raise UsageError("the indexes are of different graphs; compare those of one")

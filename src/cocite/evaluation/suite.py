@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cocite.errors import UsageError
-from cocite.evaluate.plans import (
+from cocite.evaluation.plans import (
     AccuracyPlan,
     BestPlan,
     BlendPlan,

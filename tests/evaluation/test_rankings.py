@@ -12,7 +12,7 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.errors import UsageError
-from cocite.evaluate import (
+from cocite.evaluation import (
     BlendedRanking,
     IndexRanker,
     Judge,

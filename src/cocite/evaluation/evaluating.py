@@ -1,0 +1,205 @@
+"""How good the answers are, in one call: the same for Python and for ``cocite evaluate``.
+
+    given                          what is judged
+    an index, or several           each as it is, side by side (``compare.py``)
+    a graph                        every measure in every direction (the suite ``graph``)
+    a suite, and maybe a folder    what the suite says (``running.py``)
+    several suites, and a folder   the default beside all else on the data of each (``across.py``)
+
+Graphs and indexes that are only made to be judged lie in a temporary directory.
+
+Cost: an index or a graph as ``running.py`` says; indexes that are there, a question a query each.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cocite.errors import UsageError
+from cocite.evaluation.across import run_across
+from cocite.evaluation.across_report import AcrossDocument
+from cocite.evaluation.compare import compare_indexes
+from cocite.evaluation.documents import StudyDocument
+from cocite.evaluation.running import run_suite
+from cocite.evaluation.study import Study
+from cocite.evaluation.suite_file import load_across, load_suite, with_data
+from cocite.graph import Graph
+from cocite.measures import Value
+from cocite.query import Index
+from cocite.store import kind_of
+
+__all__ = ["evaluate"]
+
+What = Index | Graph | str | os.PathLike[str]
+
+
+def evaluate(
+    *of: What,
+    suite: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    labels: str | os.PathLike[str] | None = None,
+    label_columns: Sequence[int] | None = None,
+    separator: str | None = None,
+    depth: int | None = None,
+    gamma_least: float | None = None,
+    texts: str | os.PathLike[str] | None = None,
+    queries: int | None = None,
+    cutoffs: Sequence[int] | None = None,
+    settings: Mapping[str, Value] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
+) -> StudyDocument | AcrossDocument:
+    """Tell how good the answers are, by labels and by texts: sibling Gamma, precision, recall,
+    nDCG, likeness of texts, each with its interval.
+
+    >>> cocite.evaluate("web.index", labels="topics.tsv").to_json()        # doctest: +SKIP
+    >>> cocite.evaluate("web.graph", labels="topics.tsv").write("r.html")  # doctest: +SKIP
+
+    Parameters
+    ----------
+    of
+        Indexes of one graph, or one graph, opened or as paths; with ``suite`` the folder of its
+        data (of a suite for graphs, the graph).
+    suite
+        A study that comes along, by name, or a TOML file; several for one table of all.
+    labels, label_columns, separator
+        A table of names and categories; its columns of both, from 1; and what separates the parts
+        of a category, the most general first, ``""`` for nothing. By default ``(1, 2)`` and ``"."``
+        or what the suite says.
+    depth
+        How many parts of a category make a class, for sibling Gamma; by default as many as most
+        have.
+    gamma_least
+        Compare only nodes that score more than this, for sibling Gamma; 0 by default.
+    texts
+        The texts of the nodes: a folder, a tar archive, or a table.
+    queries
+        Ask for so many nodes only, drawn by ``seed``; by default all that have a label or a text.
+    cutoffs
+        The values of k in ``precision@k`` and the like.
+    settings
+        Of the measures, such as ``{"decay": 0.1}``.
+    seed
+        Where the random numbers start. Equal seeds give equal figures.
+    threads, memory
+        As for building an index.
+    progress
+        Called with (stage, done, total).
+
+    Returns
+    -------
+    StudyDocument or, of several suites, AcrossDocument
+        ``to_json()`` and ``rows()`` have every figure, with the bounds of its 95 % interval;
+        ``write("report.html")`` writes a report.
+
+    Raises
+    ------
+    UsageError, InputError, StoreError, ResourceError
+    """
+    suites = [suite] if isinstance(suite, str | os.PathLike) else list(suite)
+    if cutoffs is not None and not (cutoffs and all(type(k) is int and k > 0 for k in cutoffs)):
+        raise UsageError(f"cutoffs are {list(cutoffs)}; they are whole numbers, 1 or more")
+    data: dict[str, Any] = {
+        "labels": None if labels is None else os.fspath(labels),
+        "label_columns": None if label_columns is None else tuple(label_columns),
+        "separator": separator,
+        "depth": depth,
+        "texts": None if texts is None else os.fspath(texts),
+    }
+    judge: dict[str, Any] = {
+        "queries": queries,
+        "gamma_least": gamma_least,
+        "cutoffs": None if cutoffs is None else tuple(cutoffs),
+    }
+    _check(data | judge)
+    options: dict[str, Any] = {
+        "seed": seed,
+        "threads": threads,
+        "memory": memory,
+        "progress": progress,
+    }
+    chosen = dict(settings or {})
+    if len(suites) > 1:
+        names = [os.fspath(each) for each in suites]
+        return _across([_path(each) for each in of], names, data, judge, chosen, options)
+    name = os.fspath(suites[0]) if suites else None
+    return StudyDocument(_study(of, name, data | judge, chosen, options))
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Numbers are in their range; the rest is checked where it is used."""
+    for name, kinds, least in (
+        ("queries", (int,), 1),
+        ("depth", (int,), 1),
+        ("gamma_least", (int, float), 0),
+    ):
+        value = given[name]
+        if value is not None and not (type(value) in kinds and value >= least):
+            what = "a whole number" if kinds == (int,) else "a number"
+            raise UsageError(f"{name} is {value!r}; it is {what}, {least} or more")
+
+
+def _path(what: What) -> str:
+    """Where it is stored."""
+    if isinstance(what, Index):
+        return str(what.stored.store.path)
+    return str(what.path) if isinstance(what, Graph) else os.fspath(what)
+
+
+def _across(
+    paths: Sequence[str],
+    suites: Sequence[str],
+    data: Mapping[str, Any],
+    judge: Mapping[str, Any],
+    settings: Mapping[str, Value],
+    options: dict[str, Any],
+) -> AcrossDocument:
+    """Several suites: one table of all."""
+    if len(paths) > 1:
+        raise UsageError("several suites take one folder, which has a folder for each")
+    own = dict(data) | {"gamma_least": judge["gamma_least"]}
+    given = [key for key, value in own.items() if value is not None]
+    if given:
+        option = given[0].replace("_", "-")
+        raise UsageError(f"--{option} is each suite's own: leave it out with several suites")
+    plan = with_data(load_across(), judge, settings)
+    root = Path(paths[0]) if paths else None
+    with tempfile.TemporaryDirectory(prefix="cocite-") as work:
+        found = run_across(list(map(load_suite, suites)), root, Path(work), plan, **options)
+    return AcrossDocument(found)
+
+
+def _study(
+    of: Sequence[What],
+    suite: str | None,
+    given: Mapping[str, Any],
+    settings: Mapping[str, Value],
+    options: dict[str, Any],
+) -> Study:
+    """The study that the arguments name: of a suite, of a graph, or of indexes."""
+    paths = [_path(each) for each in of]
+    kinds = [kind_of(path) for path in paths]
+    if suite is None and paths and all(kind == "index" for kind in kinds):
+        plan = with_data(load_suite("graph"), given)
+        indexes = [each if isinstance(each, Index) else _path(each) for each in of]
+        return compare_indexes(indexes, plan, settings, **options)
+    if suite is not None or kinds == ["graph"]:
+        if len(paths) > 1:
+            raise UsageError("a suite takes one folder of data, or one graph")
+        plan = with_data(load_suite(suite or "graph"), given, settings)
+        folder = Path(paths[0]) if paths else None
+        if kinds == ["graph"]:
+            plan = with_data(plan, {"graph": str(Path(paths[0]).absolute())})
+        with tempfile.TemporaryDirectory(prefix="cocite-") as work:
+            return run_suite(plan, folder, Path(work), **options)
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind is None:
+            raise UsageError(f"{path} is neither an index nor a graph")
+    if kinds:
+        raise UsageError("give indexes of one graph, or one graph, but not both")
+    raise UsageError("name indexes, or a graph, or a --suite (and the folder of its data)")

@@ -1,0 +1,66 @@
+"""Which columns hold the ends of links, by their titles: ``id,source,target`` has them second and
+third.
+
+Titles are compared by their letters and digits alone, in any case. A pair of :data:`_WAYS` says
+which end is which, so that ``target,source`` is read backwards; one of :data:`_SIDES` does not, and
+its columns are taken as they stand. Of several pairs the first of the tables is taken. A first
+column without a title, whose cells are 0, 1, 2, ..., is the index that pandas writes.
+
+Cost: that of a few comparisons; nothing but the first lines is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["ends_of", "plain_title", "without_index"]
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    words = [pair.split("-") for pair in text.split()]
+    return tuple((source, target) for source, target in words)
+
+
+_WAYS = _pairs(
+    """source-target src-dst src-dest src-target source-destination source-dest from-to
+    sourceid-targetid srcid-dstid fromid-toid fromnodeid-tonodeid sourcenode-targetnode
+    fromnode-tonode sourcepage-targetpage frompage-topage sourceurl-targeturl srcurl-dsturl
+    fromurl-tourl sourcetitle-targettitle linksource-linktarget origin-destination origin-dest
+    citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
+    follower-followee follower-followed followerid-followeeid followerid-followedid
+    sender-receiver sender-recipient caller-callee importer-imported referrer-referred
+    page-linksto page-linkto page-linkedpage pageid-linksto subject-object
+    quelle-ziel von-nach origen-destino fuente-destino source-cible origine-destination"""
+)
+"""Titles of source and target."""
+_SIDES = _pairs(
+    """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
+    userid-friendid follower-following user-follows user-product"""
+)
+"""Titles of two ends of which it is not clear, or does not matter, which is which."""
+
+
+def plain_title(title: str) -> str:
+    """The letters and digits of a title, in small letters."""
+    return re.sub(r"[\W_]", "", title.lower())
+
+
+def ends_of(titles: Sequence[str]) -> tuple[int, int] | None:
+    """The columns of source and target, from 0 on, as their titles name them; None if they name
+    none, or one of them twice.
+    """
+    plain = [plain_title(title) for title in titles]
+    for (first, second), ways in [(p, True) for p in _WAYS] + [(p, False) for p in _SIDES]:
+        if plain.count(first) == 1 and plain.count(second) == 1:
+            source, target = plain.index(first), plain.index(second)
+            return (source, target) if ways or source < target else (target, source)
+    return None
+
+
+def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
+    """The two columns behind an index that pandas wrote; None if the first column is none."""
+    if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():
+        return None
+    cells = [row[0].strip() for row in rows[1:] if row]
+    return (1, 2) if cells == [str(i) for i in range(len(cells))] else None
