@@ -216,3 +216,9 @@ def test_what_it_is_goes_by_the_name_or_is_said(index: Index, tmp_path: Path) ->
             index.related_all(tmp_path / name, 3)
     with pytest.raises(UsageError, match="kind is 'xml'; it is one of parquet, csv, tsv, jsonl"):
         index.related_all(tmp_path / "x.csv", 3, kind="xml")
+
+
+def test_the_documentation_says_where_files_are() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "related-all.md").read_text("utf-8")
+    for levels in range(3):
+        assert f"all/{file_name('Cat', levels)} " in text
