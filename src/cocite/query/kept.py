@@ -8,7 +8,7 @@
                                        a question was asked; its manifest says which
 
 It is used again while the file has the same size and time of its last change (in nanoseconds), and
-made anew else. Where there is no place beside the file, it is kept in the user's cache directory;
+made anew else; that of a folder of HTML pages while all its files have. Where there is no place beside the file, it is kept in the user's cache directory;
 where there is none either, or nothing is to be kept, in a temporary one, which goes afterwards.
 
 ``made-of.json`` is there before anything else, as the folder's mark, and says what it is made of
@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 from cocite import __version__
 from cocite.errors import InputError, StoreError
 from cocite.graph import Graph
-from cocite.graph.readers.site import is_site, listing
 from cocite.means import Means
 from cocite.measures import DEFAULT
 from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
@@ -42,7 +41,7 @@ from cocite.store.building import is_still, lock
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
-__all__ = ["ENDING", "Kept", "is_links", "keep"]
+__all__ = ["ENDING", "Kept", "is_links", "keep", "kept_of"]
 
 _MARK = "made-of.json"
 _KIND = "links"
@@ -88,7 +87,22 @@ def is_links(path: str) -> bool:
     """
     if path == "-" or not os.path.isdir(path):
         return path == "-" or os.path.exists(path)
+    from cocite.graph.readers.site import is_site  # of a file nobody waits for the readers
+
     return kind_of(path) is None and is_site(Path(path))
+
+
+def kept_of(links: str) -> list[Path]:
+    """What is kept of a file of links as it is now: the graph, if it is there, and indexes."""
+    file = _file(links)
+    if file is None:
+        return []
+    now = _state(file)
+    for folder in _places(file, os.environ):
+        if _is_whole(folder, now, None):
+            indexes = [path for path in sorted(folder.iterdir()) if kind_of(path) == "index"]
+            return [folder / "graph", *(p for p in indexes if _is_whole(folder, now, p.name))]
+    return []
 
 
 def keep(
@@ -107,11 +121,7 @@ def keep(
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
-    file = None
-    if links != "-" and os.path.isdir(links):
-        file = Path(os.path.abspath(links))  # so that . and .. have a name
-    elif links != "-" and os.path.isfile(links):
-        file = Path(links)
+    file = _file(links)
     places = _places(file, os.environ) if file is not None and cache else []
     means = {"threads": threads, "memory": memory}
     now = None if file is None else _state(file)
@@ -137,6 +147,13 @@ def keep(
         temporary.cleanup()
         raise
     return Kept(Path(temporary.name), True, why, temporary, name)
+
+
+def _file(links: str) -> Path | None:
+    """The file or folder of that name; None for what can be read once only."""
+    if links != "-" and os.path.isdir(links):
+        return Path(os.path.abspath(links))  # so that . and .. have a name
+    return Path(links) if links != "-" and os.path.isfile(links) else None
 
 
 def _called(options: BuildOptions) -> str:
@@ -168,20 +185,22 @@ def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
 
 def _state(file: Path) -> dict[str, Any]:
     """What changes if the file does, or what is made of it."""
-    size, changed, listed = listing(file) if file.is_dir() else (*_told(file), None)
+    more = {}
+    if file.is_dir():
+        from cocite.graph.readers.site import listing
+
+        size, changed, more["listing"] = listing(file)
+    else:
+        found = file.stat()
+        size, changed = found.st_size, found.st_mtime_ns
     return {
         "file": file.name,
         "bytes": size,
         "mtime_ns": changed,
-        **({} if listed is None else {"listing": listed}),
+        **more,
         "release": __version__,
         "format": FORMAT_VERSION,
     }
-
-
-def _told(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_size, found.st_mtime_ns
 
 
 def _mark(folder: Path) -> dict[str, Any] | None:
