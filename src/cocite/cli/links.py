@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cocite.cli import KEPT
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.errors import InputError
@@ -53,8 +54,11 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
                 "place of the file"
             )
         raise
+    context = click.get_current_context()
     if kept.temporary is not None:
-        click.get_current_context().call_on_close(kept.temporary.cleanup)
+        context.call_on_close(kept.temporary.cleanup)
+    else:
+        context.meta[KEPT] = kept.folder
     label = "standard input" if links == "-" else links
     why = f" ({kept.why})" if kept.why else ""
     if kept.made:

@@ -17,9 +17,9 @@ from typing import cast
 import click
 
 from cocite import __version__
-from cocite.cli import COMPLETE
+from cocite.cli import COMPLETE, KEPT
 from cocite.compiled.clock import MESSAGE, watched
-from cocite.errors import CociteError
+from cocite.errors import CociteError, Damaged
 
 __all__ = ["cli", "main"]
 
@@ -148,8 +148,7 @@ def _run(arguments: list[str] | None) -> int:
             return answer(cli, os.environ[COMPLETE])
         # Not cli.main: that would take a closed pipe for an error of its own.
         given = sys.argv[1:] if arguments is None else list(arguments)
-        with cli.make_context("cocite", given) as context:
-            cli.invoke(context)
+        _invoke(given)
         sys.stdout.flush()
         return 0
     except click.exceptions.Exit as ended:
@@ -171,6 +170,29 @@ def _run(arguments: list[str] | None) -> int:
         click.echo(f"Error: {error}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _invoke(given: list[str], again: bool = True) -> None:
+    """Do it. If what is kept of a file of links turns out to be damaged, it is forgotten, and the
+    same is done ``again``, which makes it anew; but not if standard input was read for it.
+    """
+    with cli.make_context("cocite", list(given)) as context:
+        try:
+            cli.invoke(context)
+        except Damaged as error:
+            folder = context.meta.get(KEPT)
+            if folder is None or not again:
+                raise
+            from cocite.query.kept import forget
+
+            forget(folder)
+            if any(word == "-" or word.endswith("=-") for word in given):
+                error.add_note("Give the same command again: it is made anew then")
+                raise
+            click.echo(f"{folder} is damaged: it is made again", err=True)
+        else:
+            return
+    _invoke(given, again=False)
 
 
 def _notes(stopped: BaseException) -> list[str]:

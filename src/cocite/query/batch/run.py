@@ -174,7 +174,12 @@ class Batch:
         self._filter = Filter.checked(index.nodes, (), prefix=prefix, exclude_prefix=exclude_prefix)
         self._nodes = self._chosen(nodes)
         self._facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
-        made = [index.measure, index.direction, index.settings, index.stored.weighted]
+        made = {
+            "measure": index.measure,
+            "direction": index.direction,
+            "settings": index.settings,
+            "weighted": index.stored.weighted,
+        }
         self._facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix, "made": made}
         if index.stored.lost:
             self._facts["lost"] = [each.file for each in index.stored.lost]
