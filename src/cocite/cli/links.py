@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,11 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.errors import InputError
 from cocite.graph import Graph
+from cocite.measures import DEFAULT
 from cocite.memory import format_size
+
+if TYPE_CHECKING:
+    from cocite.index.plan import BuildOptions
 
 __all__ = ["cache_option", "made_of", "said_of"]
 
@@ -29,19 +33,31 @@ cache_option = click.option(
 )
 
 
-def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
+_UNITS = {"reading": "bytes", "writing": "links", "indexing": "nodes", "sampling": "samples"}
+
+
+def made_of(
+    links: str,
+    options: dict[str, Any],
+    *,
+    index: bool,
+    made: BuildOptions | None = None,
+    measure: str = "",
+) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
     verb has ended. ``options`` has ``no_cache``, ``memory``, and ``threads`` where the verb takes
-    it.
+    it. ``made`` is what the index is made of, unless it is the default one; ``measure`` is what
+    answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
     file = "FILE" if links == "-" else shlex.quote(links)
     try:
-        with Stages({"reading": "bytes", "writing": "links", "indexing": "nodes"}) as stages:
+        with Stages(_UNITS) as stages:
             kept = keep(
                 links,
                 index=index,
+                options=made,
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options["memory"],
@@ -61,20 +77,23 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
         context.meta[KEPT] = kept.folder
     label = "standard input" if links == "-" else links
     why = f" ({kept.why})" if kept.why else ""
+    if index:
+        measure = made.measure.name if made is not None else DEFAULT
+    by = f"; {measure} answers" if measure else ""
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
             said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
     if kept.temporary is not None:
-        say(f"{label}: made into an index for this once{why}")
+        say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}{by}")
     elif kept.made:
         what = "a graph and an index" if index else "a graph"
         size = format_size(kept.nbytes)
         say(
             f"{label}: {what} made of it, {size}, are kept in {kept.folder} and asked while it "
-            f"is unchanged{why}"
+            f"is unchanged{why}{by}"
         )
     else:
-        say(f"{label}: unchanged, so {kept.folder} is asked")
+        say(f"{label}: unchanged, so {kept.folder} is asked{by}")
     return str(kept.index if index else kept.graph)
 
 

@@ -156,9 +156,16 @@ def all_options(command: Command) -> Command:
 
 
 def graph_options(title: str) -> Decorator:
-    """Add what a graph takes that is asked without an index: how its samples are drawn."""
+    """Add what a graph or a file of links takes that is asked without an index of one's own: how
+    its samples are drawn, or how the index is built that is kept of it.
+    """
+    asked = {setting.name for measure in MEASURES.values() for setting in measure.ask}
     return lambda command: _add(
-        command, lambda measure: () if measure.needs_index else measure.build, title
+        command,
+        lambda measure: (
+            () if measure.texts else tuple(s for s in measure.build if s.name not in asked)
+        ),
+        title,
     )
 
 

@@ -25,6 +25,7 @@ from cocite.graph.names import (
     open_names,
     take_name_files,
 )
+from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
 __all__ = [
@@ -41,8 +42,6 @@ __all__ = [
 _PIECE = 1 << 17
 """Nodes or links that are looked at, and in memory, at a time."""
 _LARGEST_SUM = 1e300
-OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
-WEIGHTS = "in_weights"
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
 MAX_NODES = 2**32 - 1
 """Ids are uint32, and the last of those means none."""

@@ -3,12 +3,8 @@
     read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
 
 Reading and checking are the readers' (``readers/``), everything between is DuckDB's
-(``tables.py``), out of core under the memory given. The stored graph is written as a stream, so
-memory beyond DuckDB's is 4 bytes a node for the out-degrees and a few pieces.
-
-Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
-named only by such a link is still a node. Weights of duplicates are added, the smallest first; or
-the weight of a link is how often it was read, which takes a second pass over the sorted links.
+(``tables.py``), out of core under the memory given. The stored graph is written as a stream
+(``storing.py``).
 
 Cost: O(m log m) time; temporary disk beside the output of about twice the unpacked input.
 """
@@ -17,35 +13,30 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
-from cocite.graph.graph import DEGREES, OFFSETS, SOURCES, Graph
-from cocite.graph.name_files import write_names
+from cocite.graph.graph import Graph
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
-from cocite.graph.weights import write_weights
+from cocite.graph.storing import How, store_links
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
-from cocite.store import ArrayWriter, Draft, Entry, Manifest
+from cocite.store import Draft, Manifest
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
 
 __all__ = ["ingest"]
 
-_ROWS = 1 << 20
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 
-_Piece = TypeVar("_Piece", NDArray[Any], tuple[NDArray[Any], NDArray[Any]])
 _Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
@@ -53,6 +44,7 @@ def ingest(
     inputs: _Paths,
     output: str | os.PathLike[str],
     *,
+    format: str = "auto",
     nodes: _Paths | None = None,
     delimiter: str = "auto",
     header: str = "auto",
@@ -73,10 +65,12 @@ def ingest(
     Parameters
     ----------
     inputs
-        Files, globs, or ``-`` for standard input: text (plain, gzip, bzip2, xz or Zstandard) or
-        Parquet, told apart by content (``graph/readers``).
+        Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
+        told apart by what they hold and are called.
     output
         The directory to make.
+    format
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too.
     delimiter
@@ -143,7 +137,9 @@ def ingest(
             "count_duplicates (--count-duplicates) makes weights, and weight_column "
             "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
         )
-    options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows, weight)
+    options = ReadOptions(
+        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected
+    )
     means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     if memory_limit < 2 * OWN_MEMORY:
@@ -165,11 +161,12 @@ def ingest(
         spare = memory_limit - OWN_MEMORY
         threads = _threads(links + extra, cores)
         with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
-            read = [_load(tables, work, s, 2, options, progress) for s in links]
-            read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
+            load = partial(_load, tables, work, tuple(links))
+            read = [load(source, 2, options, progress) for source in links]
+            read += [load(source, 1, options.for_nodes(), progress) for source in extra]
             _check_some(read)
-            how = _How(undirected, keep_self_loops, count_duplicates)
-            facts, files = _store(draft.path, tables, how, progress)
+            how = How(undirected, keep_self_loops, count_duplicates)
+            facts, files = store_links(draft.path, tables, how, progress)
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
@@ -186,6 +183,7 @@ def _threads(sources: list[Source], most: int) -> int:
 def _load(
     tables: Tables,
     work: Path,
+    inputs: tuple[Source, ...],
     source: Source,
     wanted: int,
     options: ReadOptions,
@@ -193,8 +191,20 @@ def _load(
 ) -> Found:
     scratch = work / "input"
     scratch.mkdir()
-    job = Job(source, wanted, options, scratch, tables.database, progress)
-    relation, found = reader_of(source, options, wanted).read(job)
+    with tables.reading() as database:
+        job = Job(source, wanted, options, scratch, database, progress, inputs)
+        read = reader_of(source, options, wanted).read(job)
+        _check_few_bad(source, read.found, options)
+        progress("loading " + source.short, 0, 0)
+        table = tables.load(read.rows, wanted, read.found.integers)
+        if read.nodes:
+            tables.load(read.nodes, 1, read.found.integers)
+    _check_titles(tables, table, read.found)
+    shutil.rmtree(scratch)
+    return read.found
+
+
+def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
     bad = sum(found.bad_rows.values())
     if bad > found.rows and options.skip_bad_rows != "all":
         raise InputError(
@@ -203,11 +213,6 @@ def _load(
             f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
             "(skip_bad_rows='all')"
         )
-    progress("loading " + source.short, 0, 0)
-    table = tables.load(relation, wanted, found.integers)
-    _check_titles(tables, table, found)
-    shutil.rmtree(scratch)
-    return found
 
 
 def _check_titles(tables: Tables, table: str, found: Found) -> None:
@@ -242,121 +247,3 @@ def _reported(found: Found) -> dict[str, Any]:
     value = asdict(found) | {"file": Path(found.file).name, "read_as": found.describe()}
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
     return value
-
-
-class _How(NamedTuple):
-    """How links become those of the graph."""
-
-    undirected: bool
-    keep_self_loops: bool
-    count_duplicates: bool
-
-
-def _store(
-    directory: Path, tables: Tables, how: _How, progress: Progress
-) -> tuple[dict[str, Any], dict[str, Entry]]:
-    progress("numbering the names", 0, 0)
-    count = tables.number()
-    dense = tables.dense(count)
-    kind = "dense" if dense else "integers" if tables.integers else "text"
-    progress("sorting the links", 0, 0)
-    read = tables.sort(dense, how.undirected)
-    keys = _counted(tables.link_keys(), "writing the links", read, progress)
-    edges, loops, files = _write_links(directory, keys, count, how.keep_self_loops)
-    weights = {}
-    if tables.weighted or how.count_duplicates:
-        found = tables.weighted_links() if tables.weighted else _ones(tables, how.undirected)
-        pairs = _counted(found, "writing the weights", read, progress)
-        weights["weights"], entry = write_weights(directory, pairs, how.keep_self_loops)
-        files |= entry
-    progress("storing the names", 0, 0)
-    files |= write_names(directory, tables, kind, count)
-    duplicates = read - edges - loops
-    facts = {
-        "nodes": count,
-        "edges": edges,
-        "names": kind,
-        "undirected": how.undirected,
-        "self_loops_kept": how.keep_self_loops,
-        "dropped": {"duplicates": duplicates, "self_loops": loops},
-        **weights,
-    }
-    return facts, files
-
-
-def _ones(
-    tables: Tables, undirected: bool
-) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
-    """The keys in ascending order, each with 1; both ways of a self-loop are one link, so that each
-    counts half.
-    """
-    for keys in tables.link_keys():
-        loop = keys >> np.uint64(32) == keys & np.uint64(0xFFFFFFFF)
-        yield keys, np.where(loop & undirected, 0.5, 1.0)
-
-
-def _counted(
-    pieces: Iterator[_Piece], stage: str, total: int, progress: Progress
-) -> Iterator[_Piece]:
-    """``pieces``, arrays or tuples of equally long ones, with their rows told to ``progress``."""
-    done = 0
-    progress(stage, 0, total)
-    for piece in pieces:
-        yield piece
-        done += len(piece[0] if isinstance(piece, tuple) else piece)
-        progress(stage, done, total)
-
-
-def _write_links(
-    directory: Path, keys: Iterator[NDArray[np.uint64]], nodes: int, keep_self_loops: bool
-) -> tuple[int, int, dict[str, Entry]]:
-    """Stream ascending keys into the three arrays; returns edges, self-loops dropped, entries.
-
-    A self-loop that is dropped is counted as often as it was read, so that rows = edges +
-    duplicates + self-loops (twice the rows of an undirected graph).
-    """
-    from cocite.kernels.links import add_counts
-
-    degrees = np.zeros(nodes, np.uint32)
-    edges, loops = 0, 0
-    next_node = 0
-    previous = np.empty(0, np.uint64)
-    with (
-        ArrayWriter(directory / OFFSETS, np.uint64) as offsets,
-        ArrayWriter(directory / SOURCES, np.uint32) as sources,
-    ):
-        for piece in keys:
-            destination = (piece >> np.uint64(32)).astype(np.uint32)
-            source = (piece & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-            keep = _changes(piece, previous)
-            if not keep_self_loops:
-                loop = source == destination
-                loops += int(loop.sum())
-                keep &= ~loop
-            previous = piece[-1:]
-            destination, source = destination[keep], source[keep]
-            if source.size:
-                last = int(destination[-1])
-                for low in range(next_node, last + 1, _ROWS):
-                    reached = np.arange(low, min(low + _ROWS, last + 1), dtype=np.uint32)
-                    begins = np.searchsorted(destination, reached).astype(np.uint64)
-                    offsets.write(begins + np.uint64(edges))
-                next_node = last + 1
-                sources.write(source)
-                add_counts(source, degrees)
-                edges += source.size
-        for low in range(next_node, nodes + 1, _ROWS):
-            offsets.write(np.full(min(_ROWS, nodes + 1 - low), edges, np.uint64))
-    with ArrayWriter(directory / DEGREES, np.uint32) as out:
-        out.write(degrees)
-    files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
-    return edges, loops, files
-
-
-def _changes(piece: NDArray[np.uint64], previous: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Where a value differs from the one before it, which for the first is in ``previous``."""
-    changes = np.ones(piece.size, bool)
-    changes[1:] = piece[1:] != piece[:-1]
-    if previous.size and piece.size:
-        changes[0] = piece[0] != previous[0]
-    return changes

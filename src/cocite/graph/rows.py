@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from cocite.store import fetch, forget
 
-__all__ = ["InLinks", "Links"]
+__all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "InLinks", "Links"]
+
+OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
+WEIGHTS = "in_weights"
+"""The files of a stored graph's links: what :class:`InLinks` reads."""
 
 
 @dataclass(frozen=True)

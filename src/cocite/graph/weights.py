@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError
-from cocite.graph.graph import WEIGHTS
+from cocite.graph.rows import WEIGHTS
 from cocite.store import ArrayWriter, Entry
 
 __all__ = ["write_weights"]

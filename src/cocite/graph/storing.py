@@ -1,0 +1,153 @@
+"""From loaded links to the files of a stored graph, as a stream.
+
+    number the names -> sort by (destination, source) -> drop duplicates -> write
+
+Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
+named only by such a link is still a node. Weights of duplicates are added, the smallest first; or
+the weight of a link is how often it was read, which takes a second pass over the sorted links.
+
+Memory beyond DuckDB's: 4 bytes a node for the out-degrees, and a few pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.graph.name_files import write_names
+from cocite.graph.readers.options import Progress
+from cocite.graph.rows import DEGREES, OFFSETS, SOURCES
+from cocite.graph.weights import write_weights
+from cocite.store import ArrayWriter, Entry
+
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
+
+__all__ = ["How", "store_links"]
+
+_ROWS = 1 << 20
+
+_Piece = TypeVar("_Piece", NDArray[Any], tuple[NDArray[Any], NDArray[Any]])
+
+
+class How(NamedTuple):
+    """How links become those of the graph."""
+
+    undirected: bool
+    keep_self_loops: bool
+    count_duplicates: bool
+
+
+def store_links(
+    directory: Path, tables: Tables, how: How, progress: Progress
+) -> tuple[dict[str, Any], dict[str, Entry]]:
+    """Write what is loaded into ``directory``; returns the facts that come of it, and the files."""
+    progress("numbering the names", 0, 0)
+    count = tables.number()
+    dense = tables.dense(count)
+    kind = "dense" if dense else "integers" if tables.integers else "text"
+    progress("sorting the links", 0, 0)
+    read = tables.sort(dense, how.undirected)
+    keys = _counted(tables.link_keys(), "writing the links", read, progress)
+    edges, loops, files = _write_links(directory, keys, count, how.keep_self_loops)
+    weights = {}
+    if tables.weighted or how.count_duplicates:
+        found = tables.weighted_links() if tables.weighted else _ones(tables, how.undirected)
+        pairs = _counted(found, "writing the weights", read, progress)
+        weights["weights"], entry = write_weights(directory, pairs, how.keep_self_loops)
+        files |= entry
+    progress("storing the names", 0, 0)
+    files |= write_names(directory, tables, kind, count)
+    duplicates = read - edges - loops
+    facts = {
+        "nodes": count,
+        "edges": edges,
+        "names": kind,
+        "undirected": how.undirected,
+        "self_loops_kept": how.keep_self_loops,
+        "dropped": {"duplicates": duplicates, "self_loops": loops},
+        **weights,
+    }
+    return facts, files
+
+
+def _ones(
+    tables: Tables, undirected: bool
+) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
+    """The keys in ascending order, each with 1; both ways of a self-loop are one link, so that each
+    counts half.
+    """
+    for keys in tables.link_keys():
+        loop = keys >> np.uint64(32) == keys & np.uint64(0xFFFFFFFF)
+        yield keys, np.where(loop & undirected, 0.5, 1.0)
+
+
+def _counted(
+    pieces: Iterator[_Piece], stage: str, total: int, progress: Progress
+) -> Iterator[_Piece]:
+    """``pieces``, arrays or tuples of equally long ones, with their rows told to ``progress``."""
+    done = 0
+    progress(stage, 0, total)
+    for piece in pieces:
+        yield piece
+        done += len(piece[0] if isinstance(piece, tuple) else piece)
+        progress(stage, done, total)
+
+
+def _write_links(
+    directory: Path, keys: Iterator[NDArray[np.uint64]], nodes: int, keep_self_loops: bool
+) -> tuple[int, int, dict[str, Entry]]:
+    """Stream ascending keys into the three arrays; returns edges, self-loops dropped, entries.
+
+    A self-loop that is dropped is counted as often as it was read, so that rows = edges +
+    duplicates + self-loops (twice the rows of an undirected graph).
+    """
+    from cocite.kernels.links import add_counts
+
+    degrees = np.zeros(nodes, np.uint32)
+    edges, loops = 0, 0
+    next_node = 0
+    previous = np.empty(0, np.uint64)
+    with (
+        ArrayWriter(directory / OFFSETS, np.uint64) as offsets,
+        ArrayWriter(directory / SOURCES, np.uint32) as sources,
+    ):
+        for piece in keys:
+            destination = (piece >> np.uint64(32)).astype(np.uint32)
+            source = (piece & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+            keep = _changes(piece, previous)
+            if not keep_self_loops:
+                loop = source == destination
+                loops += int(loop.sum())
+                keep &= ~loop
+            previous = piece[-1:]
+            destination, source = destination[keep], source[keep]
+            if source.size:
+                last = int(destination[-1])
+                for low in range(next_node, last + 1, _ROWS):
+                    reached = np.arange(low, min(low + _ROWS, last + 1), dtype=np.uint32)
+                    begins = np.searchsorted(destination, reached).astype(np.uint64)
+                    offsets.write(begins + np.uint64(edges))
+                next_node = last + 1
+                sources.write(source)
+                add_counts(source, degrees)
+                edges += source.size
+        for low in range(next_node, nodes + 1, _ROWS):
+            offsets.write(np.full(min(_ROWS, nodes + 1 - low), edges, np.uint64))
+    with ArrayWriter(directory / DEGREES, np.uint32) as out:
+        out.write(degrees)
+    files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
+    return edges, loops, files
+
+
+def _changes(piece: NDArray[np.uint64], previous: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Where a value differs from the one before it, which for the first is in ``previous``."""
+    changes = np.ones(piece.size, bool)
+    changes[1:] = piece[1:] != piece[:-1]
+    if previous.size and piece.size:
+        changes[0] = piece[0] != previous[0]
+    return changes
