@@ -115,6 +115,91 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     assert cocite.Graph.open("DIR").edges >= 1
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("nodes links.tsv X --format csv", "node,in_links,out_links\nx,3,0\n"),
+        ("info links.tsv", "links              6, 1.0 a node\n"),
+        ("rank links.tsv", "place   "),
+        ("index links.tsv -o my.index", "measure  neighbourhood"),
+        ("plan links.tsv --pilot 1s", "on disk"),
+        ("exact links.tsv -o all.csv --overwrite", "6 nodes"),
+    ],
+)
+def test_verbs_of_a_graph_take_it(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str, shown: str
+) -> None:
+    """They refused it, and ``related`` took it."""
+    kept = "links.tsv: a graph made of it, "
+    assert main(command.split()) == 0
+    out, err = capsys.readouterr()
+    assert shown in out
+    assert kept in err
+    assert " is kept in links.tsv.cocite and asked while it is unchanged\n" in err
+    assert not (here / "links.tsv.cocite" / "index").exists()
+    if command.startswith("index"):
+        assert main(["related", "my.index", "x", "--format", "csv"]) == 0
+        assert main(["nodes", "my.index", "x", "--links"]) == 0
+        return
+    assert main([*command.split(), "--no-cache"]) == 0
+    again, err = capsys.readouterr()
+    assert "links.tsv: made into a graph for this once\n" in err
+    if not command.startswith(("plan", "exact", "info")):
+        assert again == out
+    stored = command.replace("links.tsv", "links.tsv.cocite/graph", 1)
+    assert main([*stored.split(), "--no-cache"]) == 2
+    assert "links.tsv.cocite/graph is no file of links: leave --no-cache out" in (
+        capsys.readouterr().err
+    )
+
+
+def test_tune_takes_it_and_says_how_to_go_on(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{a}\t{b}\n" for a in range(12) for b in range(12) if a != b and (a * b) % 5 < 2]
+    (here / "links.tsv").write_text("".join(rows))
+    tuned = "tune links.tsv -o s.toml --measure cocitation --direction in --time 60s"
+    assert main(tuned.split()) == 0
+    assert "s.toml: the settings; see cocite index links.tsv --settings s.toml" in (
+        capsys.readouterr().err
+    )
+    assert main(["index", "links.tsv", "--settings", "s.toml", "-o", "web.index"]) == 0
+    assert "measure  cocitation" in capsys.readouterr().out
+
+
+def test_an_index_keeps_its_graph_or_is_not_made(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "links.tsv.cocite").write_text("mine")
+    (here.parent / "cache").write_text("mine")
+    assert main(["index", "links.tsv", "-o", "my.index"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "Error: there is no place to keep the graph of links.tsv, which the index goes back to. "
+        "Choose one: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
+    )
+    assert not (here / "my.index").exists()
+
+
+@pytest.mark.parametrize("verb", ["verify {}", "evaluate {} --labels FILE"])
+def test_other_verbs_say_what_to_type(
+    here: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    typed = verb.format("links.tsv").split()
+    assert main(typed) == 2
+    assert (
+        "Error: links.tsv is no stored graph or index. If it holds links, make a graph of it: "
+        f"cocite ingest links.tsv -o DIR, then cocite {verb.format('DIR')}\n"
+    ) in capsys.readouterr().err
+    assert kept.keep("links.tsv", index=False).made
+    assert main(typed) == 2
+    graph = "links.tsv.cocite/graph"
+    assert f"of it is stored: cocite {verb.format(graph)}\n" in capsys.readouterr().err
+    assert kept.keep("links.tsv").made
+    assert main(typed) == 2
+    index = "links.tsv.cocite/index"
+    assert f", or cocite {verb.format(index)}\n" in capsys.readouterr().err
+
+
 def test_settings_of_a_graph_ask_the_graph(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No index is made for them; and a measure that needs one says how it is made."""
     question = ["similarity", "links.tsv", "x", "y", "--format", "json"]

@@ -45,7 +45,7 @@ from cocite.store.building import is_still, lock
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
-__all__ = ["ENDING", "Kept", "forget", "is_links", "keep"]
+__all__ = ["ENDING", "Kept", "forget", "is_links", "keep", "kept_of"]
 
 _MARK = "made-of.json"
 _KIND = "links"
@@ -88,6 +88,17 @@ class Kept:
 def is_links(path: str) -> bool:
     """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``."""
     return path == "-" or (os.path.exists(path) and not os.path.isdir(path))
+
+
+def kept_of(links: str) -> list[Path]:
+    """What is kept of a file of links as it is now: the graph, if it is there, and indexes."""
+    file = Path(links)
+    now = _state(file)
+    for folder in _places(file, os.environ):
+        if _is_whole(folder, now, None):
+            indexes = [folder / name for name in _indexes(folder)]
+            return [folder / "graph", *(p for p in indexes if _is_whole(folder, now, p.name))]
+    return []
 
 
 def keep(
