@@ -15,12 +15,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from cocite.cli.text import say
+from cocite.cli.voice import VOICE
 from cocite.compiled.clock import MESSAGE
 from cocite.memory import format_size, format_time
 
 __all__ = ["Compiled", "Stages"]
 
 _LOG_SECONDS = 10.0
+_JSON_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.1
 _active: list[Stages] = []
 """Those that have bars on the terminal now."""
@@ -40,9 +42,10 @@ class Stages:
         self._tasks: dict[str, Any] = {}
         self._kernels: Any = None
         self._spoken = time.monotonic()
+        self._reported = ""
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
+        if VOICE.live:
             self._bars = _bars()
             self._bars.start()
             _active.append(self)
@@ -51,6 +54,9 @@ class Stages:
     def __call__(self, stage: str, done: int, total: int, remark: str = "") -> None:
         """One step of progress."""
         unit = self._units.get(stage.split(" ", 1)[0], "")
+        if VOICE.as_json:
+            self._report(stage, done, total, unit, remark)
+            return
         if self._bars is None:
             self._speak(stage, done, total, unit, remark)
             return
@@ -66,6 +72,14 @@ class Stages:
         if self._kernels is None:
             self._kernels = self._bars.add_task(MESSAGE, total=None, unit="kernels")
         self._bars.update(self._kernels, completed=kernels)
+
+    def _report(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
+        """For programs: a line where a stage begins, one a second, and where it ends."""
+        now, begins = time.monotonic(), stage != self._reported
+        if begins or now - self._spoken >= _JSON_SECONDS or (total and done >= total):
+            self._spoken, self._reported = now, stage
+            more = {"remark": remark} if remark else {}
+            VOICE.say(stage, done=int(done), total=int(total) or None, unit=unit, **more)
 
     def _speak(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
         now = time.monotonic()
