@@ -276,7 +276,7 @@ def test_navigation_can_be_left_out(site: MakeSite) -> None:
     }
     pages["0.html"] = (
         f"<div>{anchors('beside.html')}</div><main><nav>{anchors('nav.html')}</nav>"
-        f"{anchors('1.html')}</main><div role=navigation>{anchors('nav.html')}</div>"
+        f"<ul><li>{anchors('1.html')}</ul></main><div role=navigation>{anchors('nav.html')}</div>"
     )
     folder = site(pages | {f"{x}.html": "" for x in ("nav", "all", "beside", "12")})
     found, source = read(folder)

@@ -8,8 +8,9 @@
                                        a question was asked; its manifest says which
 
 It is used again while the file has the same size and time of its last change (in nanoseconds), and
-made anew else; that of a folder of HTML pages while all its files have. Where there is no place beside the file, it is kept in the user's cache directory;
-where there is none either, or nothing is to be kept, in a temporary one, which goes afterwards.
+made anew else; that of a folder of HTML pages while all its files have. Where there is no place
+beside the file, it is kept in the user's cache directory; where there is none either, or nothing is
+to be kept, in a temporary one, which goes afterwards.
 
 ``made-of.json`` is there before anything else, as the folder's mark, and says what it is made of
 only when that is whole. Graph and index are published by one rename each, so that an interruption
@@ -38,7 +39,7 @@ from cocite.errors import InputError, StoreError
 from cocite.graph import Graph
 from cocite.means import Means
 from cocite.measures import DEFAULT
-from cocite.store import FORMAT_VERSION, Store, disk, written_beside
+from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
 from cocite.store.beside import is_private
 from cocite.store.building import is_still, lock
 
@@ -156,7 +157,8 @@ def keep(
 def _file(links: str) -> Path | None:
     """The file or folder of that name; None for what can be read once only."""
     if links != "-" and os.path.isdir(links):
-        return Path(os.path.abspath(links))  # so that . and .. have a name
+        unnamed = Path(links).name in ("", "..")
+        return Path(os.path.abspath(links)) if unnamed else Path(links)
     return Path(links) if links != "-" and os.path.isfile(links) else None
 
 

@@ -27,6 +27,7 @@ import codecs
 import json
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = ["TAGS", "links_of", "serve"]
@@ -36,12 +37,12 @@ TAGS = ("a", "area", "frame")
 
 _ATTRIBUTE = {"a": "href", "area": "href", "frame": "src", "iframe": "src"}
 _NAVIGATION = (
-    "nav, aside, [role=navigation i], [role=banner i], [role=contentinfo i], "
-    "[role=complementary i], [role=search i], "
-    "header:not(main header, article header, section header), "
-    "footer:not(main footer, article footer, section footer)"
+    "nav, aside, header, footer, [role=navigation i], [role=banner i], [role=contentinfo i], "
+    "[role=complementary i], [role=search i]"
 )
 _MAIN = "main, [role=main i]"
+_PARTS = ("main", "article", "section")
+"""What has headers and footers of its own."""
 _LINKS = ", ".join(_ATTRIBUTE)
 _CHARSET = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.I)
 _COMMENT = re.compile(rb"<!--.*?-->", re.S)
@@ -140,10 +141,9 @@ def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
 
 
 def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
-    beside = {node.mem_id for node in tree.css(f":is({_NAVIGATION}) :is({_LINKS})")}
-    inside = None
-    if tree.css_first(_MAIN) is not None:
-        inside = {node.mem_id for node in tree.css(f":is({_MAIN}) :is({_LINKS})")}
+    beside = _in(node for node in tree.css(_NAVIGATION) if not _of_a_part(node))
+    mains = tree.css(_MAIN)
+    inside = _in(mains) if mains else None
     links = []
     for node in tree.css(_LINKS):
         attributes = node.attributes
@@ -156,6 +156,22 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
         tag = TAGS.index(node.tag.removeprefix("i"))
         links.append((tag, main, _joined(written, base), written))
     return links
+
+
+def _in(elements: Iterable[Any]) -> set[int]:
+    """The links in these elements."""
+    # Not by one selector: lexbor finds children by ":is(...) :is(...)", and no grandchildren.
+    return {node.mem_id for element in elements for node in element.css(_LINKS)}
+
+
+def _of_a_part(node: Any) -> bool:
+    """Whether it is the header or footer of a part, and not of the whole page."""
+    if node.tag not in ("header", "footer"):
+        return False
+    above = node.parent
+    while above is not None and above.tag not in _PARTS:
+        above = above.parent
+    return above is not None
 
 
 def _same(tree: Any, url: str, base: str) -> dict[str, str]:
