@@ -1,4 +1,4 @@
-"""Ingest: files of links to a stored graph.
+"""Ingest: files of links, or links in memory (``objects/``), to a stored graph.
 
     read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
 
@@ -14,19 +14,23 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
+from cocite.graph.exchange import store_object
 from cocite.graph.graph import Graph
+from cocite.graph.objects.kinds import links_of, told_apart
+from cocite.graph.objects.tables import Wanted
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
-from cocite.store import Draft, Manifest
+from cocite.store import Draft, Manifest, Store
+from cocite.store.temporary import Temporary
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -36,14 +40,15 @@ __all__ = ["ingest"]
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 
-_Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+_SIZES = 20
+"""How much larger than a file what is made of it may be, meanwhile."""
 
 
 def ingest(
-    inputs: _Paths,
-    output: str | os.PathLike[str],
+    inputs: Any,
+    output: str | os.PathLike[str] | None = None,
     *,
-    nodes: _Paths | None = None,
+    nodes: Any = None,
     delimiter: str = "auto",
     header: str = "auto",
     columns: str | Iterable[str | int] = (),
@@ -64,11 +69,15 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input: text (plain, gzip, bzip2, xz or Zstandard) or
-        Parquet, told apart by content (``graph/readers``).
+        Parquet, told apart by content (``graph/readers``). Or what is in memory: pairs, an array, a
+        table of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of
+        NetworkX or igraph.
     output
-        The directory to make.
+        The directory to make. By default a temporary one, which goes with the last object that was
+        made of it.
     nodes
-        Files whose first column names nodes, so that nodes without any link exist too.
+        Files whose first column names nodes, so that nodes without any link exist too; of what is
+        in memory a list of names.
     delimiter
         Between columns: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"`` (runs of
         blanks), or ``"auto"``: found out from the first rows.
@@ -119,6 +128,23 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
+    in_memory, inputs = told_apart(inputs)
+    if in_memory:
+        _see_no_text(delimiter=(delimiter, "auto"), header=(header, "auto"), comment=(comment, "#"))
+        titles = tuple(columns.split(",") if isinstance(columns, str) else columns)
+        stored = store_object(
+            links_of(inputs, Wanted(titles, weight_column, nodes).checked()),
+            output,
+            undirected=undirected,
+            keep_self_loops=keep_self_loops,
+            count_duplicates=count_duplicates,
+            skip_bad_rows=skip_bad_rows,
+            memory=memory,
+            threads=threads,
+            overwrite=overwrite,
+            progress=progress,
+        )
+        return Graph(stored)
     chosen = tuple(columns.split(",") if isinstance(columns, str) else map(str, columns))
     chosen = tuple(column.strip() for column in chosen)
     if len(chosen) not in (0, 2):
@@ -149,7 +175,9 @@ def ingest(
         for source in sources:
             if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
                 reader_of(source, options, wanted)
-    with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
+    home = None if output is not None else Temporary(_size(links + extra), memory_limit)
+    place = home.path / "graph" if home else Path(os.fspath(output or ""))
+    with Draft(place, "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
@@ -163,7 +191,22 @@ def ingest(
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        return Graph.open(draft.publish(Manifest("graph", facts, files)))
+        path = draft.publish(Manifest("graph", facts, files))
+    return Graph(replace(Store.open(path, "graph"), home=home))
+
+
+def _see_no_text(**options: tuple[str, str]) -> None:
+    """See that options of texts are what they are by default."""
+    for title, (value, usual) in options.items():
+        if value != usual:
+            raise UsageError(f"{title} is for files of text: leave it out for what is in memory")
+
+
+def _size(sources: list[Source]) -> int | None:
+    """What storing them takes at most, where that can be told: not of what is packed."""
+    if any(s.is_pipe or s.is_directory or s.beginning().packed for s in sources):
+        return None
+    return _SIZES * sum(source.nbytes for source in sources)
 
 
 def _threads(sources: list[Source], most: int) -> int:

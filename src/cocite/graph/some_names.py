@@ -39,6 +39,7 @@ def write_some_names(
     """Write the names of ``ids``, ascending, out of ``names``, which are those of ``store``;
     returns their kind and the entries of the files.
     """
+    names = names.stored
     if isinstance(names, IntegerNames):
         values = names.values()[ids]
         if bool((values == np.arange(values.size, dtype=np.uint64)).all()):

@@ -108,7 +108,7 @@ def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:
 
 def _site(names: Names, node: int) -> list[Ids]:
     """The ids of the pages of the site of ``node``, by scheme and by what follows the host."""
-    name = names.name(node)
+    name = names.stored.name(node)
     match = _URL.match(name)
     if match is None:
         raise UsageError(f"{name!r} is no URL: it has no site that could be left out")

@@ -435,4 +435,4 @@ class Batch:
         if self._ids:
             return ids.astype(np.int64)
         different, where = np.unique(ids, return_inverse=True)
-        return np.array(self._index.nodes.names(different), object)[where]
+        return np.array(self._index.nodes.stored.names(different), object)[where]
