@@ -177,9 +177,9 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
         ("info .", 1, "Error: . has no manifest.json: it is no stored graph\n"),
         (
             "verify links.tsv",
-            1,
-            "Error: links.tsv is a file; a stored graph is a directory. To make a graph of a file "
-            "of links: cocite ingest links.tsv -o OUTPUT\n",
+            2,
+            "Error: links.tsv is no stored graph or index. If it holds links, make a graph of it: "
+            "cocite ingest links.tsv -o DIR, then cocite verify DIR\n",
         ),
     ],
 )

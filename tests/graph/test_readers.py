@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import sys
@@ -17,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.cli.main import cli
-from cocite.errors import InputError, MalformedRow
+from cocite.cli.main import cli, main
+from cocite.errors import InputError, MalformedRow, UsageError
 from cocite.graph import readers
 from cocite.graph.readers import (
     FORMATS,
@@ -39,7 +40,7 @@ db = duckdb.connect()
 TOY = '''
 """Arrows: a first line that says so, then rows such as a>b, or a>b>2.5 with a weight."""
 
-from cocite.graph.readers import Job, RowsFound, clean_rows
+from cocite.graph.readers import Job, Read, clean_rows
 
 
 class ArrowReader:
@@ -47,7 +48,7 @@ class ArrowReader:
     described = "arrows (a>b)"
     streams = True
 
-    def read(self, job: Job) -> tuple[str, RowsFound]:
+    def read(self, job: Job) -> Read:
         wanted = job.wanted + bool(job.options.weight)
         stream, _ = job.source.open()
         with stream:
@@ -66,7 +67,7 @@ def arrows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "toy_arrows.py").write_text(TOY)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "toy_arrows", raising=False)
-    line = Format("arrows", begins(b"ARROWS"), reader="toy_arrows")
+    line = Format("arrows", begins(b"ARROWS"), reader="toy_arrows", called="arrows")
     monkeypatch.setattr(recognise, "FORMATS", (line, *FORMATS))
     (tmp_path / "links.arrows").write_text("ARROWS\na>b>2\nb>c>0.5\na>b>1\nc>>3\nc>c>1\n")
     return tmp_path / "links.arrows"
@@ -110,6 +111,22 @@ def test_inputs_of_several_kinds_make_one_graph(arrows: Path) -> None:
     assert graph.info().names == "integers"
 
 
+def test_a_reader_may_be_named(arrows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever the content looks like: here its first line is no sign of arrows."""
+    arrows.write_text("anything\na>b\n")
+    assert links(cocite.ingest(arrows, arrows.with_name("g"), format="arrows")) == [("a", "b")]
+    arrows.write_text("ARROWS\tb\n")
+    assert links(cocite.ingest(arrows, arrows.with_name("h"), format="text")) == [("ARROWS", "b")]
+    with pytest.raises(UsageError, match="no reader is called 'arows'; it is one of auto, arrows,"):
+        cocite.ingest(arrows, arrows.with_name("out.graph"), format="arows")
+    arrows.write_bytes(gzip.compress(b"a\tb\n"))
+    with pytest.raises(InputError, match=r"is Parquet \(packed by gzip\)"):
+        cocite.ingest(arrows, arrows.with_name("out.graph"), format="parquet")
+    assert nothing_left(arrows.parent)
+    assert main(["ingest", str(arrows), "-o", str(arrows.with_name("i")), "--from", "TEXT"]) == 0
+    assert capsys.readouterr().err.startswith(f"read {arrows.name}: tab-separated")
+
+
 def test_a_pipe_is_looked_at_and_then_read_from_its_front(arrows: Path) -> None:
     pipe = arrows.with_name("pipe")
     os.mkfifo(pipe)
@@ -150,8 +167,7 @@ def test_help_and_documentation_name_every_reader() -> None:
     for name, module in readers.readers().items():
         reader = import_module(module).READER
         assert " ".join(reader.described.split()) in printed
-        assert name in str(cocite.ingest.__doc__)
-        assert name == reader.title
+        assert f'``"{name}"``' in str(cocite.ingest.__doc__)
         assert (folder / f"{module.split('.')[-1]}.py").is_file()
 
 
@@ -188,7 +204,7 @@ def test_rows_that_come_singly_are_cleaned_as_those_of_a_text(
     """Their plain twin: blanks go, and what is no name is counted by its kind."""
     job = Job(Source(tmp_path / "x"), 2, ReadOptions(skip_bad_rows=True), tmp_path, db, no_progress)
     (tmp_path / "x").touch()
-    relation, found = clean_rows(job, "rows", rows)
+    relation, found, _ = clean_rows(job, "rows", rows)
     wanted, bad = [], Counter[str]()
     for row in rows:
         kinds = [kind for name in row if (kind := fault(name.strip(" ")))]

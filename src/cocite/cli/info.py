@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import asks_text, facts_text, texts_in_words
@@ -24,22 +25,24 @@ __all__ = ["graph_reply", "info"]
 
 
 @click.command()
-@click.argument("path", metavar="GRAPH|INDEX", required=False)
+@click.argument("path", metavar="GRAPH|INDEX|LINKS", required=False)
 @click.option(
     "--cache",
     is_flag=True,
     help="Show where compiled kernels are kept instead, how large they are, and their versions.",
 )
+@cache_option
 @format_option
-def info(path: str | None, cache: bool, show: Show) -> None:
-    """Show what the stored graph or index at the path holds."""
+def info(path: str | None, cache: bool, no_cache: bool, show: Show) -> None:
+    """Show what the stored graph or index at the path holds, or the graph of a file of links."""
     if cache == (path is not None):
-        raise UsageError("name a graph or an index, or pass --cache")
+        raise UsageError("name a graph, an index or a file of links, or pass --cache")
     if path is None:
         from cocite.cli.cache import cache_reply
 
         show(cache_reply())
         return
+    path = graph_of(path, no_cache=no_cache)
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 

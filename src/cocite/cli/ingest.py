@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from textwrap import fill
 
 import click
 
@@ -16,19 +17,38 @@ from cocite.graph.readers import readers
 __all__ = ["ingest"]
 
 
-_KINDS = ", or as ".join(import_module(name).READER.described for name in readers().values())
+_KINDS = {name: import_module(module).READER.described for name, module in readers().items()}
+_WIDTH = 2 + max(map(len, _KINDS))
+_LIST = "\n".join(
+    fill(text, 78, initial_indent=f"  {name:{_WIDTH}}", subsequent_indent=" " * (_WIDTH + 2))
+    for name, text in _KINDS.items()
+)
 _HELP = f"""Read LINKS and store them as a graph.
 
-LINKS are files, patterns in quotes, or - for standard input. They are read as {_KINDS}.
-Each row is a link: first the source, then the target. Nodes are named by integers or by any text,
-such as titles or URLs. Links that are there twice and links from a node to itself are dropped and
-counted.
+LINKS are files, patterns in quotes, or - for standard input; plain, or packed as .gz, .bz2, .xz or
+.zst. What they are is found out from what they hold and what they are called, or told by --from:
+
+\b
+{_LIST}
+
+In text each row is a link: first the source, then the target. Nodes are named by integers or by any
+text, such as titles or URLs. Links that are there twice and links from a node to itself are dropped
+and counted.
 """
 
 
 @click.command(help=_HELP)
 @click.argument("inputs", nargs=-1, required=True, metavar="LINKS...")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
+@click.option(
+    "--from",
+    "format",
+    type=click.Choice(["auto", *_KINDS], case_sensitive=False),
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="What LINKS are, by a name of the list above.",
+)
 @click.option(
     "--nodes",
     multiple=True,

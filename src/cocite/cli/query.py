@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cocite.cli.asking import (
     asked_nodes,
@@ -21,7 +22,7 @@ from cocite.cli.asking import (
 )
 from cocite.cli.completion import node_names
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
-from cocite.cli.outputs import Reply, Show
+from cocite.cli.outputs import Reply, Show, output_called
 from cocite.cli.text import and_of, facts_text, table_text
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
@@ -162,6 +163,11 @@ def related(
     from_input = nodes == ("-",) and draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
+    if from_input and _chosen("show") and show is not output_called("json"):
+        raise UsageError(
+            "names from standard input are answered with a line of JSON each: leave --format out, "
+            "or ask for one page at a time"
+        )
     named = nodes[-1] if nodes and not from_input else None
     opened_index, settings = opened(index, options, named)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
@@ -193,6 +199,12 @@ def related(
     show(
         Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, filters))
     )
+
+
+def _chosen(parameter: str) -> bool:
+    """Whether a parameter was given, and not left to its default."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is not ParameterSource.DEFAULT
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:

@@ -15,6 +15,7 @@ import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def ingest(
     inputs: Any,
     output: str | os.PathLike[str] | None = None,
     *,
+    format: str = "auto",
     nodes: Any = None,
     delimiter: str = "auto",
     header: str = "auto",
@@ -68,13 +70,15 @@ def ingest(
     Parameters
     ----------
     inputs
-        Files, globs, or ``-`` for standard input: text (plain, gzip, bzip2, xz or Zstandard) or
-        Parquet, told apart by content (``graph/readers``). Or what is in memory: pairs, an array, a
-        table of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of
-        NetworkX or igraph.
+        Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
+        told apart by what they hold and are called. Or what is in memory: pairs, an array, a table
+        of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
+        or igraph.
     output
         The directory to make. By default a temporary one, which goes with the last object that was
         made of it.
+    format
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -130,10 +134,15 @@ def ingest(
 
     in_memory, inputs = told_apart(inputs)
     if in_memory:
-        _see_no_text(delimiter=(delimiter, "auto"), header=(header, "auto"), comment=(comment, "#"))
-        titles = tuple(columns.split(",") if isinstance(columns, str) else columns)
+        _see_no_text(
+            format=(format, "auto"),
+            delimiter=(delimiter, "auto"),
+            header=(header, "auto"),
+            comment=(comment, "#"),
+        )
+        named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         stored = store_object(
-            links_of(inputs, Wanted(titles, weight_column, nodes).checked()),
+            links_of(inputs, Wanted(named, weight_column, nodes).checked()),
             output,
             undirected=undirected,
             keep_self_loops=keep_self_loops,
@@ -159,7 +168,9 @@ def ingest(
             "count_duplicates (--count-duplicates) makes weights, and weight_column "
             "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
         )
-    options = ReadOptions(delimiter, header, chosen, comment, skip_bad_rows, weight)
+    options = ReadOptions(
+        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected
+    )
     means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     if memory_limit < 2 * OWN_MEMORY:
@@ -183,8 +194,9 @@ def ingest(
         spare = memory_limit - OWN_MEMORY
         threads = _threads(links + extra, cores)
         with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
-            read = [_load(tables, work, s, 2, options, progress) for s in links]
-            read += [_load(tables, work, s, 1, options.for_nodes(), progress) for s in extra]
+            load = partial(_load, tables, work, tuple(links))
+            read = [load(source, 2, options, progress) for source in links]
+            read += [load(source, 1, options.for_nodes(), progress) for source in extra]
             _check_some(read)
             how = How(undirected, keep_self_loops, count_duplicates)
             facts, files = store_links(draft.path, tables, how, progress)
@@ -199,7 +211,7 @@ def _see_no_text(**options: tuple[str, str]) -> None:
     """See that options of texts are what they are by default."""
     for title, (value, usual) in options.items():
         if value != usual:
-            raise UsageError(f"{title} is for files of text: leave it out for what is in memory")
+            raise UsageError(f"{title} is for files: leave it out for what is in memory")
 
 
 def _size(sources: list[Source]) -> int | None:
@@ -219,6 +231,7 @@ def _threads(sources: list[Source], most: int) -> int:
 def _load(
     tables: Tables,
     work: Path,
+    inputs: tuple[Source, ...],
     source: Source,
     wanted: int,
     options: ReadOptions,
@@ -226,8 +239,20 @@ def _load(
 ) -> Found:
     scratch = work / "input"
     scratch.mkdir()
-    job = Job(source, wanted, options, scratch, tables.database, progress)
-    relation, found = reader_of(source, options, wanted).read(job)
+    with tables.reading() as database:
+        job = Job(source, wanted, options, scratch, database, progress, inputs)
+        read = reader_of(source, options, wanted).read(job)
+        _check_few_bad(source, read.found, options)
+        progress("loading " + source.short, 0, 0)
+        table = tables.load(read.rows, wanted, read.found.integers)
+        if read.nodes:
+            tables.load(read.nodes, 1, read.found.integers)
+    _check_titles(tables, table, read.found)
+    shutil.rmtree(scratch)
+    return read.found
+
+
+def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
     bad = sum(found.bad_rows.values())
     if bad > found.rows and options.skip_bad_rows != "all":
         raise InputError(
@@ -236,11 +261,6 @@ def _load(
             f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
             "(skip_bad_rows='all')"
         )
-    progress("loading " + source.short, 0, 0)
-    table = tables.load(relation, wanted, found.integers)
-    _check_titles(tables, table, found)
-    shutil.rmtree(scratch)
-    return found
 
 
 def _check_titles(tables: Tables, table: str, found: Found) -> None:

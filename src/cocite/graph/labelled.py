@@ -120,9 +120,9 @@ class LabelledNames(Names):
         """Whether a tuple names one node."""
         return self.labels.has(value)
 
-    def containing(self, text: str) -> NDArray[np.uint32]:
+    def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
         """The ids of all stored names that contain ``text``."""
-        return self._stored.containing(text)
+        return self._stored.containing(text, plain=plain)
 
     def nearest(self, name: str, limit: int = 5) -> list[str]:
         """Stored names that ``name`` may have meant."""

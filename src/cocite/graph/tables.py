@@ -18,6 +18,7 @@ that a site's pages, and a domain's hosts, stand side by side. Any other name is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -126,10 +127,12 @@ class Tables:
 
     # -- loading ------------------------------------------------------------------
 
-    @property
-    def database(self) -> duckdb.DuckDBPyConnection:
-        """The connection, for readers."""
-        return self._db
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database with a schema ``reading``, for tables that a reader needs on its way."""
+        self._run("CREATE SCHEMA reading")
+        yield self._db
+        self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> str:
         """Load what a reader found: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``

@@ -6,7 +6,7 @@ of the table in ``recognise.py``.
 
 from cocite.graph.readers.columns import read_columns
 from cocite.graph.readers.options import ReadOptions
-from cocite.graph.readers.reader import Found, Job, LinkReader
+from cocite.graph.readers.reader import Found, Job, LinkReader, Read
 from cocite.graph.readers.recognise import FORMATS, Format, reader_of, readers
 from cocite.graph.readers.rows import RowsFound, clean_rows
 from cocite.graph.readers.sources import Beginning, Source, expand
@@ -18,6 +18,7 @@ __all__ = [
     "Found",
     "Job",
     "LinkReader",
+    "Read",
     "ReadOptions",
     "RowsFound",
     "Source",

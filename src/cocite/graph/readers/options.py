@@ -25,7 +25,9 @@ class ReadOptions:
     two columns that hold source and target, as names or numbers from 1; ``weight``: the column of
     the links' weights, "" for none; ``comment``: the character that begins a comment line, "" for
     none; ``skip_bad_rows``: whether to leave bad rows out, if they are at most half of an input, or
-    ``"all"``, however many they are.
+    ``"all"``, however many they are; ``format``: auto, or what the reader is called
+    (``recognise.py``); ``undirected``: whether every link is stored both ways afterwards, so that
+    a link without direction need not be given both ways.
     """
 
     delimiter: str = "auto"
@@ -34,6 +36,8 @@ class ReadOptions:
     comment: str = "#"
     skip_bad_rows: bool | str = False
     weight: str = ""
+    format: str = "auto"
+    undirected: bool = False
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):

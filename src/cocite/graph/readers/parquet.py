@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.graph.readers.ends import ends_of
 from cocite.graph.readers.options import ReadOptions, bad_row_advice
-from cocite.graph.readers.reader import Job
+from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.sources import Source
 
 if TYPE_CHECKING:
@@ -55,13 +55,14 @@ def _quoted(name: str) -> str:
 class ParquetReader:
     """Parquet files."""
 
-    title = described = "Parquet"
+    title = "Parquet"
+    described = "a table in Parquet"
     streams = False
 
-    def read(self, job: Job) -> tuple[str, ParquetInput]:
+    def read(self, job: Job) -> Read:
         """The wanted columns, as integers or text, with the weights if there are any."""
         job.progress("reading " + job.source.short, 0, 0)
-        return _relation(job.database, job.source, job.wanted, job.options)
+        return Read(*_relation(job.database, job.source, job.wanted, job.options))
 
 
 READER = ParquetReader()

@@ -1,6 +1,6 @@
 """What a reader of links must be able to do: load an input of its kind (``recognise.py``).
 
-A reader turns one input into a *relation*, a SELECT that DuckDB can run, with the columns
+A reader turns one input into a *relation*, a query that DuckDB can run, with the columns
 
     a, b    source and destination of a link, or a alone for an input that names nodes
     w       the weight as DOUBLE, if weights are asked for
@@ -9,13 +9,17 @@ where every name is clean: not empty, in UTF-8, without control characters, at m
 integers (UBIGINT) if all names are canonical integers below 2**64, else text. Rows that are not
 clean are refused or, where they are to be skipped, counted by their kind. A format that has no
 faster way hands its rows to ``clean_rows`` (``rows.py``), which does all of that.
+
+A format that says which nodes there are gives them by a second relation, so that those without
+links are nodes, too. Tables that a reader needs on the way it makes in the schema ``reading`` of
+the database: all that is in there is dropped when the input is loaded.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from cocite.graph.readers.options import Progress, ReadOptions
 from cocite.graph.readers.sources import Source
@@ -23,7 +27,7 @@ from cocite.graph.readers.sources import Source
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Found", "Job", "LinkReader"]
+__all__ = ["Found", "Job", "LinkReader", "Read"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class Job:
     """One input to read: ``wanted`` is 2 for links and 1 for names of nodes.
 
     ``scratch`` is a directory for files that the relation needs; ``database`` is the one that will
-    run it. It may read those files and the inputs, and nothing else.
+    run it. It may read those files and the inputs, and nothing else. ``inputs`` are all that are
+    read for links, of those that belong together.
     """
 
     source: Source
@@ -40,6 +45,7 @@ class Job:
     scratch: Path
     database: duckdb.DuckDBPyConnection
     progress: Progress
+    inputs: tuple[Source, ...] = ()
 
 
 class Found(Protocol):
@@ -71,6 +77,16 @@ class Found(Protocol):
         """One line for people, which begins with ``file``."""
 
 
+class Read(NamedTuple):
+    """What a reader makes of an input: the relation ``rows``, of links or of names, what was found,
+    and the relation of the ``nodes`` (column a) of an input of links that says which there are.
+    """
+
+    rows: str
+    found: Found
+    nodes: str = ""
+
+
 class LinkReader(Protocol):
     """A kind of input. ``title`` is its name in messages, ``described`` in help."""
 
@@ -79,8 +95,8 @@ class LinkReader(Protocol):
     streams: bool
     """Whether it reads a pipe, which can be read once and from the front only."""
 
-    def read(self, job: Job) -> tuple[str, Found]:
-        """The relation, and what was found.
+    def read(self, job: Job) -> Read:
+        """The relations, and what was found.
 
         Raises :class:`~cocite.errors.MalformedRow` at the first bad row unless they are to be
         skipped, :class:`~cocite.errors.InputError` for an input that cannot be read at all, and

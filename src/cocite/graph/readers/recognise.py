@@ -3,9 +3,9 @@
 The first line of :data:`FORMATS` whose sign is found decides. A line has either the module of a
 ``reader`` (``reader.py`` says what that is), or ``advice`` for what none reads: such an input is
 refused by its name, so that no file of another format ever becomes a graph of nonsense. What no
-line tells is text.
+line tells is text. Whoever knows better names the reader by what it is ``called``.
 
-A new reader is a file in this folder and its module here, in the place of the advice.
+A new reader is a file in this folder, and its module here in the place of the advice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from cocite.errors import NotLinks
+from cocite.errors import NotLinks, UsageError
 from cocite.graph.readers import signs
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.reader import LinkReader
@@ -32,7 +32,7 @@ class Format:
 
     In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
     one that reads what is printed. A format that is not ``sure`` is what it seems only where nobody
-    said how the rows are to be read.
+    said how the rows are to be read. A reader is ``called`` by one word; several lines may have it.
     """
 
     name: str
@@ -40,9 +40,11 @@ class Format:
     advice: str = ""
     reader: str = ""
     sure: bool = True
+    called: str = ""
 
 
-TEXT = "cocite.graph.readers.text"
+_HERE = "cocite.graph.readers."
+TEXT = _HERE + "text"
 """The reader of all that no line tells."""
 
 _ROWS = "Write its links as rows of source and target, such as a tab between them"
@@ -60,7 +62,7 @@ def _read_by(call: str) -> str:
     return _NETWORKX.replace("{call}", call)
 
 
-PARQUET = Format("Parquet", begins(b"PAR1"), reader="cocite.graph.readers.parquet")
+PARQUET = Format("Parquet", begins(b"PAR1"), reader=_HERE + "parquet", called="parquet")
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
@@ -205,37 +207,59 @@ FORMATS: tuple[Format, ...] = (
 
 
 def readers() -> dict[str, str]:
-    """Name -> module of all readers, in the order in which they are tried."""
-    return {line.name: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
+    """What each reader is called -> its module, in the order in which they are tried."""
+    return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 
 def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkReader:
     """The reader of ``source``, of which ``wanted`` is 2 for links and 1 for names of nodes.
 
-    Raises :class:`NotLinks` if there is none for what it holds.
+    Raises :class:`NotLinks` if there is none for what it holds, and :class:`UsageError` if one is
+    named that is not there.
     """
+    named = readers()
+    if options.format not in ("auto", *named):
+        raise UsageError(
+            f"no reader is called {options.format!r}; it is one of auto, " + ", ".join(named)
+        )
     if source.is_directory:
         raise NotLinks(_of_directory(source))
     beginning = source.beginning()
+    if options.format != "auto":
+        return _streamed(source, _reader(named[options.format]))
     said = wanted == 1 or options.delimiter != "auto" or bool(options.columns_named)
     lines = (line for line in FORMATS if line.sure or not said)
     found = next((line for line in lines if line.sign(beginning)), None)
     if found is None:
         return _reader(TEXT)
-    label, advice = source.label, _filled(found.advice, source)
     if found.reader:
-        reader = _reader(found.reader)
-        if reader.streams or not (source.is_pipe or beginning.packed):
-            return reader
-        advice = f"Name the file, unpacked: {source.printed_by} > unpacked"
-        if not beginning.packed:
-            source.close()
-            raise NotLinks(
-                f"{label} is {found.name}, which cannot be read as a stream: name the file"
-            )
+        return _streamed(source, _reader(found.reader))
     source.close()
-    packed = f" (packed by {beginning.packed})" if beginning.packed else ""
-    raise NotLinks(f"{label} is {found.name}{packed}, which cocite does not read so. {advice}")
+    raise NotLinks(
+        f"{source.label} is {found.name}{_packed(source)}, which cocite does not read so. "
+        + _filled(found.advice, source)
+    )
+
+
+def _streamed(source: Source, reader: LinkReader) -> LinkReader:
+    """The reader, if it can read what the source is."""
+    packed = source.beginning().packed
+    if reader.streams or not (source.is_pipe or packed):
+        return reader
+    source.close()
+    if not packed:
+        raise NotLinks(
+            f"{source.label} is {reader.title}, which cannot be read as a stream: name the file"
+        )
+    raise NotLinks(
+        f"{source.label} is {reader.title}{_packed(source)}, which cocite does not read so. Name "
+        f"the file, unpacked: {source.printed_by} > unpacked"
+    )
+
+
+def _packed(source: Source) -> str:
+    packed = source.beginning().packed
+    return f" (packed by {packed})" if packed else ""
 
 
 def _reader(module: str) -> LinkReader:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from cocite.graph.readers.clean import clean_relation, new_clean_file
 from cocite.graph.readers.options import no_progress
-from cocite.graph.readers.reader import Job
+from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.text import Cleaner
 
 __all__ = ["RowsFound", "clean_rows"]
@@ -40,7 +40,7 @@ class RowsFound:
         return f"{self.file}: {self.format}"
 
 
-def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> tuple[str, RowsFound]:
+def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
     """The relation of ``rows``, and what was found in them, in an input of the format ``title``.
 
     A row is the source and the destination of a link, with its weight as text if ``job`` asks for
@@ -52,7 +52,7 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> tuple[str
     found = RowsFound(
         job.source.label, title, read.rows, read.bad_rows, read.examples, read.integers
     )
-    return clean_relation(job, found.integers), found
+    return Read(clean_relation(job, found.integers), found)
 
 
 class _RowCleaner(Cleaner):

@@ -29,7 +29,7 @@ from cocite.graph.readers.dialect import (
     titled_ends,
 )
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions, bad_row_advice
-from cocite.graph.readers.reader import Job
+from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.sources import LOOK, Source, unpack_errors
 from cocite.store import disk
 
@@ -85,14 +85,14 @@ class TextReader:
     """Text of any of the dialects above."""
 
     title = "text"
-    described = "text (tabs, commas, semicolons, bars or blanks; plain, .gz, .bz2, .xz or .zst)"
+    described = "rows of columns between tabs, commas, semicolons, bars or blanks"
     streams = True
 
-    def read(self, job: Job) -> tuple[str, TextInput]:
+    def read(self, job: Job) -> Read:
         """Write the clean rows to a file, and load that."""
         with new_clean_file(job) as out:
             found = clean_text(job.source, job.wanted, job.options, out, job.progress)
-        return clean_relation(job, found.integers), found
+        return Read(clean_relation(job, found.integers), found)
 
 
 READER = TextReader()

@@ -1,0 +1,241 @@
+"""A newcomer's first ten minutes, as a script: no HOME, nothing compiled, a narrow terminal, pipes.
+
+One person types all of this, one command after the other, in a folder of their own. What is kept
+between two commands is what the first of them left.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+COLUMNS = 50
+COMPILING = "compiling kernels (once, about"
+LINKS = Path(__file__).parents[1] / "examples" / "animals.tsv"
+
+
+class Said(NamedTuple):
+    """What a command wrote, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Newcomer:
+    """Somebody who has a file of links, and types."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "work"
+        self.temporary = folder / "tmp"
+        self.home.mkdir()
+        self.temporary.mkdir()
+        (self.home / "links.tsv").write_bytes(LINKS.read_bytes())
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "TMPDIR": str(self.temporary),
+            "COLUMNS": str(COLUMNS),
+            **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
+        }
+
+    def types(self, line: str, given: str = "") -> Said:
+        """A command whose input and outputs are pipes; blanks part its words."""
+        done = subprocess.run(
+            [sys.executable, "-m", "cocite", *line.split()[1:]],
+            cwd=self.home,
+            env=self.env,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "\r" not in done.stdout + done.stderr
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def types_on_a_terminal(self, line: str) -> tuple[int, str]:
+        """A command that has a terminal: how it ended, and all that the terminal saw."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+        with subprocess.Popen(
+            [sys.executable, "-m", "cocite", *line.split()[1:]],
+            cwd=self.home,
+            env={**self.env, "TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        ) as child:
+            os.close(theirs)
+            seen = b""
+            while True:
+                try:
+                    piece = os.read(ours, 65536)
+                except OSError:  # Linux: the other side is closed
+                    break
+                if not piece:
+                    break
+                seen += piece
+        os.close(ours)
+        return child.returncode, seen.decode()
+
+
+@pytest.fixture(scope="module")
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Newcomer:
+    """Has typed the first command; what it said is in ``first``."""
+    return Newcomer(tmp_path_factory.mktemp("newcomer"))
+
+
+@pytest.fixture(scope="module")
+def first(newcomer: Newcomer) -> Said:
+    return newcomer.types("cocite related links.tsv Zebra -k 5")
+
+
+def width(line: str) -> int:
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in line)
+
+
+def fits(shown: str) -> bool:
+    """Whether each row of a table, its titles and the rule below them, has room; the sentence
+    below a table is one, and wraps.
+    """
+    *rows, _ = shown.splitlines()
+    assert set(rows[1]) == {"─"}
+    return max(map(width, rows)) <= COLUMNS
+
+
+def test_cocite_alone_leads_on(newcomer: Newcomer) -> None:
+    code, out, err = newcomer.types("cocite")
+    assert (code, err, len(out.splitlines())) == (0, "", 3)
+    assert out.startswith("cocite related links.tsv PAGE")
+
+
+def test_the_first_answer_is_there_and_nothing_was_done_in_silence(
+    newcomer: Newcomer, first: Said
+) -> None:
+    code, out, err = first
+    assert code == 0
+    assert [line.split()[-1] for line in out.splitlines()[2:7]] == [
+        "Savanna",
+        "Stripe",
+        "Lion",
+        "Equus",
+        "Safari",
+    ]
+    assert fits(out)
+    private = newcomer.temporary / f"cocite-{os.geteuid()}"
+    assert err.count(COMPILING) == 1
+    assert err.count(f"HOME is not set; compiled kernels are kept in {private}") == 1
+    assert err.count("kept in links.tsv.cocite and asked while it is unchanged") == 1
+    assert "the first link is Africa -> Savanna" in err
+
+
+def test_the_second_time_nothing_is_made_and_the_answer_is_the_same(
+    newcomer: Newcomer, first: Said
+) -> None:
+    code, out, err = newcomer.types("cocite related links.tsv Zebra -k 5")
+    assert (code, out) == (0, first.out)
+    assert "links.tsv: unchanged, so links.tsv.cocite is asked" in err
+    assert COMPILING not in err
+
+
+def test_a_terminal_shows_the_same_answer(newcomer: Newcomer, first: Said) -> None:
+    code, seen = newcomer.types_on_a_terminal("cocite related links.tsv Zebra -k 5")
+    assert code == 0
+    lines = seen.replace("\r\n", "\n").split("\n")
+    assert [line for line in first.out.splitlines() if line not in lines] == []
+    code, seen = newcomer.types_on_a_terminal("cocite index links.tsv.cocite/graph -o web.index")
+    assert code == 0
+    assert all(width(line.split("\r")[-1]) <= COLUMNS or "/" in line for line in seen.split("\n"))
+    code, _ = newcomer.types_on_a_terminal("cocite related web.index Zebra")
+    assert code == 0
+
+
+def test_a_name_that_is_misspelt(newcomer: Newcomer, first: Said) -> None:
+    code, out, err = newcomer.types("cocite related links.tsv zebra")
+    assert (code, out) == (2, "")
+    assert "no node is named 'zebra'; the nearest name is 'Zebra'" in err
+
+
+def test_why_is_shown_in_a_narrow_terminal(newcomer: Newcomer, first: Said) -> None:
+    code, out, _ = newcomer.types("cocite why links.tsv Zebra Lion")
+    assert code == 0
+    assert fits(out)
+    assert "the score of Zebra and Lion" in out
+
+
+def test_many_names_from_a_pipe(newcomer: Newcomer, first: Said) -> None:
+    code, out, _ = newcomer.types("cocite related links.tsv - -k 2", "Zebra\nLion\n")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [answer["node"] for answer in found] == ["Zebra", "Lion"]
+    assert [hit["node"] for hit in found[0]["hits"]] == ["Savanna", "Stripe"]
+
+
+def test_a_reader_who_has_seen_enough_ends_it_quietly(newcomer: Newcomer, first: Said) -> None:
+    done = subprocess.run(
+        [f"{sys.executable} -m cocite related links.tsv Zebra --format csv | head -n 1"],
+        shell=True,
+        cwd=newcomer.home,
+        env=newcomer.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "rank,node,score,stderr,low,high\n"
+    assert "Traceback" not in done.stderr
+    assert "Broken pipe" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "called"),
+    [
+        ("page.html", "<!doctype html><html><body><a href='b.html'>b</a></body></html>", "HTML"),
+        ("empty.tsv", "", "empty"),
+        ("cities.txt", "New York  Los Angeles\nSan Jose  New York\n", "4 columns between blanks"),
+    ],
+)
+def test_what_is_no_list_of_links_is_said_and_leaves_nothing(
+    newcomer: Newcomer, first: Said, name: str, text: str, called: str
+) -> None:
+    (newcomer.home / name).write_text(text)
+    before = sorted(newcomer.home.iterdir())
+    code, out, err = newcomer.types(f"cocite related {name} b")
+    assert (code, out) == (2, "")
+    assert called in err
+    assert sorted(newcomer.home.iterdir()) == before
+
+
+def test_the_long_way_gives_the_same_answer(newcomer: Newcomer, first: Said) -> None:
+    for line in (
+        "cocite ingest links.tsv -o web.graph",
+        "cocite index web.graph -o own.index",
+        "cocite related-all own.index -o all.csv",
+        "cocite verify own.index",
+    ):
+        assert newcomer.types(line).code == 0, line
+    assert newcomer.types("cocite related own.index Zebra -k 5").out == first.out
+    assert fits(newcomer.types("cocite rank web.graph").out)
+    assert (newcomer.home / "all.csv").read_text().startswith("node,rank,related,score")
+    code, _, err = newcomer.types("cocite ingest links.tsv -o web.graph")
+    assert code == 1
+    assert "--overwrite" in err
+
+
+def test_nothing_lies_about_when_all_is_done(newcomer: Newcomer, first: Said) -> None:
+    private = newcomer.temporary / f"cocite-{os.geteuid()}"
+    assert list(newcomer.temporary.iterdir()) == [private]
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert not [path for path in newcomer.home.iterdir() if path.name.startswith(".")]
