@@ -32,7 +32,7 @@ OTHERS = st.tuples(st.integers(-3, 3), TEXTS) | st.dates() | st.fractions() | st
 KINDS = st.sampled_from([TEXTS, IDS, OTHERS])
 WEIGHTS = st.integers(1, 64).map(lambda eighths: eighths / 8)
 """Exact in float32, and so are their sums."""
-FEW = settings(max_examples=15)
+FEW = settings(max_examples=8)
 
 
 def edges_of(names: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any, Any]]]:

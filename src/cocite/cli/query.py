@@ -21,6 +21,7 @@ from cocite.cli.asking import (
     together_option,
 )
 from cocite.cli.completion import node_names
+from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show, output_called
 from cocite.cli.text import and_of, facts_text, table_text
@@ -87,50 +88,8 @@ one line of JSON, as soon as it is read.
     show_default=True,
     help="How many hits to skip first.",
 )
-@click.option(
-    "--min-score",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Leave out hits with a lower score.",
-)
-@click.option(
-    "--min-confidence",
-    type=float,
-    help="Leave out hits unless their score is above --min-score with this probability, such as "
-    "0.95.",
-)
-@click.option("--prefix", metavar="TEXT", help="List only nodes whose name begins like this.")
-@click.option("--exclude-prefix", metavar="TEXT", help="List no nodes whose name begins like this.")
-@click.option(
-    "--among",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="List only nodes that are named in this file, one a line.",
-)
-@click.option(
-    "--other-sites", is_flag=True, help="List no pages of the same site as NODE (URLs only)."
-)
-@click.option(
-    "--order",
-    type=click.Choice(["score", "score*pagerank", "pagerank"], case_sensitive=False),
-    default="score",
-    show_default=True,
-    help="What comes first. The orders by PageRank take the best by score, see --candidates.",
-)
-@click.option(
-    "--candidates",
-    type=click.IntRange(1),
-    help="How many of the best by score an order by PageRank is made of.  [default: four times as "
-    "many as are asked for, at least 100]",
-)
-@click.option(
-    "--ranks",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The PageRanks for --order, as cocite rank -o wrote them (.npy is fastest).  [default: "
-    "computed from the graph, which takes seconds for some million links]",
-)
+@filter_options
+@order_options
 @refine_options
 @confidence_option
 @bound_option

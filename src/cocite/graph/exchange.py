@@ -44,13 +44,17 @@ def store_object(
     threads: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    exclude: Iterable[object] | None = None,
 ) -> Store:
     """Store links that were given; the arguments are those of :func:`cocite.ingest`."""
+    from cocite.graph.labelled import text_of
+    from cocite.graph.left_out import checked_names
     from cocite.graph.objects.storing import store_given
     from cocite.graph.readers.options import no_progress
     from cocite.graph.storing import How
     from cocite.means import Means
 
+    texts = exclude if isinstance(exclude, str) else map(text_of, exclude or ())
     return store_given(
         given,
         output,
@@ -59,6 +63,7 @@ def store_object(
         skip_bad_rows=skip_bad_rows,
         overwrite=overwrite,
         progress=progress or no_progress,
+        exclude=None if exclude is None else checked_names(texts),
     )
 
 
@@ -98,7 +103,8 @@ class Exchanged:
             Names of nodes, so that some without any link exist too.
         options
             ``undirected``, ``keep_self_loops``, ``count_duplicates``, ``skip_bad_rows``,
-            ``memory``, ``threads``, ``overwrite``, ``progress``, as for :func:`cocite.ingest`.
+            ``exclude``, ``memory``, ``threads``, ``overwrite``, ``progress``, as for
+            :func:`cocite.ingest`.
 
         Returns
         -------

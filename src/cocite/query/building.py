@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from cocite.store.temporary import Temporary
 
 __all__ = ["build", "merge", "open_graph", "open_index", "refresh"]
+
+_log = logging.getLogger("cocite")
 
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
@@ -178,6 +181,7 @@ def build(
     UsageError, OutputExists, Busy, ResourceError
     """
     from cocite.index.build import IndexBuild
+    from cocite.index.graph_told import GraphTold
     from cocite.index.keep import Keep
     from cocite.index.settings_file import chosen_options
     from cocite.store.temporary import Temporary
@@ -203,6 +207,8 @@ def build(
     place = home.path / "index" if home else Path(os.fspath(output or ""))
     with IndexBuild(graph, place, options, means, overwrite=overwrite, restart=restart) as work:
         work.run(progress)
+    for said in GraphTold.of(graph, options).lines(graph, options):
+        _log.info(said)
     return Index(_opened(place, graph, home), means)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.objects.given import Given
@@ -21,6 +21,9 @@ from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store
 from cocite.store.temporary import Temporary
+
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
 
 __all__ = ["store_given"]
 
@@ -49,6 +52,7 @@ def store_given(
     *,
     skip_bad_rows: bool | str = False,
     overwrite: bool = False,
+    exclude: tuple[str, ...] | None = None,
     progress: Progress,
 ) -> Store:
     """Store links in ``output``, or in a directory that goes with what is returned.
@@ -84,6 +88,8 @@ def store_given(
                 read.append(_load(tables, given, 1, skip_bad_rows))
             if not any(found.rows for found in read):
                 raise NotLinks(f"{given.what} has no link, and no node: there is nothing to store")
+            if exclude is not None:
+                tables.leave_out(exclude)
             facts, files = store_links(draft.path, tables, how, progress)
         facts["rows"] = read[0].rows
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
@@ -98,7 +104,7 @@ def _length(table: Any) -> int:
     return len(table["a"]) if isinstance(table, dict) else int(table.num_rows)
 
 
-def _load(tables: Any, given: Given, wanted: int, skip: bool | str) -> _Found:
+def _load(tables: Tables, given: Given, wanted: int, skip: bool | str) -> _Found:
     """Load the rows that are clean; raises :class:`InputError` for one that is not."""
     import duckdb
 
@@ -114,24 +120,21 @@ def _load(tables: Any, given: Given, wanted: int, skip: bool | str) -> _Found:
     if weighted:
         bad += " OR w IS NULL OR NOT (w >= 1e-30 AND w < 1e30)"
     try:
-        tables.database.register(table, given.links if wanted == 2 else given.nodes)
-        every, wrong = tables.database.execute(
-            f"SELECT count(*), count(*) FILTER ({bad}) FROM {table}"
-        ).fetchone()
-        if wrong:
-            told = f"SELECT row, {', '.join(fields)}{', w' * weighted} FROM {rows} WHERE {bad}"
-            examples = tables.database.execute(f"{told} ORDER BY row LIMIT 5").fetchall()
-            found.examples = [_said(row, values, wanted) for row, *values in examples]
-            found.bad_rows = {"bad value": wrong}
-        found.rows = every - wrong
-        few = wrong <= found.rows or skip == "all"
-        if wrong and not (skip and few):
-            advice = _ADVICE if not skip else "So are most rows: skip_bad_rows='all' leaves all out"
-            raise InputError(f"{found.file}: {found.examples[0]}. {advice}")
-        columns = ", ".join(f"TRY_CAST({n} AS {kind}) AS {n}" for n in fields)
-        columns += ", CAST(w AS DOUBLE) AS w" if weighted else ""
-        tables.load(f"SELECT {columns} FROM {rows} WHERE NOT ({bad})", wanted, given.integers)
-        tables.database.unregister(table)
+        with tables.reading() as database:
+            database.register(table, given.links if wanted == 2 else given.nodes)
+            counted = database.execute(f"SELECT count(*), count(*) FILTER ({bad}) FROM {table}")
+            ((every, wrong),) = counted.fetchall()
+            if wrong:
+                told = f"SELECT row, {', '.join(fields)}{', w' * weighted} FROM {rows} WHERE {bad}"
+                examples = database.execute(f"{told} ORDER BY row LIMIT 5").fetchall()
+                found.examples = [_said(row, values, wanted) for row, *values in examples]
+                found.bad_rows = {"bad value": wrong}
+            found.rows = every - wrong
+            _check_few_bad(found, skip)
+            columns = ", ".join(f"TRY_CAST({n} AS {kind}) AS {n}" for n in fields)
+            columns += ", CAST(w AS DOUBLE) AS w" if weighted else ""
+            tables.load(f"SELECT {columns} FROM {rows} WHERE NOT ({bad})", wanted, given.integers)
+            database.unregister(table)
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
             f"{given.what} does not fit the memory given: {error}. Give more memory"
@@ -139,6 +142,13 @@ def _load(tables: Any, given: Given, wanted: int, skip: bool | str) -> _Found:
     except duckdb.InvalidInputException as error:  # a surrogate that stands alone
         raise InputError(f"{given.what} holds text that is not Unicode: {error}") from error
     return found
+
+
+def _check_few_bad(found: _Found, skip: bool | str) -> None:
+    bad = sum(found.bad_rows.values())
+    if bad and not (skip == "all" or (skip and bad <= found.rows)):
+        advice = _ADVICE if not skip else "So are most rows: skip_bad_rows='all' leaves all out"
+        raise InputError(f"{found.file}: {found.examples[0]}. {advice}")
 
 
 def _bad(column: str, integers: bool) -> str:
