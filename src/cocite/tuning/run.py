@@ -315,8 +315,8 @@ class Tuning:
         told = f"{judged} others judge it" if judged else "no others judge it"
         return [
             f"the choice rests on {chose} page{'s' * (chose != 1)}, and {told}: so few tell hardly "
-            f"more than chance, and another --seed may choose otherwise. Take --queries 0, if that "
-            f"are not all pages; or {more}"
+            f"more than chance, and another --seed may choose otherwise. Take all pages with "
+            f"--queries 0; or {more}"
         ]
 
     def _record(self, each: Point) -> Record:
