@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.evaluate import label_options
+from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
@@ -26,7 +27,7 @@ _NAME = 20
 """Letters of a candidate's name that must fit; longer ones are left to the terminal to wrap."""
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",
