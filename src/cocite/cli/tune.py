@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.evaluate import numbers_option
+from cocite.cli.evaluate import label_options
+from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
@@ -26,7 +27,7 @@ _NAME = 20
 """Letters of a candidate's name that must fit; longer ones are left to the terminal to wrap."""
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",
@@ -39,15 +40,10 @@ _NAME = 20
     "--labels",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Choose by a table of names and categories (text with tabs, .csv or Parquet), instead of "
-    "by links that are hidden.",
+    help="Choose by a table of names and categories (text or Parquet), instead of by "
+    "links that are hidden.",
 )
-@click.option(
-    "--label-columns",
-    callback=numbers_option,
-    metavar="A,B",
-    help="The columns of name and category, from 1.  [default: 1,2]",
-)
+@label_options
 @click.option(
     "--separator",
     metavar="TEXT",
@@ -125,6 +121,11 @@ _NAME = 20
     help="Replace the file when the new one is complete. A symbolic link is refused.",
 )
 @click.option(
+    "--best",
+    is_flag=True,
+    help="Choose the best by the pages that choose, even if the default is not told apart from it.",
+)
+@click.option(
     "--restart",
     is_flag=True,
     help="Throw away an unfinished command that had other options, and begin again.",
@@ -135,7 +136,6 @@ def tune(
     graph: str,
     output: str | None,
     show: Show,
-    label_columns: Any,
     no_cache: bool,
     **options: Any,
 ) -> None:
@@ -147,18 +147,21 @@ def tune(
 
     A share of the links is hidden, measures are tried in every direction, with a few values of
     their settings, and that is best whose lists find the company of what is hidden: pages that
-    share the links that a page has lost. Half of the pages choose, the others judge. If the default
-    is not told apart from the best, it is chosen. With --labels half of the labelled pages choose.
+    share the links that a page has lost. Half of the pages choose, the others judge. The default is
+    left only for what is ahead of it by both, by more than chance. With --labels half of the
+    labelled pages choose.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.tuning import tune as run
 
+    for name in ("label_columns", "delimiter", "header", "skip_bad_rows"):
+        if options[name] is None:
+            del options[name]
     means = {name: options[name] for name in ("memory", "threads")}
     stored = graph_of(graph, no_cache=no_cache, **means)
     with Stages({"round": "candidates"}) as stages:
         found = run(
             stored,
             output,
-            label_columns=label_columns or (1, 2),
             progress=stages,
             **options,
         )

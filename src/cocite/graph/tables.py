@@ -128,18 +128,13 @@ class Tables:
         except duckdb.IOException as error:
             raise ResourceError(f"temporary files in {self._directory}: {error}") from error
 
-    @property
-    def database(self) -> duckdb.DuckDBPyConnection:
-        """The database, for readers."""
-        return self._db
-
     # -- loading ------------------------------------------------------------------
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """There is a schema ``reading``, for tables that a reader needs on its way."""
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The database with a schema ``reading``, for tables that a reader needs on its way."""
         self._run("CREATE SCHEMA reading")
-        yield
+        yield self._db
         self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> str:

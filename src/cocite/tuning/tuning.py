@@ -11,7 +11,9 @@ tell how good what was chosen is, as a best of many looks better on the pages th
 
 Who is best in round 3 is chosen, but what is not told apart from it by the pages (the 95 % interval
 of the difference, over resamples of the pages, reaches 0) goes before it: the default, if that is
-among them, or else the smallest index.
+among them, or else the smallest index. The default is left only for what is ahead of it, by more
+than chance, on the pages that chose and on the others, too; unless the ``best`` is asked for. Where
+a choice rests on few pages, that is told.
 
 What was judged is kept beside the output, and a run with the same settings goes on behind it. A
 choice follows from graph, settings and seed, unless the time was up: a round has until 40, 75 and
@@ -51,7 +53,10 @@ def tune(
     output: str | os.PathLike[str] | None = None,
     *,
     labels: str | os.PathLike[str] | None = None,
-    label_columns: tuple[int, int] = (1, 2),
+    label_columns: Sequence[int | str] = (1, 2),
+    delimiter: str = "auto",
+    header: str = "auto",
+    skip_bad_rows: bool | str = False,
     separator: str = ".",
     figure: str | None = None,
     measures: Sequence[str] = (),
@@ -66,6 +71,7 @@ def tune(
     memory: str | int | None = None,
     overwrite: bool = False,
     restart: bool = False,
+    best: bool = False,
     progress: Progress = lambda stage, done, total, remark: None,
 ) -> Tuned:
     """Find out what an index of ``graph`` should be made of.
@@ -80,6 +86,8 @@ def tune(
     labels, label_columns, separator
         A table of names and categories, as for ``cocite evaluate``: by these, instead of by links
         that are hidden.
+    delimiter, header, skip_bad_rows
+        How the labels are read, as for :func:`~cocite.ingest`.
     figure
         What decides: ``company@50`` (``tuning/company.py``), ``company@10`` in graphs of fewer than
         500 nodes; or ``links@10``, ``links@50``; with labels ``precision@10``, or another one of
@@ -104,6 +112,8 @@ def tune(
         Replace ``output``.
     restart
         Throw away an unfinished run with other settings.
+    best
+        Choose the best by the pages that choose, even if the default is not told apart from it.
     progress
         Called with (stage, done, total, remark).
 
@@ -134,6 +144,9 @@ def tune(
         "graph": graph.digest,
         "labels": None if labels is None else _content(labels),
         "label columns": list(label_columns),
+        "delimiter": delimiter,
+        "header": header,
+        "skip bad rows": skip_bad_rows,
         "separator": separator,
         "figure": by,
         "measures": list(measures),
@@ -151,7 +164,7 @@ def tune(
         building = stack.enter_context(Building(place, resumable=True))
         building.goes_on(plan, "tuning", restart=restart)
         records = stack.enter_context(Records(building.path / "records"))
-        work = Tuning(graph, building.path, records, plan, means, seconds, progress)
+        work = Tuning(graph, building.path, records, plan, means, seconds, progress, best)
         try:
             found = work.run(None if labels is None else Path(labels))
         except KeyboardInterrupt as stopped:
