@@ -475,3 +475,39 @@ def test_cocite_alone_leads_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].startswith("cocite related links.tsv PAGE ")
     assert lines[-1].startswith("cocite --help ")
     assert max(map(len, lines)) <= 100
+
+
+def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(here: Path) -> None:
+    (here / "out").write_text("a\nb\n")
+    plain = run("related", "links.tsv", "x", "--format", "json")
+    command = ["related", "links.tsv", "x", "--exclude-nodes", "out", "--format", "json"]
+    first = run(*command)
+    assert (plain.returncode, first.returncode) == (0, 0), first.stderr
+    assert "left out 2 pages, with 4 links" in said(first)
+    found = json.loads(first.stdout)
+    assert {hit["node"] for hit in found["hits"]} == {"c"}
+    (here / "out").write_text("b\n\na\n")
+    again = run(*command)
+    assert again.stdout == first.stdout
+    (folder,) = here.glob("links.tsv.without-*.cocite")
+    assert said(again)[0].startswith(f"links.tsv: unchanged, so {folder.name} is asked")
+    (here / "out").write_text("c\n")
+    other = json.loads(run(*command).stdout)
+    assert {hit["node"] for hit in other["hits"]} == {"a", "b", "y", "z"}
+    same = run("related", "links.tsv", "x", "--format", "json")
+    assert same.stdout == plain.stdout
+    assert said(same)[0].startswith("links.tsv: unchanged, so links.tsv.cocite is asked")
+    done = run("related-all", "links.tsv", "-o", "all.csv", "--exclude-nodes", "out")
+    assert done.returncode == 0, done.stderr
+    assert "c" not in {line.split(",")[0] for line in (here / "all.csv").read_text().splitlines()}
+
+
+def test_what_is_left_out_is_not_asked_for(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "out").write_text("x\n")
+    out = ["--exclude-nodes", "out"]
+    for verb in (["related", "links.tsv", "x"], ["why", "links.tsv", "x", "y"]):
+        assert main([*verb, *out]) == 2
+        assert "'x' is asked for, and is to be left out by out" in capsys.readouterr().err
+    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
+    assert main(["related", "g", "y", *out]) == 2
+    assert "cocite ingest g -o DIR --exclude-nodes out" in capsys.readouterr().err

@@ -127,8 +127,7 @@ def related(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"
         )
-    named = nodes[-1] if nodes and not from_input else None
-    opened_index, settings = opened(index, options, named)
+    opened_index, settings = opened(index, options, () if from_input else nodes)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         filters["among"] = names_in(among)
@@ -277,7 +276,7 @@ def similarity(
     """
     from cocite.query.documents import SimilarityDocument
 
-    opened_index, settings = opened(index, options, b)
+    opened_index, settings = opened(index, options, (a, b))
     with preparing(opened_index, refine or target_error is not None):
         found = SimilarityDocument.of(
             opened_index,

@@ -74,7 +74,7 @@ def why(
     """
     from cocite.query.documents import WhyDocument, WhyTogetherDocument
 
-    opened_index, settings = opened(index, options, b)
+    opened_index, settings = opened(index, options, (*nodes, b))
     opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     if len(set(asked)) > 1:
         parts = WhyTogetherDocument.of(opened_index, asked, b, k, together=together, **settings)
