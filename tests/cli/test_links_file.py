@@ -529,28 +529,31 @@ def test_cocite_alone_leads_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, lines)) <= 100
 
 
-def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(here: Path) -> None:
+def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked(*more: str) -> tuple[set[str], str]:
+        assert main(["related", "links.tsv", "x", "--format", "json", *more]) == 0
+        out, err = capsys.readouterr()
+        return {hit["node"] for hit in json.loads(out)["hits"]}, err
+
+    without = ["--exclude-nodes", "out"]
+    plain, _ = asked()
     (here / "out").write_text("a\nb\n")
-    plain = run("related", "links.tsv", "x", "--format", "json")
-    command = ["related", "links.tsv", "x", "--exclude-nodes", "out", "--format", "json"]
-    first = run(*command)
-    assert (plain.returncode, first.returncode) == (0, 0), first.stderr
-    assert "left out 2 pages, with 4 links" in said(first)
-    found = json.loads(first.stdout)
-    assert {hit["node"] for hit in found["hits"]} == {"c"}
+    found, err = asked(*without)
+    assert found == {"c"}
+    assert "left out 2 pages, with 4 links\n" in err
     (here / "out").write_text("b\n\na\n")
-    again = run(*command)
-    assert again.stdout == first.stdout
     (folder,) = here.glob("links.tsv.without-*.cocite")
-    assert said(again)[0].startswith(f"links.tsv: unchanged, so {folder.name} is asked")
+    found, err = asked(*without)
+    assert found == {"c"}
+    assert err.startswith(f"links.tsv: unchanged, so {folder.name} is asked")
     (here / "out").write_text("c\n")
-    other = json.loads(run(*command).stdout)
-    assert {hit["node"] for hit in other["hits"]} == {"a", "b", "y", "z"}
-    same = run("related", "links.tsv", "x", "--format", "json")
-    assert same.stdout == plain.stdout
-    assert said(same)[0].startswith("links.tsv: unchanged, so links.tsv.cocite is asked")
-    done = run("related-all", "links.tsv", "-o", "all.csv", "--exclude-nodes", "out")
-    assert done.returncode == 0, done.stderr
+    assert asked(*without)[0] == {"a", "b", "y", "z"}
+    found, err = asked()
+    assert found == plain == {"a", "b", "c", "y", "z"}
+    assert err.startswith("links.tsv: unchanged, so links.tsv.cocite is asked")
+    assert main(["related-all", "links.tsv", "-o", "all.csv", *without]) == 0
     assert "c" not in {line.split(",")[0] for line in (here / "all.csv").read_text().splitlines()}
 
 
