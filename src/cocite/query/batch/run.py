@@ -39,6 +39,7 @@ from cocite.memory import checked_threads
 from cocite.query.batch.outputs import Output, Pages, output_of
 from cocite.query.batch.pieces import Ids, Kept, Piece, Rows, answered, piece_of
 from cocite.query.batch.question import Found, Question
+from cocite.query.batch.told import BatchPlan, tell
 from cocite.query.opened import DEFAULT_K
 from cocite.query.ordered import Ordered
 from cocite.store import Access, Building
@@ -175,10 +176,17 @@ class Work:
         those from ``first`` on.
         """
         counts, found = rows.of(slice(places.start - first, places.stop - first))
+        return self._pages(self.asked[places], counts, found)
+
+    def pages_of(self, rows: Rows, numbers: Ids) -> Pages:
+        """The same of nodes that are not next to each other."""
+        counts, found = rows.of(numbers)
+        return self._pages(self.asked[numbers], counts, found)
+
+    def _pages(self, nodes: Ids, counts: Ids, found: Ids) -> Pages:
         numbers = np.ascontiguousarray(found[:, 1:]).view(np.float64)
         scores, errors = (np.ascontiguousarray(numbers[:, i]) for i in (0, 1))
-        nodes = self._named(self.asked[places])
-        return Pages(nodes, counts, self._named(found[:, 0]), scores, errors)
+        return Pages(self._named(nodes), counts, self._named(found[:, 0]), scores, errors)
 
     @property
     def chunk(self) -> int:
@@ -254,7 +262,7 @@ class Batch:
         self._facts = self.work.question.facts | {"made": made}
         if index.stored.lost:
             self._facts["lost"] = [each.file for each in index.stored.lost]
-        self._order = self.work.order()
+        self.order = self.work.order()
         self._building = Building(self._path, resumable=True)
 
     @property
@@ -272,7 +280,22 @@ class Batch:
     @property
     def done(self) -> int:
         """For how many the hits are there."""
-        return self._kept.done
+        return self.kept.done
+
+    @property
+    def scratch(self) -> Path:
+        """A directory on the disk of the output, which goes when that is whole."""
+        return self._building.path
+
+    def told(self, progress: Progress = lambda stage, done, total: None) -> BatchPlan | None:
+        """What it will take, from a sample of the nodes, whose hits are kept; None if these are all
+        that there were.
+        """
+        while True:
+            try:
+                return tell(self, progress)
+            except DamagedShard as found:
+                self._begin_again(found)
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -288,7 +311,7 @@ class Batch:
         try:
             self._leave_out_as_before()
             self._building.goes_on(self._plan, "batch", restart=self._restart)
-            self._kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+            self.kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
         except BaseException as error:
             self._building.__exit__(type(error), error, None)
             raise
@@ -300,7 +323,7 @@ class Batch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._kept.__exit__(kind, error, trace)
+        self.kept.__exit__(kind, error, trace)
         if isinstance(error, KeyboardInterrupt):
             error.add_note(
                 f"the hits of {self.done:,} of {self.nodes:,} nodes are kept in "
@@ -327,24 +350,24 @@ class Batch:
         """Ask for what is missing."""
         self.work.advise()
         progress("relating", self.done, self.nodes)
-        with closing(self.work.pieces(self._order, self._kept.missing)) as pieces:
+        with closing(self.work.pieces(self.order, self.kept.missing)) as pieces:
             for piece in pieces:
-                self._kept.add(piece)
+                self.kept.add(piece)
                 progress("relating", self.done, self.nodes)
 
     def _begin_again(self, found: DamagedShard) -> None:
         """Without a shard that was found to be damaged: all rows are of the same samples."""
         self._leave_out(found)
-        self._kept.__exit__(None, None, None)
+        self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
-        self._kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+        self.kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
 
     def _leave_out(self, found: DamagedShard) -> None:
         index = self.work.index
         index.leave_out(found)
         self.work.question.of(index.now)
         self._facts["lost"] = [each.file for each in self.work.index.stored.lost]
-        self._order = self.work.order()
+        self.order = self.work.order()
 
     def _leave_out_as_before(self) -> None:
         """What an earlier run of the same batch found to be damaged."""
@@ -363,7 +386,7 @@ class Batch:
         """Write all rows in the order of the nodes; returns how many there are, how many nodes have
         none, and the bytes.
         """
-        rows = self._kept.rows(self._order)
+        rows = self.kept.rows(self.order)
         total, done = int(rows.counts.sum()), 0
 
         def pages() -> Iterator[Pages]:
