@@ -7,9 +7,12 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from cocite.cli.voice import VOICE
+
 __all__ = [
     "and_of",
     "asks_text",
+    "counted",
     "facts_text",
     "fitting",
     "or_of",
@@ -29,6 +32,11 @@ def and_of(words: Sequence[str], joined: str = "and") -> str:
     return f"{', '.join(most)} {joined} {last}" if most else last
 
 
+def counted(count: int, what: str) -> str:
+    """``1 page``, ``2,000 pages``."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def or_of(words: Sequence[str]) -> str:
     """``a``, ``a or b``, ``a, b or c``."""
     return and_of(words, "or")
@@ -41,8 +49,8 @@ def asks_text(asks: Mapping[str, object]) -> str:
 
 
 def say(message: str) -> None:
-    """A line for the person at the terminal, on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    """A note on standard error, for the person or the program that called."""
+    VOICE.say(message)
 
 
 def texts_in_words(texts: Mapping[str, int], nodes: int) -> str:

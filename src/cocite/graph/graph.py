@@ -10,23 +10,27 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
+from cocite.graph.exchange import Exchanged
+from cocite.graph.labelled import names_of
 from cocite.graph.links import out_links
 from cocite.graph.names import (
     NAME_FILES,
     NAME_KINDS,
     Names,
     checked_id,
-    open_names,
     take_name_files,
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
+
+if TYPE_CHECKING:
+    from cocite.graph.hubs import Hub
 
 __all__ = [
     "DEGREES",
@@ -72,8 +76,11 @@ class GraphInfo:
     bytes: int
 
 
-class Graph:
-    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`."""
+class Graph(Exchanged):
+    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`, or of what
+    is in memory (:meth:`from_edges`, :meth:`from_scipy`, :meth:`from_networkx`,
+    :meth:`from_igraph`), and turn it back into such (:meth:`to_networkx`, ...).
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -134,7 +141,7 @@ class Graph:
     @cached_property
     def names(self) -> Names:
         """The names of the nodes."""
-        return open_names(self._store)
+        return names_of(self._store)
 
     def in_neighbours(self, node: int) -> NDArray[np.uint32]:
         """uint32: the ids of the nodes that link to ``node``, an id, ascending."""
@@ -156,6 +163,15 @@ class Graph:
     def _out_links(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         links = out_links(self)
         return links.offsets, links.neighbours
+
+    @cached_property
+    def hubs(self) -> tuple[Hub, ...]:
+        """The pages that link to more than a fifth of all pages, or that as many link to, those
+        with the most links first; none in small graphs, and dense ones (``graph/hubs.py``).
+        """
+        from cocite.graph.hubs import hubs_of  # a question asks for none
+
+        return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
     @cached_property
     def digest(self) -> str:
@@ -248,6 +264,9 @@ def check_graph(store: Store) -> None:
     dropped = facts.group("dropped")
     for name in ("duplicates", "self_loops", "bad_rows"):
         dropped.whole(name)
+    if "excluded" in store.facts:
+        for name in ("nodes", "links", "unknown"):
+            facts.group("excluded").whole(name)
     if WEIGHTS in store.manifest.files:
         weights = facts.group("weights")
         for name in ("sum", *(("smallest", "largest") if edges else ())):
