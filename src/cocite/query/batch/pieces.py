@@ -92,6 +92,11 @@ class Kept:
     ) -> None:
         self._journal.__exit__(kind, error, trace)
 
+    @property
+    def folder(self) -> Path:
+        """The directory that it is in."""
+        return self._journal.path.parent
+
     def add(self, piece: Piece) -> None:
         """Keep one more; raises :class:`~cocite.errors.ResourceError` if the disk is full."""
         self._journal.append(piece.content)

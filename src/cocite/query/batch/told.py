@@ -24,17 +24,16 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cocite.documents import Document
 from cocite.memory import OWN_MEMORY
-from cocite.query.batch.pieces import Piece, rows_in
+from cocite.query.batch.outputs import Output
+from cocite.query.batch.pieces import Ids, Kept, Piece, rows_in
 from cocite.query.batch.rows import WORDS
-
-if TYPE_CHECKING:
-    from cocite.query.batch.run import Batch, Progress
+from cocite.query.batch.work import Progress, Work
 
 __all__ = ["BatchPlan", "plan_of", "strata", "tell"]
 
@@ -82,58 +81,59 @@ def strata(missing: Sequence[range], count: int, size: int) -> list[range]:
     return found
 
 
-def tell(batch: Batch, progress: Progress) -> BatchPlan | None:
-    """Answer a sample of what ``batch`` has not done; None if nothing is left to tell of."""
-    together = batch.work.question.together is not None
+def tell(
+    work: Work, output: Output, kept: Kept, order: Ids, progress: Progress
+) -> BatchPlan | None:
+    """Answer a sample of what is not ``kept``, and keep it; None if nothing is left to tell of."""
+    together = work.question.together is not None
     count, size = _TOGETHER if together else _SINGLE
-    runs = strata(batch.kept.missing, count, size)
+    runs = strata(kept.missing, count, size)
+
+    def answer(runs: list[range]) -> list[Piece]:
+        """As many as there is time for."""
+        found, began = [], time.monotonic()
+        with closing(work.pieces(order, runs)) as pieces:
+            for piece in pieces:
+                kept.add(piece)
+                found.append(piece)
+                progress("relating", kept.done, work.nodes)
+                if time.monotonic() - began > _SECONDS:
+                    break
+        return found
+
     # A piece that is not counted; then the strata from far to near, as time may run out.
     warm = [runs[0][:_LEAST_SLICE]] if runs else []
     rest = [runs[0][_LEAST_SLICE:], *runs[1:]] if runs else []
-    _answer(batch, warm, progress)
-    order = sorted(range(len(rest)), key=lambda i: f"{i:08b}"[::-1])
-    pieces = _answer(batch, [rest[i] for i in order if len(rest[i])], progress)
-    left = batch.nodes - batch.done
+    answer(warm)
+    turns = sorted(range(len(rest)), key=lambda i: f"{i:08b}"[::-1])
+    pieces = answer([rest[i] for i in turns if len(rest[i])])
+    left = work.nodes - kept.done
     if not left or not pieces:
         return None
-    relating = _relating(pieces, left, together) / batch.work.threads
-    sample = _written(batch, pieces)
-    hits = int(batch.kept.rows(batch.order).counts.sum()) + round(sample.hits * left)
+    relating = _relating(pieces, left, together) / work.threads
+    sample = _written(work, output, order, pieces, kept.folder)
+    hits = int(kept.rows(order).counts.sum()) + round(sample.hits * left)
     written = sample.bytes + sample.bytes_a_row * max(0, hits - sample.rows)
-    told = plan_of(batch, hits, relating + sample.seconds_a_row * hits, written)
+    told = plan_of(work, output, hits, relating + sample.seconds_a_row * hits, written)
     return replace(told, sampled=sum(piece.size for piece in pieces))
 
 
-def plan_of(batch: Batch, hits: int, seconds: float, size: float) -> BatchPlan:
+def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) -> BatchPlan:
     """What a batch takes beside: memory and disk."""
-    work = batch.work
     scratch = work.threads * _SCRATCH * len(work.index.nodes)
     chunk = _ROW * min(hits, work.chunk * work.question.k)
-    memory = OWN_MEMORY + _PLACES * batch.nodes + max(scratch, batch.output.memory + chunk)
+    memory = OWN_MEMORY + _PLACES * work.nodes + max(scratch, output.memory + chunk)
     return BatchPlan(
-        batch.nodes,
+        work.nodes,
         hits,
         seconds,
         work.threads,
         memory,
         work.index.stored.store.nbytes,
         round(size),
-        4 * (WORDS * hits + batch.nodes) + round((1 + bool(batch.output.memory)) * size),
-        batch.nodes,
+        4 * (WORDS * hits + work.nodes) + round((1 + bool(output.memory)) * size),
+        work.nodes,
     )
-
-
-def _answer(batch: Batch, runs: list[range], progress: Progress) -> list[Piece]:
-    """The pieces of some runs, as many as there is time for; they are kept."""
-    found, began = [], time.monotonic()
-    with closing(batch.work.pieces(batch.order, runs)) as pieces:
-        for piece in pieces:
-            batch.kept.add(piece)
-            found.append(piece)
-            progress("relating", batch.done, batch.nodes)
-            if time.monotonic() - began > _SECONDS:
-                break
-    return found
 
 
 def _relating(pieces: list[Piece], left: int, together: bool) -> float:
@@ -168,17 +168,17 @@ class _Sample(NamedTuple):
     bytes_a_row: float
 
 
-def _written(batch: Batch, pieces: list[Piece]) -> _Sample:
+def _written(work: Work, output: Output, order: Ids, pieces: list[Piece], folder: Path) -> _Sample:
     """What became of the hits of some pieces."""
     words = np.frombuffer(b"".join(piece.content for piece in pieces), np.uint32)
     starts = np.cumsum([0] + [len(piece.content) // 4 for piece in pieces]).tolist()
     runs = [(start, piece[:2]) for start, piece in zip(starts, pieces, strict=False)]
-    rows = rows_in(words, runs, batch.order)
-    asked = np.sort(np.concatenate([batch.order[p.begin : p.begin + p.size] for p in pieces]))
-    with tempfile.TemporaryDirectory(dir=batch.scratch) as folder:
-        some = [batch.work.pages_of(rows, part) for part in (asked[:0], asked[::2], asked)]
+    rows = rows_in(words, runs, order)
+    asked = np.sort(np.concatenate([order[p.begin : p.begin + p.size] for p in pieces]))
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        some = [work.pages_of(rows, part) for part in (asked[:0], asked[::2], asked)]
         (_, base), (half, _), (size, seconds) = (
-            batch.output.trial([pages], Path(folder)) for pages in some
+            output.trial([pages], Path(scratch)) for pages in some
         )
     few, count = (pages.related.size for pages in some[1:])
     return _Sample(

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from cocite.errors import ResourceError
-from cocite.query.batch.run import Batch, Progress
+from cocite.query.batch.run import Batch
 from cocite.query.batch.told import BatchPlan, plan_of
+from cocite.query.batch.work import Progress
 from cocite.query.opened import DEFAULT_K
 from cocite.query.ordered import Ordered
 
@@ -69,4 +70,6 @@ def plan_related_all(
             if told is not None:
                 return told
             report = batch.run()
-            return plan_of(batch, report.rows, time.perf_counter() - began, report.bytes)
+            return plan_of(
+                batch.work, batch.output, report.rows, time.perf_counter() - began, report.bytes
+            )
