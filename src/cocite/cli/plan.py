@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import (
@@ -19,7 +20,7 @@ from cocite.cli.options import (
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import all_options, given, measure_options
-from cocite.cli.text import facts_text, table_text
+from cocite.cli.text import facts_text, settings_text, table_text
 from cocite.errors import UsageError
 from cocite.memory import format_size, format_time
 from cocite.store import kind_of
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from cocite.query.plan.plan import Figures, Plan
 
 __all__ = ["plan"]
+
+_PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
+"""Whose theorems tell how exact samples are."""
 
 
 @click.command(cls=SectionedVerb)
@@ -142,7 +146,7 @@ def plan(
         _see_what_is_given(context, graph)
         _plan_batch(graph, k, threads, memory, scratch, given(settings), show)
         return
-    if context.get_parameter_source("k") is not click.core.ParameterSource.DEFAULT:
+    if context.get_parameter_source("k") is not ParameterSource.DEFAULT:
         raise UsageError(f"-k is of related-all; {graph} is no index: leave it out")
     graph = graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)
     with Stages({"pilot": "samples", "asking": "nodes"}) as stages:
@@ -183,7 +187,7 @@ def _see_what_is_given(context: click.Context, index: str) -> None:
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
-        if source is click.core.ParameterSource.DEFAULT or name in _OF_AN_INDEX:
+        if source is ParameterSource.DEFAULT or name in _OF_AN_INDEX:
             continue
         if name.removeprefix("setting_") not in asked:
             raise UsageError(
@@ -225,7 +229,7 @@ def _text(plan: Plan) -> str:
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
 
-    settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())
+    settings = settings_text(plan.settings | plan.asked)
     links = links_in_words(find_measure(plan.measure), plan.direction)
     shown = {
         "graph": plan.graph,
@@ -236,6 +240,8 @@ def _text(plan: Plan) -> str:
     if plan.needs:
         counts = (f"{name} {count:,}" for name, count in plan.needs.items())
         shown["samples"] = "needed for " + ", ".join(counts) + " (Theorems 5 to 7)"
+    if plan.planned.delta:
+        shown["theorems"] = _PAPER
     columns = [_column(plan.planned, plan.failure)]
     if plan.doubled is not None:
         columns.append(_column(plan.doubled, plan.failure))
