@@ -25,6 +25,7 @@ from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
+from cocite.graph.titling import Titling
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest
@@ -46,6 +47,8 @@ def ingest(
     *,
     format: str = "auto",
     nodes: _Paths | None = None,
+    titles: _Paths | None = None,
+    title_columns: str | Iterable[str | int] = (),
     delimiter: str = "auto",
     header: str = "auto",
     columns: str | Iterable[str | int] = (),
@@ -73,6 +76,13 @@ def ingest(
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too.
+    titles
+        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Of
+        several titles of a node the first one is taken; those of names that no node has are
+        counted.
+    title_columns
+        The columns of name and title in these, as titles or numbers from 1; by default those whose
+        titles say so, such as ``name`` and ``title``, else the first two.
     delimiter
         Between columns: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"`` (runs of
         blanks), or ``"auto"``: found out from the first rows.
@@ -123,8 +133,7 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    chosen = tuple(columns.split(",") if isinstance(columns, str) else map(str, columns))
-    chosen = tuple(column.strip() for column in chosen)
+    chosen = _split(columns)
     if len(chosen) not in (0, 2):
         raise UsageError(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
@@ -149,8 +158,10 @@ def ingest(
         )
     links = expand(inputs)
     extra = expand(nodes) if nodes is not None else []
-    if [source.path for source in links + extra].count(None) > 1:
-        raise UsageError("standard input (-) is named twice, for links and for nodes")
+    titled = expand(titles) if titles is not None else []
+    if [source.path for source in links + extra + titled].count(None) > 1:
+        raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
+    called = Titling.checked(titled, _split(title_columns), options)
     for sources, wanted in ((links, 2), (extra, 1)):
         for source in sources:
             if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
@@ -159,18 +170,28 @@ def ingest(
         work = draft.path / "work"
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
-        threads = _threads(links + extra, cores)
-        with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
-            load = partial(_load, tables, work, tuple(links))
+        sources = links + extra + titled
+        threads = _threads(sources, cores)
+        titling = Titling(titled, called, options, work)
+        with Tables(work, sources, spare, threads, weighted=bool(weight)) as tables:
+            titling.read(tables, progress)
+            load = partial(_load, tables, work, tuple(links), titling)
             read = [load(source, 2, options, progress) for source in links]
             read += [load(source, 1, options.for_nodes(), progress) for source in extra]
             _check_some(read)
             how = How(undirected, keep_self_loops, count_duplicates)
             facts, files = store_links(draft.path, tables, how, progress)
+            told, of_titles = titling.store(draft.path, tables)
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        return Graph.open(draft.publish(Manifest("graph", facts, files)))
+        return Graph.open(draft.publish(Manifest("graph", facts | told, files | of_titles)))
+
+
+def _split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
+    """Columns, as a list or with commas between them."""
+    each = columns.split(",") if isinstance(columns, str) else map(str, columns)
+    return tuple(column.strip() for column in each)
 
 
 def _threads(sources: list[Source], most: int) -> int:
@@ -184,6 +205,7 @@ def _load(
     tables: Tables,
     work: Path,
     inputs: tuple[Source, ...],
+    titling: Titling,
     source: Source,
     wanted: int,
     options: ReadOptions,
@@ -192,7 +214,7 @@ def _load(
     scratch = work / "input"
     scratch.mkdir()
     with tables.reading() as database:
-        job = Job(source, wanted, options, scratch, database, progress, inputs)
+        job = Job(source, wanted, options, scratch, database, progress, inputs, titling.met)
         read = reader_of(source, options, wanted).read(job)
         _check_few_bad(source, read.found, options)
         progress("loading " + source.short, 0, 0)
