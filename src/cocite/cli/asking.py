@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import cache_option, made_of
 from cocite.cli.options import Sectioned
 from cocite.cli.progress import Stages
@@ -52,6 +53,7 @@ _ONLY = (
     click.option(
         "--measure",
         metavar="NAME",
+        shell_complete=measure_names,
         cls=Sectioned,
         section=_GRAPH_ONLY,
         help="What similar means (see: cocite measures).  [default: neighbourhood; psimrank for a "
@@ -60,6 +62,7 @@ _ONLY = (
     click.option(
         "--direction",
         metavar=f"[{'|'.join(DIRECTIONS)}]",
+        shell_complete=direction_names,
         cls=Sectioned,
         section=_GRAPH_ONLY,
         help="Which links count.  [default: as for cocite index]",
@@ -245,10 +248,24 @@ def _see_it_takes(measure: Measure, settings: Iterable[str], what: str) -> None:
             )
 
 
+def _unrefined(measure: Measure) -> str:
+    """Why there is nothing to refine, and what gives better scores if anything does."""
+    asked = {setting.name for setting in measure.ask}
+    if "effort" in asked:
+        return f"{measure.name} has no samples; a larger --effort narrows its intervals"
+    if "tolerance" in asked:
+        return f"{measure.name} has no samples; a smaller --tolerance narrows its intervals"
+    return f"the scores of {measure.name} are computed, and not estimated"
+
+
 @contextmanager
 def preparing(index: Index, refine: bool) -> Iterator[None]:
-    """Show what is made ready for a refined answer, which an index may hold already."""
+    """Show what is made ready for a refined answer, which an index may hold already; or say that
+    there is nothing to refine.
+    """
     if not refine or index.refiner is None:
+        if refine:
+            say(f"--refine changes nothing: {_unrefined(index.stored.measure)}")
         yield
         return
     with Stages({"refining": "nodes"}) as stages:
