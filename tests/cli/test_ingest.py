@@ -89,6 +89,7 @@ def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFi
         "total_weight": None,
         "bytes": opened.store.nbytes,
         "digest": opened.digest,
+        "hubs": [],
         "sources": opened.store.facts["sources"],
     }
     assert main(["info", "g", "--format", "csv"]) == 0

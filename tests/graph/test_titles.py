@@ -226,6 +226,19 @@ def test_an_index_has_the_titles_of_its_pages(tmp_path: Path) -> None:
         assert VerifyDocument.of(tmp_path / path).faults == []
 
 
+def test_a_graph_without_some_pages_has_the_titles_of_the_others(tmp_path: Path) -> None:
+    graph = titled(tmp_path, "a\tAlpha\nb\tBeta\n")
+    less = cocite.ingest(graph.path, tmp_path / "less", exclude=["a"])
+    assert all_of(less) == ["Beta", None]
+    assert less.store.facts["titles"]["nodes"] == 1
+    assert VerifyDocument.of(less.path).faults == []
+    with pytest.raises(UsageError, match="pages can be left out of it, and nothing else"):
+        cocite.ingest(graph.path, tmp_path / "h", exclude=["a"], titles=tmp_path / "t.tsv")
+    again = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude=["a"])
+    assert all_of(again) == ["Beta", None]
+    assert again.store.facts["titles"]["unknown"] == 1
+
+
 def test_a_refresh_takes_the_titles_of_now(tmp_path: Path) -> None:
     graph = titled(tmp_path, "a\tAlpha\nc\tGamma\n")
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=4)

@@ -176,6 +176,9 @@ def index(
                 lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
             )
         found = BuildDocument.of(work, report, output)
+        options = work.options
+    for line in found.told.lines(stored, options):
+        say(line)
     ready = f"ready for decay {options.measure.ask_settings({})[DECAY]}" if refine else ""
     show(Reply(found, lambda: _text(found, ready)))
 

@@ -9,10 +9,11 @@ import click
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import asks_text, facts_text, texts_in_words
+from cocite.cli.text import asks_text, counted, facts_text, texts_in_words
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.documents import GraphDocument
+from cocite.graph.hubs import hubs_in_words
 from cocite.measures import find_measure
 from cocite.measures.blend import PREFIX
 from cocite.memory import format_size
@@ -65,6 +66,11 @@ def _graph_text(found: GraphDocument) -> str:
             f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}, "
             f"{info.total_weight:,.7g} in all"
         )
+    left_out = {}
+    if found.excluded:
+        pages, links = (counted(found.excluded[what], what[:-1]) for what in ("nodes", "links"))
+        left_out["left out"] = f"{pages}, with {links}"
+    hubs = {"hubs": hubs_in_words(found.hubs, info.nodes)} if found.hubs else {}
     return facts_text(
         {
             "graph": found.path,
@@ -74,12 +80,14 @@ def _graph_text(found: GraphDocument) -> str:
             **({"titles": _titles_text(found.titles)} if found.titles else {}),
             "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
             "most links": most(info.largest_out_degree, info.largest_out_degree_node),
+            **hubs,
             "without in-links": f"{info.without_in_links:,}",
             "without out-links": f"{info.without_out_links:,}",
             "isolated": f"{info.isolated:,}",
             "links read": f"{info.rows:,}" + (", stored both ways" if info.undirected else ""),
             "dropped": f"{info.duplicates:,} duplicates, {info.self_loops:,} self-loops, "
             f"{info.bad_rows:,} bad rows",
+            **left_out,
             "on disk": format_size(info.bytes),
         }
     )

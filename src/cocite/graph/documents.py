@@ -5,40 +5,47 @@ Cost: one pass over the degrees.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from cocite.documents import Document
 from cocite.graph.graph import Graph, GraphInfo
+from cocite.graph.hubs import Hub
 
 __all__ = ["GraphDocument"]
 
 
 @dataclass(frozen=True)
 class GraphDocument(Document):
-    """The facts of a graph, its digest, how each of its ``sources`` was read, and what came of
-    ``titles``, None if it has none.
+    """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;
+    ``excluded`` counts the pages that were left out, their links, and names of no page, if any were
+    to be; ``titles`` is what came of titles, None if it has none.
     """
 
     path: str
     info: GraphInfo
     weighted: bool
     digest: str
+    hubs: Sequence[Hub]
     sources: list[dict[str, Any]]
+    excluded: dict[str, int] | None
     titles: dict[str, Any] | None
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
         """Count what there is to count."""
         weighted = graph.in_weights is not None
-        sources = graph.store.facts["sources"]
+        sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
         titles = None if graph.titles is None else graph.store.facts["titles"]
-        return cls(str(graph.path), graph.info(), weighted, graph.digest, sources, titles)
+        path, info = str(graph.path), graph.info()
+        return cls(path, info, weighted, graph.digest, graph.hubs, sources, left_out, titles)
 
     def facts(self) -> dict[str, Any]:
         """All facts side by side."""
-        begin = {"kind": "graph", "path": self.path}
+        begin: dict[str, Any] = {"kind": "graph", "path": self.path}
         end: dict[str, Any] = {"digest": self.digest}
-        if self.titles is not None:
-            end["titles"] = self.titles
+        end["hubs"] = [hub._asdict() for hub in self.hubs]
+        end |= {"excluded": self.excluded} if self.excluded else {}
+        end |= {"titles": self.titles} if self.titles else {}
         return begin | asdict(self.info) | end | {"sources": self.sources}

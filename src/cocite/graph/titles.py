@@ -71,6 +71,11 @@ class Titles:
         known = iter(found)
         return found if len(found) == ids.size else [next(known) if t else "" for t in there]
 
+    def known(self, ids: NDArray[Any]) -> int:
+        """How many of some nodes have a title."""
+        pieces = (ids[low : low + _PIECE] for low in range(0, ids.size, _PIECE))
+        return sum(sum(map(bool, self.of(piece))) for piece in pieces)
+
     def containing(self, text: str) -> NDArray[np.uint32]:
         """uint32: the ids of all nodes whose titles contain ``text``, as of names."""
         from cocite.graph.spelling import Wanted
