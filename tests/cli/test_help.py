@@ -98,6 +98,22 @@ def test_min_confidence_is_the_same_everywhere() -> None:
     assert said.format("``min_score``") in " ".join(str(cocite.Index.related.__doc__).split())
 
 
+def test_nodes_are_a_file_of_names_everywhere() -> None:
+    found = {}
+
+    def see(name: str, verb: click.Command) -> None:
+        for parameter in verb.params:
+            if "--nodes" in parameter.opts:
+                found[name] = parameter.metavar
+        if isinstance(verb, click.Group):
+            for inner, each in verb.commands.items():
+                see(f"{name} {inner}", each)
+
+    for verb in _VERBS:
+        see(verb, command(verb))
+    assert found == {"ingest": "FILE", "related-all": "FILE"}
+
+
 def test_what_is_replaced_is_called_what_it_is() -> None:
     for verb, kind in (("ingest", "graph"), ("index", "index")):
         said = f"Replace the {kind} that is there, if nothing else is in it. It stays until "

@@ -7,6 +7,8 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from cocite.cli.voice import VOICE
+
 __all__ = [
     "and_of",
     "asks_text",
@@ -47,8 +49,8 @@ def asks_text(asks: Mapping[str, object]) -> str:
 
 
 def say(message: str) -> None:
-    """A line for the person at the terminal, on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    """A note on standard error, for the person or the program that called."""
+    VOICE.say(message)
 
 
 def texts_in_words(texts: Mapping[str, int], nodes: int) -> str:
