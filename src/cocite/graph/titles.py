@@ -9,8 +9,6 @@ Cost: a lookup decodes one block; a search reads all, some 3 million a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,25 +16,23 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged
 from cocite.graph.coded import CODED_BLOCK, coded_texts
-from cocite.graph.name_files import encode_texts, joined_names
 from cocite.graph.names import checked_id
-from cocite.store import ArrayWriter, DeclaredFiles, Entry, Store, forget
+from cocite.store import DeclaredFiles, Store, forget
 
 __all__ = [
+    "TITLES_BLOCKS",
     "TITLES_DATA",
     "TITLE_FILES",
     "Titles",
     "open_titles",
     "take_title_files",
-    "write_some_titles",
-    "write_titles",
 ]
 
 TITLE_FILES = "titles."
 """All files of the titles begin so; an index holds copies of them."""
 
-TITLES_DATA, _BLOCKS = "titles.data", "titles.blocks"
-_FORMS = {TITLES_DATA: "|u1[bytes]", _BLOCKS: "<u8[b]"}
+TITLES_DATA, TITLES_BLOCKS = "titles.data", "titles.blocks"
+_FORMS = {TITLES_DATA: "|u1[bytes]", TITLES_BLOCKS: "<u8[b]"}
 _PIECE = 1 << 14
 
 
@@ -45,7 +41,7 @@ class Titles:
 
     def __init__(self, store: Store, count: int) -> None:
         self._path, self._count = store.path, count
-        self._data, self._blocks = store.array(TITLES_DATA), store.array(_BLOCKS)
+        self._data, self._blocks = store.array(TITLES_DATA), store.array(TITLES_BLOCKS)
 
     def __len__(self) -> int:
         return self._count
@@ -102,21 +98,3 @@ def take_title_files(files: DeclaredFiles, count: int) -> None:
     """See that the files of titles are as declared, if there are any; raises :class:`Damaged`."""
     if files.starting(TITLE_FILES):
         files.take(_FORMS, {"b": -(-count // CODED_BLOCK)})
-
-
-def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entry]:
-    """Write the titles of all nodes, in order of id, in pieces whose length a block divides."""
-    base = 0
-    with (
-        ArrayWriter(directory / TITLES_DATA, np.uint8) as data,
-        ArrayWriter(directory / _BLOCKS, np.uint64) as blocks,
-    ):
-        for titles in pieces:
-            base += encode_texts(*joined_names(titles), data, blocks, base)
-    return {TITLES_DATA: data.finished, _BLOCKS: blocks.finished}
-
-
-def write_some_titles(directory: Path, titles: Titles, ids: NDArray[np.uint32]) -> dict[str, Entry]:
-    """Write the titles of the nodes ``ids``, ascending, as those of nodes of their own."""
-    pieces = (titles.of(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
-    return write_titles(directory, pieces)

@@ -16,7 +16,7 @@ from cocite.graph.readers import ReadOptions, Source
 from cocite.graph.readers.options import Progress
 from cocite.graph.readers.title_file import TitleFile
 from cocite.graph.readers.titles import TitlesFound, check_titles, read_titles
-from cocite.graph.titles import write_titles
+from cocite.graph.title_files import write_titles
 from cocite.store import Entry
 
 if TYPE_CHECKING:
