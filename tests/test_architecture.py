@@ -23,6 +23,7 @@ BESIDE = {
     ("store", "memory"): "a full disk is reported in readable sizes",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
+    ("plots", "extras"): "without matplotlib, the command that installs it is named",
     ("means", "memory"): "what is not given is read of the machine there",
     ("means", "errors"): "everything reports through one tree",
 }

@@ -103,7 +103,10 @@ def test_a_run_that_was_interrupted_goes_on(
         assert "repeat the command to go on" in caught.value.__notes__[0]
         assert len(tried) == stop
         assert not output.exists()
-    with pytest.raises(UsageError, match=r"unfinished tuning with another samples.*--restart"):
+    with pytest.raises(
+        UsageError,
+        match=r"unfinished tuning with other settings: samples: \d+, here 9\. .*--restart",
+    ):
         cocite.tune(graph, output, **(FEW | {"samples": 9}))
     stop = 10**6
     found = cocite.tune(graph, output, threads=1, **FEW)

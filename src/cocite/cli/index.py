@@ -199,13 +199,16 @@ def numbers_in(text: str | None) -> range | None:
 def _text(found: BuildDocument, ready: str) -> str:
     chosen = "".join(f", {name} {value}" for name, value in found.settings.items())
     first = found.numbers.start
+    made = f"{found.made:,} of {found.units:,} {found.unit}"
+    if found.unit == "parts":
+        made = f"{found.nodes:,} nodes, {made},"
     shown = {
         "index": found.index,
         "measure": f"{found.measure}, {found.links}{chosen}",
         **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
         **({"numbers": f"{first} to {found.numbers.stop - 1}"} if first else {}),
         **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
-        "made": f"{found.made:,} of {found.units:,} {found.unit} in {format_time(found.seconds)}",
+        "made": f"{made} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:
         shown["live steps"] = f"{found.live_steps:.2f} a node and sample"

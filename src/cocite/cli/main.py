@@ -18,10 +18,10 @@ from typing import cast
 import click
 
 from cocite import __version__
-from cocite.cli import COMPLETE
+from cocite.cli import COMPLETE, KEPT
 from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
-from cocite.errors import CociteError
+from cocite.errors import CociteError, Damaged
 
 __all__ = ["cli", "main"]
 
@@ -190,8 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     try:
-        with cli.make_context("cocite", given) as context:
-            cli.invoke(context)
+        _invoke(given)
         sys.stdout.flush()
         return 0
     except click.exceptions.Exit as ended:
@@ -222,6 +221,29 @@ def _run(given: list[str]) -> int:
         VOICE.say(str(error), "error", code=1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _invoke(given: list[str], again: bool = True) -> None:
+    """Do it. If what is kept of a file of links turns out to be damaged, it is forgotten, and the
+    same is done ``again``, which makes it anew; but not if standard input was read for it.
+    """
+    with cli.make_context("cocite", list(given)) as context:
+        try:
+            cli.invoke(context)
+        except Damaged as error:
+            folder = context.meta.get(KEPT)
+            if folder is None or not again:
+                raise
+            from cocite.query.kept import forget
+
+            forget(folder)
+            if any(word == "-" or word.endswith("=-") for word in given):
+                error.add_note("Give the same command again: it is made anew then")
+                raise
+            VOICE.say(f"{folder} is damaged: it is made again")
+        else:
+            return
+    _invoke(given, again=False)
 
 
 def _plain(error: click.BadParameter) -> str:

@@ -166,7 +166,7 @@ def build(
         and texts. Scores are then those of ``measure`` and of ``text`` added up, with the share
         ``texts_share`` for the latter, by default 0.5; a ``measure`` that names ``text`` says so
         itself. Texts of no page are left out, of which the logger ``cocite`` warns. A build takes
-        ``pip install 'cocite[texts]'``; asking does not.
+        the extra ``texts`` (``pip install '.[texts]'`` in a clone); asking does not.
     progress
         Called with (done, total), in samples for measures that have them.
 
