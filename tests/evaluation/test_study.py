@@ -484,7 +484,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_help_names_the_suites_that_come_along(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", "--help"]) == 0
+    assert main(["evaluate", "--help-all"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     (named,) = re.findall(r"a TOML file, or one of ([^.]*)\.", text)
     assert sorted(re.split(", | and ", named.replace("- ", "-"))) == built_in_suites()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from cocite.cli.completion import measure_names
 from cocite.cli.links import graph_of
 from cocite.cli.options import (
     SectionedVerb,
@@ -25,6 +26,7 @@ from cocite.cli.settings import build_options, by_option, given, measure_options
 from cocite.cli.text import (
     asks_text,
     facts_text,
+    or_of,
     prose_text,
     say,
     table_text,
@@ -222,11 +224,45 @@ def _text(found: BuildDocument, ready: str) -> str:
 
 
 @click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=measure_names)
 @format_option
-def measures(show: Show) -> None:
-    """List the measures: what they mean, their settings, and how they are stored."""
-    found = MeasuresDocument.of()
-    show(Reply(found, lambda: _list(found)))
+def measures(names: tuple[str, ...], show: Show) -> None:
+    """List the measures: what they mean, their settings, and how they are stored.
+
+    With a NAME tell what each setting of that measure does, what it may be, and its default.
+    """
+    found = MeasuresDocument.of(*names)
+    show(Reply(found, lambda: "\n\n".join(map(_whole, found.measures)) if names else _list(found)))
+
+
+def _whole(measure: Measure) -> str:
+    """All that is to be known to use a measure."""
+    texts = [
+        facts_text(
+            {
+                "measure": measure.name,
+                "what it is": measure.summary,
+                "direction": f"{measure.direction}; it can be {or_of(measure.directions)}"
+                if not measure.texts
+                else "none: it looks at no links",
+                "layouts": ", ".join(measure.layouts),
+            }
+        )
+    ]
+    for title, settings in (("building", measure.build), ("asking", measure.ask)):
+        rows = [
+            (
+                f"--{setting.name.replace('_', '-')}",
+                str(setting.default).lower()
+                if type(setting.default) is bool
+                else str(setting.default),
+                f"{setting.text[0].upper()}{setting.text[1:]}. It is {setting.allowed}.",
+            )
+            for setting in settings
+        ]
+        if rows:
+            texts.append(table_text([f"when {title}", "default", "what it does"], rows, prose=True))
+    return "\n\n".join(texts)
 
 
 def _list(found: MeasuresDocument) -> str:
