@@ -20,6 +20,7 @@ FACADE = {"__init__", "__main__"}  # stand above all rooms
 
 BESIDE = {
     ("graph", "kernels"): "cleaning text and coding names are kernels",
+    ("graph", "extras"): "the libraries that objects are of are named when they are missing",
     ("store", "memory"): "a full disk is reported in readable sizes",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",

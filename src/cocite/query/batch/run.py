@@ -190,7 +190,7 @@ class Work:
         if self._ids:
             return ids.astype(np.int64)
         different, where = np.unique(ids, return_inverse=True)
-        return np.array(self.index.nodes.names(different), object)[where]
+        return np.array(self.index.nodes.stored.names(different), object)[where]
 
 
 def _chosen(index: Ordered, nodes: Iterable[object] | None) -> Ids:
