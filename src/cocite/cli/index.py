@@ -29,6 +29,7 @@ from cocite.cli.text import (
     or_of,
     prose_text,
     say,
+    settings_text,
     table_text,
     texts_in_words,
 )
@@ -199,7 +200,7 @@ def numbers_in(text: str | None) -> range | None:
 
 
 def _text(found: BuildDocument, ready: str) -> str:
-    chosen = "".join(f", {name} {value}" for name, value in found.settings.items())
+    chosen = settings_text(found.settings)
     first = found.numbers.start
     made = f"{found.made:,} of {found.units:,} {found.unit}"
     if found.unit == "parts":
@@ -213,7 +214,7 @@ def _text(found: BuildDocument, ready: str) -> str:
         "made": f"{made} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:
-        shown["live steps"] = f"{found.live_steps:.2f} a node and sample"
+        shown["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.by is not None:

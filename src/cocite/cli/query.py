@@ -49,9 +49,9 @@ bound_option = click.option(
     type=click.Choice(["betting", "bernstein", "theorem5"], case_sensitive=False),
     default="betting",
     show_default=True,
-    help="How the interval is computed. betting is the narrowest: it gives up what one would get "
-    "rich by betting against. bernstein looks at how much the samples differ, theorem5 only at how "
-    "many there are.",
+    help="How the interval is computed. betting is the narrowest: it weighs one sample after "
+    "another. bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) "
+    "only at how many there are.",
 )
 
 

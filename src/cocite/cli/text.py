@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from cocite.cli.voice import VOICE
+from cocite.measures.settings import HUBS
 
 __all__ = [
     "and_of",
@@ -18,6 +19,8 @@ __all__ = [
     "or_of",
     "prose_text",
     "say",
+    "settings_text",
+    "settings_told",
     "table_text",
     "texts_in_words",
 ]
@@ -40,6 +43,17 @@ def counted(count: int, what: str) -> str:
 def or_of(words: Sequence[str]) -> str:
     """``a``, ``a or b``, ``a, b or c``."""
     return and_of(words, "or")
+
+
+def settings_told(settings: Mapping[str, object]) -> dict[str, str]:
+    """Settings for people: that every link counts the same is not worth a word."""
+    usual = (HUBS.name, HUBS.default)
+    return {name: f"{value}" for name, value in settings.items() if (name, value) != usual}
+
+
+def settings_text(settings: Mapping[str, object]) -> str:
+    """``, samples 100, length 10``."""
+    return "".join(f", {name} {value}" for name, value in settings_told(settings).items())
 
 
 def asks_text(asks: Mapping[str, object]) -> str:
