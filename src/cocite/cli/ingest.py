@@ -8,7 +8,7 @@ from textwrap import fill
 import click
 
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import said_of
+from cocite.cli.links import said_of, said_of_titles
 from cocite.cli.options import (
     exclude_option,
     excluded_in,
@@ -64,6 +64,19 @@ and counted.
     metavar="FILE",
     help="A file with names of nodes in its first column, to have nodes without links, too. "
     "Repeatable.",
+)
+@click.option(
+    "--titles",
+    multiple=True,
+    metavar="FILE",
+    help="A table of names and titles, which are shown beside names: text with tabs or commas, or "
+    "Parquet. Repeatable.",
+)
+@click.option(
+    "--title-columns",
+    metavar="NAME,TITLE",
+    help="The columns of these, as titles or as numbers from 1.  [default: those whose titles say "
+    "so; else 1,2]",
 )
 @click.option(
     "--delimiter",
@@ -126,6 +139,8 @@ def ingest(
     inputs: tuple[str, ...],
     output: str,
     nodes: tuple[str, ...],
+    titles: tuple[str, ...],
+    title_columns: str | None,
     columns: str | None,
     skip_bad_rows: bool,
     skip_all_bad_rows: bool,
@@ -143,6 +158,8 @@ def ingest(
             inputs,
             output,
             nodes=nodes or None,
+            titles=titles or None,
+            title_columns=title_columns or (),
             columns=columns or (),
             skip_bad_rows="all" if skip_all_bad_rows else skip_bad_rows,
             exclude=exclude,
@@ -151,6 +168,7 @@ def ingest(
         )
     for source in graph.store.facts["sources"] if kind_of(inputs[0]) != "graph" else ():
         said_of(source)
+    said_of_titles(graph.store.facts.get("titles"))
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))
