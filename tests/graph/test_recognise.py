@@ -112,7 +112,6 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("DIMACS", "c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"),
     ("GDF", "nodedef>name VARCHAR\na\nb\nedgedef>node1 VARCHAR,node2 VARCHAR\na,b\n"),
     ("graph6", ">>graph6<<A_\n"),
-    ("properties of a graph of WebGraph", "#BVGraph properties\n#Sat\nnodes=3\narcs=2\n"),
     ("a web archive (WARC)", "WARC/1.0\r\nWARC-Type: warcinfo\r\n"),
     ("RDF", "<http://a> <http://p> <http://b> .\n<http://b> <http://p> <http://c> .\n"),
     ("RDF", "@prefix ex: <http://ex.org/> .\nex:a ex:to ex:b .\n"),
@@ -180,6 +179,7 @@ def test_every_format_is_tried_here() -> None:
         *("packed by lz4", "packed by compress", "packed by lzip", "a 7z archive", "a rar archive"),
         *("Arrow or Feather", "ORC", "Avro", "HDF5", "a MATLAB file", "a database of DuckDB"),
         "a spreadsheet (ods)",
+        *("a BVGraph", "what belongs to a BVGraph"),
     }
 
 

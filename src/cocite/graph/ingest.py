@@ -70,7 +70,7 @@ def ingest(
     output
         The directory to make.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``.
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"bvgraph"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too.
     delimiter

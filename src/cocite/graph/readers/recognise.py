@@ -64,8 +64,17 @@ def _read_by(call: str) -> str:
 
 PARQUET = Format("Parquet", begins(b"PAR1"), reader=_HERE + "parquet", called="parquet")
 
+_WEBGRAPH = _HERE + "bvgraph"
+
 FORMATS: tuple[Format, ...] = (
     PARQUET,
+    # -- by name
+    Format("a BVGraph", signs.webgraph, reader=_WEBGRAPH, called="bvgraph"),
+    Format(
+        "what belongs to a BVGraph",
+        signs.of_webgraph,
+        "Name the graph: the file in .graph beside it, which needs it not",
+    ),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
     Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
@@ -178,11 +187,6 @@ FORMATS: tuple[Format, ...] = (
     Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+"), _ROWS),
     Format("GDF", begins_text("nodedef>"), _ROWS),
     Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
-    Format(
-        "properties of a graph of WebGraph",
-        lambda beginning: beginning.text.startswith("#BVGraph properties"),
-        "Write it as rows first: java it.unimi.dsi.webgraph.ArcListASCIIGraph BASENAME links.tsv",
-    ),
     Format("a web archive (WARC)", begins_text("warc/"), _ROWS),
     Format("RDF", signs.ntriples, _ROWS),
     Format(

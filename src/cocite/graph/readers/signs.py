@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 from cocite.graph.readers.sources import PACKED, Beginning
 
@@ -28,10 +29,12 @@ __all__ = [
     "json_lines",
     "json_value",
     "ntriples",
+    "of_webgraph",
     "other_text",
     "packed_twice",
     "tagged",
     "tar",
+    "webgraph",
     "wide",
     "zip_with",
 ]
@@ -83,6 +86,31 @@ def zip_with(*names: bytes) -> Sign:
         return content.startswith(b"PK\x03\x04") and any(name in content for name in names)
 
     return found
+
+
+_PROPERTIES = re.compile(rb"(?m)^graphclass\s*[=:]\s*(?:class )?it\.unimi\.dsi\.")
+
+
+def webgraph(beginning: Beginning) -> bool:
+    """A graph of WebGraph, or its properties: both files are there."""
+    path = beginning.path
+    graph = path is not None and path.suffix == ".graph" and _has_properties(path)
+    return graph or bool(_PROPERTIES.search(beginning.content))
+
+
+def of_webgraph(beginning: Beginning) -> bool:
+    """What lies beside a graph of WebGraph, to find its lists, or statistics."""
+    path = beginning.path
+    endings = (".offsets", ".obl", ".ef", ".dcf", ".stats", ".indegree", ".outdegree")
+    return path is not None and path.suffix in endings and _has_properties(path)
+
+
+def _has_properties(path: Path) -> bool:
+    try:
+        with path.with_suffix(".properties").open("rb") as file:
+            return bool(_PROPERTIES.search(file.read(1 << 16)))
+    except OSError:
+        return False
 
 
 def tar(beginning: Beginning) -> bool:
