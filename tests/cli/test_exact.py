@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -94,10 +95,13 @@ def test_a_log_gets_the_error_with_the_sweeps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "_LOG_SECONDS", 0)
+    monkeypatch.setattr(progress, "_FIRST_LINE", 0)
     with progress.Stages({"sweeping": "sweeps"}) as stages:
         stages("sweeping", 3, 0, "error 2e-02")
         stages("sweeping", 4, 9)
-    assert capsys.readouterr().err == "sweeping: 3 sweeps, error 2e-02\nsweeping: 4 of 9 sweeps\n"
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "sweeping (0.0 s): 3 sweeps, error 2e-02"
+    assert re.fullmatch(r"sweeping \(0.0 s\): 4 of 9 sweeps, about \d.\d s left", second)
 
 
 def test_an_output_is_refused_before_any_work(

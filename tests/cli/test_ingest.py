@@ -89,6 +89,7 @@ def test_info_for_programs_has_the_numbers(graph: Path, capsys: pytest.CaptureFi
         "total_weight": None,
         "bytes": opened.store.nbytes,
         "digest": opened.digest,
+        "hubs": [],
         "sources": opened.store.facts["sources"],
     }
     assert main(["info", "g", "--format", "csv"]) == 0
@@ -177,9 +178,9 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
         ("info .", 1, "Error: . has no manifest.json: it is no stored graph\n"),
         (
             "verify links.tsv",
-            1,
-            "Error: links.tsv is a file; a stored graph is a directory. To make a graph of a file "
-            "of links: cocite ingest links.tsv -o OUTPUT\n",
+            2,
+            "Error: links.tsv is no stored graph or index. If it holds links, make a graph of it: "
+            "cocite ingest links.tsv -o DIR, then cocite verify DIR\n",
         ),
     ],
 )

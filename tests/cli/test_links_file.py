@@ -24,6 +24,7 @@ from tests.graph.plain import links
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 MADE = "a graph and an index made of it, "
+BY = "; neighbourhood answers"
 
 
 @pytest.fixture
@@ -62,13 +63,13 @@ def test_the_first_thing_typed_works_and_is_kept(here: Path) -> None:
     lines = said(first)
     assert lines[0].startswith("read links.tsv: tab-separated, no header; the first link is a -> x")
     assert lines[1].startswith(f"links.tsv: {MADE}")
-    assert lines[1].endswith(" are kept in links.tsv.cocite and asked while it is unchanged")
+    assert lines[1].endswith(f" are kept in links.tsv.cocite and asked while it is unchanged{BY}")
     assert lines[0].endswith(
         " (if these are titles: cocite ingest links.tsv -o DIR --header yes; then ask DIR)"
     )
     assert len(lines) == 2
     again = run("related", "links.tsv", "x", "--format", "csv")
-    assert said(again) == ["links.tsv: unchanged, so links.tsv.cocite is asked"]
+    assert said(again) == [f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}"]
     assert again.stdout == first.stdout
     assert first.stdout.count(b"\n") == 6
     folder = here / "links.tsv.cocite"
@@ -82,7 +83,7 @@ def test_every_verb_that_asks_takes_it(here: Path, capsys: pytest.CaptureFixture
     assert main(["similarity", "links.tsv", "x", "y", "--format", "json"]) == 0
     out, err = capsys.readouterr()
     assert MADE in err
-    unchanged = "links.tsv: unchanged, so links.tsv.cocite is asked\n"
+    unchanged = f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}\n"
     assert main(["similarity", "links.tsv.cocite/index", "x", "y", "--format", "json"]) == 0
     assert capsys.readouterr() == (out, "")
     assert main(["why", "links.tsv", "x", "y"]) == 0
@@ -114,6 +115,91 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     assert cocite.Graph.open("DIR").edges >= 1
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("nodes links.tsv X --format csv", "node,in_links,out_links\nx,3,0\n"),
+        ("info links.tsv", "links              6, 1.0 a node\n"),
+        ("rank links.tsv", "place   "),
+        ("index links.tsv -o my.index", "measure  neighbourhood"),
+        ("plan links.tsv --pilot 1s", "on disk"),
+        ("exact links.tsv -o all.csv --overwrite", "6 nodes"),
+    ],
+)
+def test_verbs_of_a_graph_take_it(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str, shown: str
+) -> None:
+    """They refused it, and ``related`` took it."""
+    kept = "links.tsv: a graph made of it, "
+    assert main(command.split()) == 0
+    out, err = capsys.readouterr()
+    assert shown in out
+    assert kept in err
+    assert " is kept in links.tsv.cocite and asked while it is unchanged\n" in err
+    assert not (here / "links.tsv.cocite" / "index").exists()
+    if command.startswith("index"):
+        assert main(["related", "my.index", "x", "--format", "csv"]) == 0
+        assert main(["nodes", "my.index", "x", "--links"]) == 0
+        return
+    assert main([*command.split(), "--no-cache"]) == 0
+    again, err = capsys.readouterr()
+    assert "links.tsv: made into a graph for this once\n" in err
+    if not command.startswith(("plan", "exact", "info")):
+        assert again == out
+    stored = command.replace("links.tsv", "links.tsv.cocite/graph", 1)
+    assert main([*stored.split(), "--no-cache"]) == 2
+    assert "links.tsv.cocite/graph is no file of links: leave --no-cache out" in (
+        capsys.readouterr().err
+    )
+
+
+def test_tune_takes_it_and_says_how_to_go_on(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{a}\t{b}\n" for a in range(12) for b in range(12) if a != b and (a * b) % 5 < 2]
+    (here / "links.tsv").write_text("".join(rows))
+    tuned = "tune links.tsv -o s.toml --measure cocitation --direction in --time 60s"
+    assert main(tuned.split()) == 0
+    assert "s.toml: the settings; see cocite index links.tsv --settings s.toml" in (
+        capsys.readouterr().err
+    )
+    assert main(["index", "links.tsv", "--settings", "s.toml", "-o", "web.index"]) == 0
+    assert "measure  cocitation" in capsys.readouterr().out
+
+
+def test_an_index_keeps_its_graph_or_is_not_made(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "links.tsv.cocite").write_text("mine")
+    (here.parent / "cache").write_text("mine")
+    assert main(["index", "links.tsv", "-o", "my.index"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "Error: there is no place to keep the graph of links.tsv, which the index goes back to. "
+        "Choose one: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
+    )
+    assert not (here / "my.index").exists()
+
+
+@pytest.mark.parametrize("verb", ["verify {}", "evaluate {} --labels FILE"])
+def test_other_verbs_say_what_to_type(
+    here: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    typed = verb.format("links.tsv").split()
+    assert main(typed) == 2
+    assert (
+        "Error: links.tsv is no stored graph or index. If it holds links, make a graph of it: "
+        f"cocite ingest links.tsv -o DIR, then cocite {verb.format('DIR')}\n"
+    ) in capsys.readouterr().err
+    assert kept.keep("links.tsv", index=False).made
+    assert main(typed) == 2
+    graph = "links.tsv.cocite/graph"
+    assert f"of it is stored: cocite {verb.format(graph)}\n" in capsys.readouterr().err
+    assert kept.keep("links.tsv").made
+    assert main(typed) == 2
+    index = "links.tsv.cocite/index"
+    assert f", or cocite {verb.format(index)}\n" in capsys.readouterr().err
+
+
 def test_settings_of_a_graph_ask_the_graph(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No index is made for them; and a measure that needs one says how it is made."""
     question = ["similarity", "links.tsv", "x", "y", "--format", "json"]
@@ -127,6 +213,56 @@ def test_settings_of_a_graph_ask_the_graph(here: Path, capsys: pytest.CaptureFix
     assert main(question) == 0
     assert (here / "links.tsv.cocite" / "index").exists()
     assert "read links.tsv" in capsys.readouterr().err
+
+
+def test_settings_do_not_change_the_measure(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An index with them is kept beside the first; what the default does not have is refused."""
+    question = ["related", "links.tsv", "x", "--format", "json"]
+    found = {}
+    for more in ((), ("--direction", "in"), ("--nearest", "3"), ("--nearest", "50")):
+        assert main([*question, *more]) == 0
+        out, err = capsys.readouterr()
+        assert err.endswith(f"{BY}\n"), err
+        found[more] = json.loads(out)
+        assert found[more]["measure"] == "neighbourhood"
+    assert found["--direction", "in"]["hits"] != found[()]["hits"]
+    folder = here / "links.tsv.cocite"
+    made = {path.name: cocite.open(path) for path in folder.glob("index*")}
+    assert len(made) == 3  # 50 is what it is by default
+    other = next(i for name, i in made.items() if name != "index" and i.settings["nearest"] == 50)
+    hits = [hit.node for hit in other.related("x")]
+    assert hits == [row["node"] for row in found["--direction", "in"]["hits"]]
+    for option, taker in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):
+        assert main([*question, option, "0.5" if option == "--decay" else "5"]) == 2
+        err = capsys.readouterr().err
+        assert f"neighbourhood answers for this file of links, and it has no {option}. " in err
+        assert taker in err.split("--measure: ")[1]
+    (here / "links.tsv").write_text(LINKS + "new\tx\n")
+    assert main([*question, "--nearest", "3"]) == 0
+    assert len(list(folder.glob("index*"))) == 2  # the other one is of what the file was
+
+
+def test_a_measure_that_needs_an_index_gets_one(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    question = ["related", "links.tsv", "x", "--format", "json", "--measure", "xjaccard"]
+    assert main([*question, "--samples", "16", "--length", "2"]) == 0
+    found, err = capsys.readouterr()
+    assert err.endswith("; xjaccard answers\n")
+    told = json.loads(found)
+    assert (told["measure"], told["settings"]["samples"]) == ("xjaccard", 16)
+    assert main([*question, "--samples", "16", "--length", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, err.count("unchanged")) == (found, 1)
+
+
+def test_a_graph_says_which_measure_answers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
+    capsys.readouterr()
+    assert main(["related", "g", "x"]) == 0
+    assert capsys.readouterr().err == "g: a graph without an index; psimrank answers\n"
+    assert main(["related", "g", "x", "--nearest", "3"]) == 2
+    assert "psimrank answers for this graph, and it has no --nearest" in capsys.readouterr().err
 
 
 def test_a_file_that_has_changed_is_read_again(here: Path) -> None:
@@ -164,7 +300,7 @@ def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
     told = os.environ | {"TMPDIR": str(here / "tmp")}
     done = run("related", "links.tsv", "x", "--no-cache", "--format", "csv", env=told)
     assert done.returncode == 0, done.stderr
-    assert said(done)[1:] == ["links.tsv: made into an index for this once"]
+    assert said(done)[1:] == [f"links.tsv: made into an index for this once{BY}"]
     assert not list((here / "tmp").iterdir())
     assert sorted(path.name for path in here.iterdir()) == ["links.tsv", "tmp"]
     piped = run("related", "-", "x", "--format", "csv", stdin=LINKS.encode(), env=told)
@@ -207,7 +343,7 @@ def test_what_cannot_be_opened_any_more_is_made_again(here: Path, part: str, how
     again = run("related", "links.tsv", "x", "--format", "csv")
     assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
     third = run("related", "links.tsv", "x", "--format", "csv")
-    assert said(third) == ["links.tsv: unchanged, so links.tsv.cocite is asked"]
+    assert said(third) == [f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}"]
 
 
 @pytest.mark.parametrize("how", ["file", "folder", "link"])
@@ -226,10 +362,10 @@ def test_a_stranger_in_its_place_is_left_alone(here: Path, how: str) -> None:
     line = said(done)[1]
     folder = next((here.parent / "cache" / "cocite" / "links").iterdir())
     reason = "cannot be made: File exists" if how == "file" else "is there and not made by cocite"
-    assert line.endswith(f"(links.tsv.cocite {reason})")
+    assert line.endswith(f"(links.tsv.cocite {reason}){BY}")
     assert f"are kept in {folder} and asked" in line
     again = run("related", "links.tsv", "x", "--format", "csv")
-    assert said(again) == [f"links.tsv: unchanged, so {folder} is asked"]
+    assert said(again) == [f"links.tsv: unchanged, so {folder} is asked{BY}"]
     assert again.stdout == done.stdout
     if how == "link":
         assert not list((here / "elsewhere").iterdir())
@@ -245,6 +381,7 @@ def test_without_any_place_it_is_made_for_once(here: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert said(done)[1] == (
         "links.tsv: made into an index for this once (links.tsv.cocite cannot be made: File exists)"
+        f"{BY}"
     )
 
 
@@ -317,8 +454,17 @@ def test_wrong_use_of_it_is_said(here: Path, capsys: pytest.CaptureFixture[str])
     assert main(["related", "g", "x", "--no-cache"]) == 2
     assert "g is no file of links: leave --no-cache out" in capsys.readouterr().err
     assert main(["related-all", "g", "-o", "o.csv", "--no-cache"]) == 2
+    capsys.readouterr()
     assert main(["related", "none.tsv", "x"]) == 1
-    assert "none.tsv does not exist" in capsys.readouterr().err
+    assert capsys.readouterr().err == "Error: none.tsv does not exist\n"
+    assert main(["related", "linsk.tsv", "x"]) == 1
+    said = capsys.readouterr().err
+    assert said == "Error: linsk.tsv does not exist. Did you mean links.tsv?\n"
+    assert main(["related", "away/links.tsv", "x"]) == 1
+    assert "away/links.tsv does not exist. Neither does away" in capsys.readouterr().err
+    assert main(["related", "linkstsv", "x"]) == 1
+    said = capsys.readouterr().err
+    assert "Did you mean links.tsv? To make a stored index: cocite index GRAPH -o" in said
 
 
 def test_cocite_alone_leads_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,3 +140,55 @@ def test_an_unknown_name_suggests_those_that_contain_it(
 ) -> None:
     assert main(["related", index, "hacker"]) == 2
     assert "'H/hacker.html'" in capsys.readouterr().err
+
+
+SPELT = [
+    ("S%C3%A3o_Paulo", "New_York"),
+    ("São Paulo", "New York City"),
+    ("ΣΊΣΥΦΟΣ", "%E6%9D%B1%E4%BA%AC"),
+    ("100%", "a%2"),
+    ("ö", "o\u0308x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("são paulo", ["S%C3%A3o_Paulo", "São Paulo"]),
+        ("Sao_Pau", ["S%C3%A3o_Paulo", "São Paulo"]),
+        ("S%C3%A3o", ["S%C3%A3o_Paulo", "São Paulo"]),
+        ("%c3%a3", ["S%C3%A3o_Paulo"]),
+        ("new york", ["New_York", "New York City"]),
+        ("σίσυφος", ["ΣΊΣΥΦΟΣ"]),
+        ("東京", ["%E6%9D%B1%E4%BA%AC"]),
+        ("0%", ["100%"]),
+        ("a%2", ["a%2"]),
+        ("Ö", ["ö", "o\u0308x"]),
+        ("_c", ["New York City"]),
+        ("paulonia", []),
+    ],
+)
+def test_spellings_that_mean_the_same_are_found(
+    make_graph: MakeGraph, text: str, names: list[str]
+) -> None:
+    found = NodesDocument.of_path(make_graph(SPELT).path, text).nodes
+    assert sorted(each.node for each in found if each.node in names) == sorted(names)
+    if text not in ("%c3%a3", "Ö"):  # which are an "a" and an "o", too
+        assert len(found) == len(names)
+
+
+def test_many_names_are_looked_through_in_pieces(make_graph: MakeGraph) -> None:
+    """A name is found wherever it stands in a piece, and in those behind the first."""
+    count = (1 << 16) + 40
+    graph = make_graph([(f"page_{i}%C3%A9", "hub") for i in range(count)])
+    for number in (0, 65_534, 65_535, count - 1):
+        found = NodesDocument.of_path(graph.path, f"Page {number}É").nodes
+        assert [each.node for each in found] == [f"page_{number}%C3%A9"]
+
+
+def test_the_text_may_stand_behind_the_index(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert found(capsys, index, "HACK") == found(capsys, index, "--search", "HACK")
+    assert main(["nodes", index, "hack", "--search", "hacker"]) == 2
+    assert "'hack' and --search 'hacker' are the same: leave one" in capsys.readouterr().err

@@ -11,11 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 import cocite
 from cocite.cli.main import _VERBS, cli, main
+from cocite.cli.options import Sectioned
+from cocite.cli.settings import SETTINGS
 from cocite.measures import MEASURES
 
 
@@ -352,19 +355,25 @@ def test_what_an_index_cannot_be_asked_with_stands_apart(
     index: Path, capsys: pytest.CaptureFixture[str], verb: str
 ) -> None:
     """An index refuses what is of a graph only; each of the others some index takes."""
-    pages = CliRunner().invoke(cli, [verb, "--help"]).output.split("\n\n")
-    (asked,) = (page for page in pages if page.startswith("Settings of the measure:"))
-    (built,) = (page for page in pages if page.startswith("For a GRAPH only"))
+    command = cli.get_command(click.Context(cli), verb)
+    assert command is not None
+    sections: dict[str, list[Sectioned]] = {}
+    for each in command.params:
+        if isinstance(each, Sectioned):
+            sections.setdefault(each.section, []).append(each)
+    only = sections["For a GRAPH or LINKS only (an INDEX was built with its own)"]
     asking = {s.name for measure in MEASURES.values() for s in measure.ask}
-    assert {flag[2:] for flag in re.findall(r"^  (--[a-z-]+)", asked, re.M)} == asking
-    only = re.findall(r"^  (--[a-z-]+)(?: ([A-Z]+|\[))?", built, re.M)
-    assert len(only) == 8
-    for flag, kind in only:
-        value = {"": [], "NAME": ["simrank"], "[": ["in" if "dir" in flag else "idf"]}
-        given = value.get(kind, ["1"])
+    flags = {option.opts[0][2:].replace("-", "_") for option in sections[SETTINGS]}
+    assert flags == asking
+    assert len(only) > 10
+    for option in only:
+        value = {"--measure": ["simrank"], "--direction": ["in"]}.get(option.opts[0], ["1"])
+        if isinstance(option.type, click.Choice):
+            value = [str(option.type.choices[0])]
         names = ["one"] if verb == "related" else ["one", "two"]
-        code, out, err = ask(capsys, verb, index, *names, flag, *given)
-        assert (code, out) == (2, ""), flag
+        given = [] if option.is_flag else value
+        code, out, err = ask(capsys, verb, index, *names, option.opts[0], *given)
+        assert (code, out) == (2, ""), option.opts
         assert "fixed when" in err or "when building" in err or "has no setting" in err
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.query.batch import run as batch
+from cocite.query.batch import pieces, stream
 from cocite.store import Journal
+from tests.cli.test_cache import on_a_terminal
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +89,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(batch, "_MOST_NODES", 2)
+    monkeypatch.setattr(pieces, "_MOST", 2)
     real = Journal.append
 
     def append(self: Journal, piece: bytes) -> None:
@@ -110,3 +116,162 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
     assert "3 nodes; cocite related says" in " ".join(printed.out.split())
     assert main(command) == 1
     assert "exists. Choose another output, or pass --overwrite" in capsys.readouterr().err
+
+
+FILTERED = (
+    ["--min-score", "0.2"],
+    ["--min-confidence", "0.9", "--bound", "theorem5"],
+    ["--prefix", "t", "--order", "pagerank"],
+    ["--exclude-prefix", "t", "--order", "score*pagerank", "--candidates", "2"],
+)
+
+
+@pytest.mark.parametrize("options", FILTERED)
+def test_it_takes_the_filters_of_related(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert main(["related-all", str(index), "-o", str(tmp_path / "all.jsonl"), *options]) == 0
+    capsys.readouterr()
+    for line in (tmp_path / "all.jsonl").read_text().splitlines():
+        page = json.loads(line)
+        assert main(["related", str(index), page["node"], *options, "--format", "json"]) == 0
+        found = json.loads(capsys.readouterr().out)["hits"]
+        names = "node", "score", "stderr"
+        assert page["hits"] == [{name: hit[name] for name in names} for hit in found]
+
+
+def test_pages_among_some_and_of_other_sites(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pages = [f"http://{host}/{page}" for host in ("a.org", "b.org") for page in range(4)]
+    links = [f"http://c.org/hub\t{page}\n" for page in pages]
+    (tmp_path / "links.tsv").write_text("".join(links))
+    (tmp_path / "some").write_text("\n".join(pages[1:6]))
+    command = ["related-all", str(tmp_path / "links.tsv"), "-o", "-", "--other-sites"]
+    assert main([*command, "--among", str(tmp_path / "some")]) == 0
+    found = {page["node"]: page for page in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert {hit["node"] for hit in found[pages[0]]["hits"]} == set(pages[4:6])
+    assert {hit["node"] for hit in found[pages[7]]["hits"]} == set(pages[1:4])
+
+
+def test_a_graph_in_the_place_of_an_index(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = str(index.with_name("g"))
+    settings = ["--samples", "40", "--seed", "1", "--decay", "0.5"]
+    assert main(["related-all", graph, "-o", str(tmp_path / "g.csv"), *settings]) == 0
+    assert main(["related-all", str(index), "-o", str(tmp_path / "i.csv"), *settings[-2:]]) == 0
+    assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "i.csv").read_bytes()
+    command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--measure", "simrank"]
+    assert main(command) == 2
+    assert "--measure is fixed when an index is built" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
+def test_standard_output_gets_what_a_file_would(
+    index: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    kind: str,
+) -> None:
+    monkeypatch.setattr(stream, "_WINDOW", 2)
+    (tmp_path / "nodes").write_text("two\nhub\nthree\none\nthe\n")
+    options = ["-k", "2", "--nodes", str(tmp_path / "nodes")]
+    assert main(["related-all", str(index), "-o", str(tmp_path / f"x.{kind}"), *options]) == 0
+    capfdbinary.readouterr()
+    assert main(["related-all", str(index), "-o", "-", "--kind", kind, *options]) == 0
+    printed = capfdbinary.readouterr()
+    assert printed.out == (tmp_path / f"x.{kind}").read_bytes()
+    assert re.search(rb"^output +standard output, ", printed.err, re.M)
+    assert main(["related-all", str(index), "-o", "-", "--format", "json", *options]) == 0
+    printed = capfdbinary.readouterr()
+    assert [json.loads(line)["node"] for line in printed.out.splitlines()] == [
+        "two", "hub", "three", "one", "the",
+    ]  # fmt: skip
+    assert json.loads(printed.err.partition(b"\n")[2])["nodes"] == 5
+
+
+def test_what_standard_output_does_not_take(
+    index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("parquet", "folder"):
+        assert main(["related-all", str(index), "-o", "-", "--kind", kind]) == 2
+        told = f"{kind} cannot be written to a pipe: choose one of csv, tsv, jsonl with --kind"
+        assert told in capsys.readouterr().err
+    assert main(["related-all", str(index), "-o", "-", "--overwrite"]) == 2
+    assert "standard output is not replaced" in capsys.readouterr().err
+
+
+def test_a_damaged_shard_ends_a_stream(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A position behind the last member; a file is made without it."""
+    rng = np.random.default_rng(1)
+    rows = [f"n{a}\tn{b}\n" for a, b in rng.integers(0, 40, (200, 2)).tolist()]
+    (tmp_path / "links.tsv").write_text("".join(rows))
+    graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", header="no")
+    built = cocite.build(graph, tmp_path / "i", samples=6, shard=2, measure="psimrank")
+    shard = built.stored.parts[0].shards[-1]
+    words = np.array(shard.words)
+    words[int(shard.blobs[1, 0]) :][: len(built.nodes)] = 10**6
+    (tmp_path / "i" / f"in.samples-{shard.number:06d}").write_bytes(words.tobytes())
+    assert main(["related-all", str(tmp_path / "i"), "-o", "-"]) == 1
+    printed = capsys.readouterr()
+    assert "is damaged" in printed.err
+    assert "Or name a file as output" in printed.err
+    assert main(["related-all", str(tmp_path / "i"), "-o", str(tmp_path / "x.csv")]) == 0
+
+
+def test_a_folder_by_its_name(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["related-all", str(index), "-o", f"{tmp_path}/all/", "--format", "json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert json.loads((tmp_path / "all" / "pages" / "two.json").read_text())["node"] == "two"
+    files = (entry for entry in (tmp_path / "all").rglob("*") if entry.is_file())
+    assert facts["bytes"] == sum(file.stat().st_size for file in files)
+
+
+# -- progress -----------------------------------------------------------------------------
+
+_SLOW = """
+import sys, time
+from cocite.cli import progress
+from cocite.cli.main import main
+from cocite.query.batch import pieces, stream
+from cocite.query.batch.question import Question
+
+progress._FIRST_LINE, progress._LOG_SECONDS = 0.3, 0.5
+pieces._SECONDS = 0.1
+real = Question.answer
+
+def answer(self, nodes):
+    time.sleep(0.3 * nodes.size)
+    return real(self, nodes)
+
+Question.answer = answer
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_pipe_gets_lines_with_times(index: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SLOW, "related-all", str(index), "--threads", "1", "-o"]
+    done = subprocess.run(
+        [*command, str(tmp_path / "x.csv")], capture_output=True, text=True, check=True
+    )
+    lines = re.findall(
+        r"^relating \(([\d.]+) s\): (\d) of 6 nodes(?:, about ([\d.]+) s left)?$", done.stderr, re.M
+    )
+    assert len(lines) >= 2
+    assert "about" in done.stderr
+    assert [int(line[1]) for line in lines] == sorted(int(line[1]) for line in lines)
+    assert "\x1b" not in done.stderr
+
+
+def test_a_terminal_gets_the_time_left(index: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SLOW, "related-all", str(index), "--threads", "1", "-o"]
+    for width in ("120", "50"):
+        env = os.environ | {"TERM": "xterm", "COLUMNS": width}
+        shown = on_a_terminal([*command, str(tmp_path / f"{width}.csv")], env)
+        shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+        assert re.search(r"0:00:0\d left", shown), (width, shown)
+        assert re.search(r"\d of 6 nodes", shown), (width, shown)

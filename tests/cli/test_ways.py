@@ -48,8 +48,7 @@ def complete(words: str, shell: str = "bash") -> list[str]:
     """What the shell is told, the last word being the one that is typed."""
     variables = {
         "_COCITE_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split(" ")) - 1),
+        "COMP_LINE": words,
     }
     command = [sys.executable, "-c", "from cocite.cli.main import run; run()"]
     done = subprocess.run(

@@ -176,7 +176,7 @@ def test_counts_give_way_to_paths_where_both_do_not_fit(
         measure="psimrank",
     )
     for columns, titles in (
-        (60, "share page path"),
+        (60, "percent page path"),
         (80, "share percent page path"),
         (100, "share percent samples steps page path"),
     ):

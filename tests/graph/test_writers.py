@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from cocite.cli.main import cli, main
 from cocite.errors import UsageError
 from cocite.graph import writers
 from cocite.graph.writers import ARRAYS, TABLES, WRITERS, Columns, TableFile, Types
+from cocite.query.batch.outputs import OUTPUTS
 
 
 def lines(path: Path, pieces: Iterable[Columns], types: Types) -> None:
@@ -57,7 +59,11 @@ def test_help_names_what_each_verb_can_write() -> None:
     for verb, endings in (("rank", WRITERS), ("exact", WRITERS), ("related-all", TABLES)):
         printed = CliRunner().invoke(cli, [verb, "--help"]).output
         assert all(ending in printed for ending in endings), verb
-    assert not any(ending in printed for ending in ARRAYS)
+    output = printed[printed.index("--output") : printed.index("--kind")]
+    assert not any(ending in output for ending in ARRAYS)
+    kinds = re.search(r"--kind \[(.*)\]", printed)
+    assert kinds is not None
+    assert kinds[1].split("|") == list(OUTPUTS)
 
 
 def test_another_ending_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from cocite import Index, UnknownNode
 from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import PartSettings
+from cocite.query.batch import pieces
 from cocite.query.batch import run as batches
 from cocite.query.batch.run import Batch, related_all
 from cocite.store import disk
@@ -52,11 +54,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return cocite.build(graph, folder / "i", samples=23, seed=5, shard=7, measure="psimrank")
 
 
-def by_asking(index: Index, k: int = 20, **options: Any) -> list[tuple[Any, ...]]:
+def by_asking(
+    index: Index, k: int = 20, nodes: Iterable[str] | None = None, **options: Any
+) -> list[tuple[Any, ...]]:
     """The rows that a batch must have."""
     return [
         (node, rank, hit.node, hit.score, hit.stderr)
-        for node in index.nodes
+        for node in nodes or index.nodes
         for rank, hit in enumerate(index.related(node, k, **options), 1)
     ]
 
@@ -69,7 +73,8 @@ def read(path: Path) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces of 16 nodes, slices of 5, output pieces of 3."""
-    monkeypatch.setattr(batches, "_MOST_NODES", 16)
+    monkeypatch.setattr(pieces, "_MOST", 16)
+    monkeypatch.setattr(pieces, "_LEAST", 16)
     monkeypatch.setattr(batches, "_SLICE_ROWS", 100)
     monkeypatch.setattr(batches, "_OUT_ROWS", 60)
 
@@ -95,6 +100,12 @@ def test_rows_are_what_related_says(index: Index, tmp_path: Path, k: int) -> Non
         {"exclude_prefix": "http://site1.org/"},
         {"prefix": "http://site", "exclude_prefix": "http://site3", "min_score": 0.01},
         {"prefix": "nobody"},
+        {"min_confidence": 0.9},
+        {"min_confidence": 0.9, "bound": "bernstein", "min_score": 0.01},
+        {"among": ["alone 1", *(f"http://site1.org/page {i}" for i in range(20, 40))]},
+        {"among": ["alone 1"], "prefix": "http"},
+        {"order": "pagerank"},
+        {"order": "score*pagerank", "candidates": 9, "prefix": "http"},
     ],
 )
 def test_options_mean_what_they_mean_to_related(
@@ -102,6 +113,20 @@ def test_options_mean_what_they_mean_to_related(
 ) -> None:
     related_all(index, tmp_path / "all.parquet", 7, **options)
     assert read(tmp_path / "all.parquet") == by_asking(index, 7, **options)
+
+
+def test_pages_of_other_sites_and_ranks_of_a_file(index: Index, tmp_path: Path) -> None:
+    sites = [name for name in index.nodes if name.startswith("http")]
+    related_all(index, tmp_path / "all.parquet", 7, nodes=sites, other_sites=True)
+    rows = by_asking(index, 7, other_sites=True, nodes=sites)
+    assert read(tmp_path / "all.parquet") == rows
+    assert len(rows) > 1000
+    with pytest.raises(UsageError, match="'alone 0' is no URL"):
+        related_all(index, tmp_path / "x.parquet", 7, other_sites=True)
+    np.save(tmp_path / "ranks.npy", np.random.default_rng(0).random(len(index.nodes)))
+    by: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
+    related_all(index, tmp_path / "by.parquet", 7, **by)
+    assert read(tmp_path / "by.parquet") == by_asking(index, 7, **by)
 
 
 @settings(max_examples=20)
@@ -203,7 +228,8 @@ def test_threads_and_pieces_change_no_byte(
     related_all(index, tmp_path / f"one{ending}", threads=1)
     expected = (tmp_path / f"one{ending}").read_bytes()
     for piece in (1, 37, 128):
-        monkeypatch.setattr(batches, "_MOST_NODES", piece)
+        monkeypatch.setattr(pieces, "_MOST", piece)
+        monkeypatch.setattr(pieces, "_LEAST", piece)
         for threads in (1, 2, 5):
             path = tmp_path / f"{piece}-{threads}{ending}"
             related_all(index, path, threads=threads)
@@ -254,11 +280,11 @@ def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Pa
 _CHILD = """
 import os, signal, sys
 import cocite
-from cocite.query.batch import run as batch
+from cocite.query.batch import pieces, run as batch
 from cocite.layouts.trees.reader import TreeReader
 from cocite.store import disk
 
-batch._MOST_NODES = 16
+pieces._MOST = pieces._LEAST = 16
 left, real = int(sys.argv[3]), disk.write
 
 def write(file, data):
@@ -336,6 +362,9 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
         ({"min_score": 0.5}, "min_score"),
         ({"prefix": "http"}, "prefix"),
         ({"nodes": ["alone 1"]}, "nodes"),
+        ({"among": ["alone 1"]}, "among"),
+        ({"min_confidence": 0.5}, "min_confidence"),
+        ({"order": "pagerank"}, "order"),
     ],
 )
 def test_an_unfinished_batch_with_other_options_is_not_gone_on_with(
@@ -413,7 +442,9 @@ def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_pat
     assert output.read_text() == "mine"
     related_all(index, output, overwrite=True)
     assert output.read_text().startswith("node,rank,related,score,stderr\n")
-    with pytest.raises(UsageError, match=r"ends in '.npy'; it ends in one of .parquet, .csv, .tsv"):
+    with pytest.raises(
+        UsageError, match=r"ends in '.npy'; it ends in one of .parquet, .csv, .tsv, .jsonl"
+    ):
         related_all(index, tmp_path / "x.npy")
 
 
@@ -512,7 +543,6 @@ def test_refined_rows_are_what_refined_questions_say(
 ) -> None:
     """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
     monkeypatch.setattr("cocite.query.refine.samples.MOST_SAMPLES", 64)
-    monkeypatch.setattr(batches, "_MOST_REFINED", 50)
     graph = index.stored.store.path.with_name("g")
     found = cocite.build(graph, tmp_path / "i", measure=measure, samples=8, length=4)
     nodes = list(found.nodes)[::8]

@@ -293,7 +293,7 @@ def test_a_shard_found_to_be_damaged_is_left_out(
 def test_an_interrupted_batch_goes_on_without_what_it_found(
     built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cocite.query.batch.run._MOST_NODES", 8)
+    monkeypatch.setattr("cocite.query.batch.pieces._MOST", 8)
     broken(built("trees"), tmp_path / "broken")
     without(built("trees"), tmp_path / "left").related_all(tmp_path / "b.csv", 5)
 

@@ -7,19 +7,21 @@ asking can be chosen. Of a graph everything can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import cache_option, made_of
 from cocite.cli.options import Sectioned
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
+from cocite.cli.text import or_of, say
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS
-from cocite.measures import DEFAULT, OF_A_GRAPH, find_measure
+from cocite.measures import DEFAULT, MEASURES, OF_A_GRAPH, Measure, find_measure
 from cocite.store import kind_of
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 Command = Callable[..., Any]
-_GRAPH_ONLY = "For a GRAPH only (an INDEX was built with its own)"
+_GRAPH_ONLY = "For a GRAPH or LINKS only (an INDEX was built with its own)"
 _OF_A_GRAPH = ("measure", "direction", "unweighted")
 
 _GRAPH = click.option(
@@ -51,14 +53,16 @@ _ONLY = (
     click.option(
         "--measure",
         metavar="NAME",
+        shell_complete=measure_names,
         cls=Sectioned,
         section=_GRAPH_ONLY,
-        help="What similar means (see: cocite measures).  [default: psimrank; an index is made of "
-        "neighbourhood, which needs one]",
+        help="What similar means (see: cocite measures).  [default: neighbourhood; psimrank for a "
+        "GRAPH, which needs no index]",
     ),
     click.option(
         "--direction",
         metavar=f"[{'|'.join(DIRECTIONS)}]",
+        shell_complete=direction_names,
         cls=Sectioned,
         section=_GRAPH_ONLY,
         help="Which links count.  [default: as for cocite index]",
@@ -194,14 +198,11 @@ def opened(
     settings, graphs = given(options), options["graphs"]
     means = {"threads": options.get("threads"), "memory": options["memory"]}
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
-    if links:
-        if graphs:
-            raise UsageError(f"{path} is a file of links: leave --graph out")
-        asked_only = {setting.name for setting in find_measure(DEFAULT).ask}
-        path = made_of(path, options, index=not chosen and asked_only >= settings.keys())
-    elif options["no_cache"]:
+    if links and graphs:
+        raise UsageError(f"{path} is a file of links: leave --graph out")
+    if not links and options["no_cache"]:
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
-    if kind_of(path) != "graph":
+    if not links and kind_of(path) != "graph":
         if chosen:
             raise UsageError(
                 f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored "
@@ -210,16 +211,61 @@ def opened(
         return open_index(path, graph=graphs, **means), settings
     if graphs:
         raise UsageError(f"{path} is a graph itself: leave --graph out")
-    names = {s.name for s in find_measure(chosen.get("measure", OF_A_GRAPH)).ask}
+    measure = find_measure(chosen.pop("measure", None) or (DEFAULT if links else OF_A_GRAPH))
+    _see_it_takes(measure, settings, "file of links" if links else "graph")
+    names = {setting.name for setting in measure.ask}
     asked = {name: value for name, value in settings.items() if name in names}
     built = {name: value for name, value in settings.items() if name not in names}
-    return open_graph(path, **chosen, **means, **built), asked
+    if links and measure.needs_index and not measure.texts:
+        from cocite.index.plan import BuildOptions
+
+        plain = measure.name == DEFAULT and not chosen and not built
+        way, bare = chosen.get("direction"), bool(chosen.get("unweighted"))
+        made = BuildOptions.checked(measure.name, way, None, built, unweighted=bare)
+        found = made_of(path, options, index=True, made=None if plain else made)
+        return open_index(found, **means), asked
+    if links:
+        path = made_of(path, options, index=False, measure="" if measure.texts else measure.name)
+    else:
+        say(f"{path}: a graph without an index; {measure.name} answers")
+    return open_graph(path, measure=measure.name, **chosen, **means, **built), asked
+
+
+def _see_it_takes(measure: Measure, settings: Iterable[str], what: str) -> None:
+    """Raise :class:`UsageError` for a setting that is not one of the measure that answers."""
+    known = {setting.name for setting in (*measure.build, *measure.ask)}
+    for name in settings:
+        if name not in known:
+            takers = [
+                each.name
+                for each in MEASURES.values()
+                if any(setting.name == name for setting in (*each.build, *each.ask))
+            ]
+            raise UsageError(
+                f"{measure.name} answers for this {what}, and it has no --{name.replace('_', '-')}"
+                f". Leave that out, or choose a measure that has it, with --measure: "
+                f"{or_of(takers)}"
+            )
+
+
+def _unrefined(measure: Measure) -> str:
+    """Why there is nothing to refine, and what gives better scores if anything does."""
+    asked = {setting.name for setting in measure.ask}
+    if "effort" in asked:
+        return f"{measure.name} has no samples; a larger --effort narrows its intervals"
+    if "tolerance" in asked:
+        return f"{measure.name} has no samples; a smaller --tolerance narrows its intervals"
+    return f"the scores of {measure.name} are computed, and not estimated"
 
 
 @contextmanager
 def preparing(index: Index, refine: bool) -> Iterator[None]:
-    """Show what is made ready for a refined answer, which an index may hold already."""
+    """Show what is made ready for a refined answer, which an index may hold already; or say that
+    there is nothing to refine.
+    """
     if not refine or index.refiner is None:
+        if refine:
+            say(f"--refine changes nothing: {_unrefined(index.stored.measure)}")
         yield
         return
     with Stages({"refining": "nodes"}) as stages:

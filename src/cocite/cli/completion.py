@@ -2,15 +2,27 @@
 ``cocite help``.
 
 The shell asks the program itself, by ``_COCITE_COMPLETE``: click answers for verbs, options and
-choices, ``node_names`` for the nodes of the index or graph that stands before them.
+choices, ``node_names`` for the nodes of the index, graph or file of links that stands before them.
+
+Names of nodes have blanks, quotes and colons. zsh and fish quote what they insert; bash does not,
+and takes a word apart at some signs, so that it has a script of our own: the program is given the
+line as it was typed, and cuts off what stands before such a sign; bash quotes the rest.
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    add_completion_class,
+    get_completion_class,
+    shell_complete,
+    split_arg_string,
+)
 
 from cocite.cli import COMPLETE
 from cocite.errors import CociteError
@@ -18,7 +30,7 @@ from cocite.errors import CociteError
 if TYPE_CHECKING:
     from cocite.graph.names import Names
 
-__all__ = ["answer", "completion", "help", "node_names"]
+__all__ = ["answer", "completion", "direction_names", "help", "measure_names", "node_names"]
 
 _SHELLS = {
     "bash": 'eval "$(cocite completion bash)"   in ~/.bashrc',
@@ -29,10 +41,54 @@ _OFFERED = 50
 """Names at most: a shell lists no more."""
 
 
+_BREAKS = ":=@"
+"""Signs of names at which bash takes a word apart."""
+
+
+@add_completion_class
+class _Bash(BashComplete):
+    """Click's, but for how a line is taken apart and what is inserted."""
+
+    source_template = r"""
+%(complete_func)s() {
+    local found word="${COMP_WORDS[COMP_CWORD]}"
+    COMPREPLY=()
+    while IFS= read -r found; do
+        case $found in
+            dir,*) compopt -o dirnames ;;
+            file,*) compopt -o default ;;
+            plain,*)
+                found=${found#plain,}
+                case $word in
+                    \"*|\'*) ;;
+                    *) printf -v found %%q "$found" ;;
+                esac
+                COMPREPLY+=("$found") ;;
+        esac
+    done < <(COMP_LINE="${COMP_LINE:0:COMP_POINT}" COMP_WORD="$word" \
+        COMP_WORDBREAKS="$COMP_WORDBREAKS" %(complete_var)s=bash_complete "$1")
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words before the one that is begun, and that one."""
+        # A sign more, so that the last word is there, empty or in an open quote.
+        *words, last = split_arg_string(os.environ["COMP_LINE"] + "x")[1:]
+        begun = last[:-1]
+        quoted = os.environ.get("COMP_WORD", "").startswith(("'", '"'))
+        breaks = "" if quoted else os.environ.get("COMP_WORDBREAKS", "")
+        ends = [begun.rfind(sign) + 1 for sign in _BREAKS if sign in breaks]
+        self._before = begun[: max(ends, default=0)]
+        return words, begun
+
+    def format_completion(self, item: CompletionItem[Any]) -> str:
+        """What bash reads: the kind, a comma, and what is to be inserted."""
+        return f"{item.type},{item.value.removeprefix(self._before)}"
+
+
 def answer(cli: click.Command, instruction: str) -> int:
     """Answer a shell that asks for completions, or for what it is to run."""
-    from click.shell_completion import shell_complete
-
     return shell_complete(cli, {}, "cocite", COMPLETE, instruction)
 
 
@@ -46,16 +102,20 @@ def completion(shell: str) -> None:
     zsh    eval "$(cocite completion zsh)"     in ~/.zshrc
     fish   cocite completion fish | source     in ~/.config/fish/config.fish
     """  # noqa: D301 - click wants the backspace itself
-    from click.shell_completion import get_completion_class
-
     made = get_completion_class(shell)
     assert made is not None
     group = click.get_current_context().find_root().command
     click.echo(made(group, {}, "cocite", COMPLETE).source())
 
 
+def _verbs(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    group = context.find_root().command
+    assert isinstance(group, click.Group)
+    return [name for name in group.list_commands(context) if name.startswith(begun)]
+
+
 @click.command()
-@click.argument("verbs", metavar="[VERB]", nargs=-1)
+@click.argument("verbs", metavar="[VERB]", nargs=-1, shell_complete=_verbs)
 @click.pass_context
 def help(context: click.Context, verbs: tuple[str, ...]) -> None:
     """Show the help of a verb, as its --help does."""
@@ -68,6 +128,21 @@ def help(context: click.Context, verbs: tuple[str, ...]) -> None:
         at = click.Context(found, at, name)
         command = found
     click.echo(command.get_help(at))
+
+
+def measure_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
+    """Names of measures that begin so, each with what it is."""
+    from cocite.measures import MEASURES
+
+    found = MEASURES.values()
+    return [CompletionItem(m.name, help=m.summary) for m in found if m.name.startswith(begun)]
+
+
+def direction_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Directions that begin so."""
+    from cocite.graph.links import DIRECTIONS
+
+    return [name for name in DIRECTIONS if name.startswith(begun)]
 
 
 def node_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -86,7 +161,7 @@ def _names(path: str) -> Names:
     from cocite.store import Store, kind_of
 
     if os.path.isfile(path):
-        from cocite.query.kept import ENDING
+        from cocite.query.kept import kept_of
 
-        path = os.path.join(path + ENDING, "graph")
+        path = os.fspath(next(iter(kept_of(path)), ""))
     return open_names(Store.open(path, "index" if kind_of(path) == "index" else "graph"))

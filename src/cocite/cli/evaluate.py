@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.links import refuse_links
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -166,6 +167,8 @@ def evaluate(
 
         plots.require("evaluate", "leave out --output and take --format csv, which has all figures")
         check_report(output, overwrite)
+    for path in paths if not suites else ():
+        refuse_links(path, "cocite evaluate {} --labels FILE")
     with Stages(_UNITS) as stages:
         found = run(*paths, suite=suites, progress=stages, **data)
         if output is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -19,7 +20,7 @@ __all__ = ["exact"]
 
 
 @click.command()
-@click.argument("graph", metavar="GRAPH")
+@click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",
     "--output",
@@ -121,12 +122,14 @@ __all__ = ["exact"]
 @click.option(
     "--overwrite", is_flag=True, help="Replace the output file. A symbolic link is refused."
 )
+@cache_option
 @format_option
 def exact(
     graph: str,
     output: str,
     min_score: float,
     top: int | None,
+    no_cache: bool,
     threads: int | None,
     memory: int | None,
     unweighted: bool,
@@ -147,7 +150,7 @@ def exact(
 
     path = check_output(output, overwrite)
     run = AllPairs(
-        Graph.open(graph),
+        Graph.open(graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)),
         Options.checked(**options),
         threads=threads,
         memory=memory,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from cocite.cli.links import graph_of
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
@@ -45,7 +46,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 
 
 @click.command(cls=SectionedVerb, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}")
-@click.argument("graph", metavar="GRAPH")
+@click.argument("graph", metavar="GRAPH|LINKS")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
 @click.option(
     "--settings",
@@ -134,7 +135,7 @@ def index(
     texts_share: float | None,
     **settings: object,
 ) -> None:
-    """Build an index of the stored GRAPH.
+    """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
 
     First it says how much disk, memory and time it will take. If it is interrupted, give the same
     command again, and it goes on. The same --seed gives the same index, whatever the threads, the
@@ -163,7 +164,7 @@ def index(
         texts_share=texts_share,
     )
     means = Means.checked(threads, memory, shard, blocks, external)
-    stored = Graph.open(graph)
+    stored = Graph.open(graph_of(graph, lasting=True, memory=memory, threads=threads))
     with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)
@@ -175,6 +176,9 @@ def index(
                 lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
             )
         found = BuildDocument.of(work, report, output)
+        options = work.options
+    for line in found.told.lines(stored, options):
+        say(line)
     ready = f"ready for decay {options.measure.ask_settings({})[DECAY]}" if refine else ""
     show(Reply(found, lambda: _text(found, ready)))
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import asks_text, facts_text, texts_in_words
+from cocite.cli.text import asks_text, counted, facts_text, texts_in_words
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.documents import GraphDocument
+from cocite.graph.hubs import hubs_in_words
 from cocite.measures import find_measure
 from cocite.measures.blend import PREFIX
 from cocite.memory import format_size
@@ -24,22 +26,24 @@ __all__ = ["graph_reply", "info"]
 
 
 @click.command()
-@click.argument("path", metavar="GRAPH|INDEX", required=False)
+@click.argument("path", metavar="GRAPH|INDEX|LINKS", required=False)
 @click.option(
     "--cache",
     is_flag=True,
     help="Show where compiled kernels are kept instead, how large they are, and their versions.",
 )
+@cache_option
 @format_option
-def info(path: str | None, cache: bool, show: Show) -> None:
-    """Show what the stored graph or index at the path holds."""
+def info(path: str | None, cache: bool, no_cache: bool, show: Show) -> None:
+    """Show what the stored graph or index at the path holds, or the graph of a file of links."""
     if cache == (path is not None):
-        raise UsageError("name a graph or an index, or pass --cache")
+        raise UsageError("name a graph, an index or a file of links, or pass --cache")
     if path is None:
         from cocite.cli.cache import cache_reply
 
         show(cache_reply())
         return
+    path = graph_of(path, no_cache=no_cache)
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 
@@ -62,6 +66,11 @@ def _graph_text(found: GraphDocument) -> str:
             f"{info.smallest_weight or 0:.7g} to {info.largest_weight or 0:.7g}, "
             f"{info.total_weight:,.7g} in all"
         )
+    left_out = {}
+    if found.excluded:
+        pages, links = (counted(found.excluded[what], what[:-1]) for what in ("nodes", "links"))
+        left_out["left out"] = f"{pages}, with {links}"
+    hubs = {"hubs": hubs_in_words(found.hubs, info.nodes)} if found.hubs else {}
     return facts_text(
         {
             "graph": found.path,
@@ -70,12 +79,14 @@ def _graph_text(found: GraphDocument) -> str:
             **weights,
             "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
             "most links": most(info.largest_out_degree, info.largest_out_degree_node),
+            **hubs,
             "without in-links": f"{info.without_in_links:,}",
             "without out-links": f"{info.without_out_links:,}",
             "isolated": f"{info.isolated:,}",
             "links read": f"{info.rows:,}" + (", stored both ways" if info.undirected else ""),
             "dropped": f"{info.duplicates:,} duplicates, {info.self_loops:,} self-loops, "
             f"{info.bad_rows:,} bad rows",
+            **left_out,
             "on disk": format_size(info.bytes),
         }
     )

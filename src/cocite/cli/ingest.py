@@ -8,11 +8,19 @@ from textwrap import fill
 import click
 
 from cocite.cli.links import said_of
-from cocite.cli.options import format_option, memory_option, overwrite_option, threads_option
+from cocite.cli.options import (
+    exclude_option,
+    excluded_in,
+    format_option,
+    memory_option,
+    overwrite_option,
+    threads_option,
+)
 from cocite.cli.outputs import Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.graph.readers import readers
+from cocite.store import kind_of
 
 __all__ = ["ingest"]
 
@@ -103,6 +111,11 @@ and counted.
     "are more than half of a file.",
 )
 @click.option("--skip-all-bad-rows", is_flag=True, help="The same, however many they are.")
+@exclude_option(
+    "Leave out the nodes that are named in this file, one a line, with all links to and from them: "
+    "hubs that are linked with all, for one. - reads standard input. LINKS may be a stored graph "
+    "then, of which one without them is made."
+)
 @memory_option
 @threads_option
 @overwrite_option("graph")
@@ -114,6 +127,7 @@ def ingest(
     columns: str | None,
     skip_bad_rows: bool,
     skip_all_bad_rows: bool,
+    exclude_nodes: str | None,
     show: Show,
     **options: object,
 ) -> None:
@@ -121,6 +135,7 @@ def ingest(
     from cocite.cli.info import graph_reply
     from cocite.graph.ingest import ingest as run
 
+    exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
     with Stages({"reading": "bytes", "writing": "links"}) as stages:
         graph = run(
             inputs,
@@ -128,10 +143,11 @@ def ingest(
             nodes=nodes or None,
             columns=columns or (),
             skip_bad_rows="all" if skip_all_bad_rows else skip_bad_rows,
+            exclude=exclude,
             progress=stages,
             **options,  # type: ignore[arg-type]
         )
-    for source in graph.store.facts["sources"]:
+    for source in graph.store.facts["sources"] if kind_of(inputs[0]) != "graph" else ():
         said_of(source)
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")

@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
-from cocite.errors import InputError
+from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
+from cocite.measures import DEFAULT
 from cocite.memory import format_size
 
-__all__ = ["cache_option", "made_of", "said_of"]
+if TYPE_CHECKING:
+    from cocite.index.plan import BuildOptions
 
+__all__ = ["cache_option", "graph_of", "made_of", "refuse_links", "said_of"]
+
+_TEMPORARY = "cocite.temporary"
 _OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
 """What a line about an input says to type."""
 
@@ -28,22 +33,74 @@ cache_option = click.option(
 )
 
 
-def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
+_UNITS = {"reading": "bytes", "writing": "links", "indexing": "nodes", "sampling": "samples"}
+
+
+def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **means: Any) -> str:
+    """The graph that a verb works on: ``path``, or what is made of it if it is a file of links, by
+    ``means``, the ``memory`` and the ``threads``. ``lasting``: what is made must stay where it is.
+    """
+    from cocite.query.kept import is_links
+
+    if not is_links(path):
+        if no_cache:
+            raise UsageError(f"{path} is no file of links: leave --no-cache out")
+        return path
+    made = made_of(path, {"no_cache": no_cache, **means}, index=False)
+    if lasting and click.get_current_context().meta.get(_TEMPORARY):
+        file = "FILE" if path == "-" else shlex.quote(path)
+        raise UsageError(
+            f"there is no place to keep the graph of {'standard input' if path == '-' else path}, "
+            f"which the index goes back to. Choose one: cocite ingest {file} -o DIR, then cocite "
+            "index DIR"
+        )
+    return made
+
+
+def refuse_links(path: str, command: str) -> None:
+    """Raise :class:`UsageError` for a file of links where a verb takes a stored graph or index: it
+    says what to type, ``command`` with the place of such a one at {}.
+    """
+    from cocite.query.kept import is_links, kept_of
+
+    if not is_links(path):
+        return
+    kept = [] if path == "-" else [shlex.quote(str(each)) for each in kept_of(path)]
+    if kept:
+        what = ", or ".join(map(command.format, kept))
+        raise UsageError(f"{path} is a file of links. What is kept of it is stored: {what}")
+    file = "FILE" if path == "-" else shlex.quote(path)
+    raise UsageError(
+        f"{'standard input' if path == '-' else path} is no stored graph or index. If it holds "
+        f"links, make a graph of it: cocite ingest {file} -o DIR, then {command.format('DIR')}"
+    )
+
+
+def made_of(
+    links: str,
+    options: dict[str, Any],
+    *,
+    index: bool,
+    made: BuildOptions | None = None,
+    measure: str = "",
+) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
-    verb has ended. ``options`` has ``no_cache``, ``memory``, and ``threads`` where the verb takes
-    it.
+    verb has ended. ``options`` has ``no_cache``, and ``memory`` and ``threads`` where the verb
+    takes them. ``made`` is what the index is made of, unless it is the default one; ``measure`` is
+    what answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
     file = "FILE" if links == "-" else shlex.quote(links)
     try:
-        with Stages({"reading": "bytes", "writing": "links", "indexing": "nodes"}) as stages:
+        with Stages(_UNITS) as stages:
             kept = keep(
                 links,
                 index=index,
+                options=made,
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
-                memory=options["memory"],
+                memory=options.get("memory"),
                 progress=stages,
             )
     except InputError as error:
@@ -54,23 +111,28 @@ def made_of(links: str, options: dict[str, Any], *, index: bool) -> str:
             )
         raise
     if kept.temporary is not None:
-        click.get_current_context().call_on_close(kept.temporary.cleanup)
+        context = click.get_current_context()
+        context.call_on_close(kept.temporary.cleanup)
+        context.meta[_TEMPORARY] = True
     label = "standard input" if links == "-" else links
     why = f" ({kept.why})" if kept.why else ""
+    if index:
+        measure = made.measure.name if made is not None else DEFAULT
+    by = f"; {measure} answers" if measure else ""
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
             said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
     if kept.temporary is not None:
-        say(f"{label}: made into an index for this once{why}")
+        say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}{by}")
     elif kept.made:
         what = "a graph and an index" if index else "a graph"
-        size = format_size(kept.nbytes)
+        size, are = format_size(kept.nbytes), "are" if index else "is"
         say(
-            f"{label}: {what} made of it, {size}, are kept in {kept.folder} and asked while it "
-            f"is unchanged{why}"
+            f"{label}: {what} made of it, {size}, {are} kept in {kept.folder} and asked while it "
+            f"is unchanged{why}{by}"
         )
     else:
-        say(f"{label}: unchanged, so {kept.folder} is asked")
+        say(f"{label}: unchanged, so {kept.folder} is asked{by}")
     return str(kept.index if index else kept.graph)
 
 

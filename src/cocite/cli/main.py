@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import signal
 import sys
 from difflib import get_close_matches
@@ -52,6 +53,10 @@ _VERBS = {
 }
 
 
+_PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
+"""What paths are called in help."""
+
+
 class _LazyGroup(click.Group):
     """Verbs in the order of the work; the module of one is imported when it is called."""
 
@@ -62,7 +67,13 @@ class _LazyGroup(click.Group):
         if cmd_name not in _VERBS:
             return None
         module = import_module(_VERBS[cmd_name][0])
-        return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+        command = cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+        for parameter in command.params:
+            words = set(re.findall(r"[A-Z]+", parameter.metavar or ""))
+            if parameter.type is click.STRING and words & _PATHS:
+                # Is checked where it is opened; only a shell is to know that it is a path.
+                parameter.type = click.Path(readable=False, allow_dash=True)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -155,6 +166,8 @@ def _run(arguments: list[str] | None) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
+        if type(error) is click.BadParameter:
+            error = click.BadParameter(_plain(error), error.ctx, error.param)
         error.show()
         return error.exit_code
     except CociteError as error:
@@ -171,6 +184,21 @@ def _run(arguments: list[str] | None) -> int:
         click.echo(f"Error: {error}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _plain(error: click.BadParameter) -> str:
+    """What is wrong with a number in the words of all other errors, and not of click's types."""
+    kind, (value, wrong, _) = (
+        getattr(error.param, "type", None),
+        error.message.partition(" is not "),
+    )
+    if not wrong or not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+        return error.message
+    what = "a whole number" if isinstance(kind, click.types.IntParamType) else "a number"
+    low, high = getattr(kind, "min", None), getattr(kind, "max", None)
+    if low is not None:
+        what += f", {low} or more" if high is None else f" from {low} to {high}"
+    return f"it is {what}, and not {value}"
 
 
 def _notes(stopped: BaseException) -> list[str]:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import say, table_text
+from cocite.errors import UsageError
 
 if TYPE_CHECKING:
     from cocite.query.nodes import FoundNode, NodesDocument
@@ -20,12 +22,12 @@ _SHOWN = 10
 
 
 @click.command()
-@click.argument("path", metavar="GRAPH|INDEX")
+@click.argument("path", metavar="GRAPH|INDEX|LINKS")
+@click.argument("text", metavar="[TEXT]", required=False)
 @click.option(
     "--search",
     metavar="TEXT",
-    default="",
-    help="Only nodes whose names contain this, in any case.  [default: all]",
+    help="The same as TEXT.",
 )
 @click.option(
     "--links", is_flag=True, help="Show which nodes link to them, and which they link to."
@@ -34,21 +36,36 @@ _SHOWN = 10
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."
 )
 @click.option("--graph", metavar="DIR", help="Where the graph of an INDEX is now, if it was moved.")
+@cache_option
 @format_option
-def nodes(path: str, search: str, links: bool, k: int, graph: str | None, show: Show) -> None:
-    """Find nodes by a part of their names.
+def nodes(
+    path: str,
+    text: str | None,
+    search: str | None,
+    links: bool,
+    k: int,
+    graph: str | None,
+    no_cache: bool,
+    show: Show,
+) -> None:
+    """Find nodes whose names contain TEXT; all nodes without it.
 
-    First comes the node that is called so, then those whose names begin so, then the others; of
-    these, and without --search, those first that most nodes link to.
+    Case makes no difference, nor do accents, underscores for blanks, and percent-encoding. First
+    comes the node that is called so, then those whose names begin so, then the others; of these,
+    and without TEXT, those first that most nodes link to.
     """
     from cocite.query.nodes import NodesDocument
 
-    found = NodesDocument.of_path(path, search, k=k, links=links, graph=graph)
+    if text is not None and search is not None:
+        raise UsageError(f"{text!r} and --search {search!r} are the same: leave one of them out")
+    wanted = text if search is None else search
+    path = graph_of(path, no_cache=no_cache)
+    found = NodesDocument.of_path(path, wanted or "", k=k, links=links, graph=graph)
     show(Reply(found, lambda: _text(found, links)))
     if not found.found:
-        say(f"no name of {found.path} contains {search!r}")
+        say(f"no name of {found.path} contains {wanted!r}")
     elif found.found > len(found.nodes):
-        what = f" that contain {search!r}" if search else ""
+        what = f" that contain {wanted!r}" if wanted else ""
         say(f"{len(found.nodes):,} of {found.found:,} nodes{what}; -k shows more")
     if found.nodes and found.nodes[0].in_links is None:
         say("the graph is not where it was, so links are not counted: see --graph")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Sectioned",
     "SectionedVerb",
+    "exclude_option",
+    "excluded_in",
     "format_option",
     "means_options",
     "memory_option",
@@ -129,6 +132,27 @@ def keep_options(command: Any) -> Any:
     return command
 
 
+def exclude_option(help_text: str) -> Decorator:
+    """Add ``--exclude-nodes``, the pages that are left out of a graph that is made."""
+    return click.option(
+        "--exclude-nodes",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        help=help_text,
+    )
+
+
+def excluded_in(file: str | None, links: Iterable[str]) -> list[str] | None:
+    """The names in the file of ``--exclude-nodes``, ``-`` being standard input, unless it is that
+    of ``links``; None if no file is given. Raises :class:`UsageError` and :class:`InputError`.
+    """
+    if file != "-":
+        return None if file is None else names_in(Path(file))
+    if "-" in links:
+        raise UsageError("standard input (-) is named twice, for links and for nodes to leave out")
+    return _names(sys.stdin.buffer.read(), "standard input")
+
+
 _TEXTS = click.option(
     "--texts",
     metavar="FOLDER|FILE",
@@ -160,10 +184,14 @@ def kept_by(file: Path | None, prefixes: Sequence[str]) -> Keep | None:
 
 def names_in(path: Path) -> list[str]:
     """The names in a file, one a line, empty lines left out; raises :class:`InputError`."""
+    return _names(path.read_bytes(), str(path))
+
+
+def _names(content: bytes, label: str) -> list[str]:
     try:
-        lines = path.read_bytes().decode("utf-8-sig").split("\n")
+        lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path} is not text in UTF-8 (byte {error.start:,}); it is to hold names, one a line"
+            f"{label} is not text in UTF-8 (byte {error.start:,}); it is to hold names, one a line"
         ) from error
     return [name for name in (line.removesuffix("\r") for line in lines) if name]

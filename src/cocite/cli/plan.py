@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
@@ -28,7 +29,7 @@ __all__ = ["plan"]
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("graph", metavar="GRAPH")
+@click.argument("graph", metavar="GRAPH|LINKS")
 @measure_options
 @click.option(
     "--delta",
@@ -88,6 +89,7 @@ __all__ = ["plan"]
     help="Where to build the trial, best on the disk that the index will be on.  [default: the "
     "system's directory for temporary files]",
 )
+@cache_option
 @format_option
 def plan(
     graph: str,
@@ -109,10 +111,11 @@ def plan(
     keep_prefix: tuple[str, ...],
     texts: Path | None,
     texts_share: float | None,
+    no_cache: bool,
     show: Show,
     **settings: object,
 ) -> None:
-    """Tell what an index of the stored GRAPH will take and how exact it will be.
+    """Tell what an index of the stored GRAPH, or of a file of LINKS, takes and how exact it is.
 
     It builds a small index as a trial, asks it, and removes it. So it can tell the size, the memory
     and the time of the whole index, and the time of a question. Choose the number of samples by one
@@ -120,6 +123,7 @@ def plan(
     """
     from cocite.query.plan.plan import plan_index
 
+    graph = graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)
     with Stages({"pilot": "samples", "asking": "nodes"}) as stages:
         found = plan_index(
             graph,

@@ -1,9 +1,10 @@
 """Progress on standard error: bars with rate and time left, or now and then a line.
 
 The library calls back and never prints; here the calls become something to look at. A terminal
-gets bars; a log file gets a line at most every ten seconds. That kernels are compiled is told by
-the log where there is no terminal (``cli/main.py``), and here on one: among the bars if there are
-any, else in a line that goes when they are.
+gets bars; a log file gets a line after ten seconds, and then one a minute: how long it has taken,
+how much is done, and how long it will take if it goes on like that. That kernels are compiled is
+told by the log where there is no terminal (``cli/main.py``), and here on one: among the bars if
+there are any, else in a line that goes when they are.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from cocite.cli.text import say
-from cocite.compiled.clock import MESSAGE
+from cocite.compiled.clock import MESSAGE, clock
 from cocite.memory import format_size, format_time
 
 __all__ = ["Compiled", "Stages"]
 
-_LOG_SECONDS = 10.0
+_FIRST_LINE, _LOG_SECONDS = 10.0, 60.0
 _REDRAWN_SECONDS = 0.1
 _active: list[Stages] = []
 """Those that have bars on the terminal now."""
@@ -39,7 +40,9 @@ class Stages:
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
         self._kernels: Any = None
-        self._spoken = time.monotonic()
+        self._began = time.monotonic()
+        self._next_line = self._began + _FIRST_LINE
+        self._stage: tuple[str, int, float] = ("", 0, 0.0)
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():
@@ -56,7 +59,9 @@ class Stages:
             return
         if stage not in self._tasks:
             self._finish_others()
-            self._tasks[stage] = self._bars.add_task(stage, total=total or None, unit=unit)
+            self._tasks[stage] = self._bars.add_task(
+                stage, total=total or None, completed=done, unit=unit
+            )
         shown = f"{stage}, {remark}" if remark else stage
         task = self._tasks[stage]
         self._bars.update(task, completed=done, total=total or None, description=shown)
@@ -69,10 +74,21 @@ class Stages:
 
     def _speak(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
         now = time.monotonic()
-        if now - self._spoken >= _LOG_SECONDS:
-            self._spoken = now
+        if self._stage[0] != stage:
+            self._stage = stage, done, clock()
+        if now >= self._next_line:
+            self._next_line = now + _LOG_SECONDS
             amount = f": {_amount(done, total, unit)}" if unit else ""
-            say(stage + amount + (f", {remark}" if remark else ""))
+            left = self._left(done, total)
+            parts = [f"{stage} ({format_time(now - self._began)}){amount}", remark, left]
+            say(", ".join(part for part in parts if part))
+
+    def _left(self, done: int, total: int) -> str:
+        """How long the stage will take yet, in words; compiling does not count, which is done."""
+        _, before, began = self._stage
+        if not total or done <= before:
+            return ""
+        return f"about {format_time((clock() - began) * (total - done) / (done - before))} left"
 
     def _finish_others(self) -> None:
         """What was running is complete once the next stage begins."""
@@ -175,6 +191,13 @@ def _bars() -> Any:
             unit, speed = task.fields["unit"], task.finished_speed or task.speed
             return Text(f"{_amount(speed, None, unit)}/s" if unit and speed else "")
 
+    class Left(TimeRemainingColumn):
+        """How long it will take."""
+
+        def render(self, task: Any) -> Text:
+            text = super().render(task)
+            return text if task.finished else text + Text(" left", style=text.style)
+
     console = Console(stderr=True)
 
     def column() -> Column:
@@ -190,5 +213,5 @@ def _bars() -> Any:
         columns.append(Rate(table_column=column()))
     if console.width >= 60:
         columns.append(TimeElapsedColumn(table_column=column()))
-    columns.append(TimeRemainingColumn(table_column=column()))
+    columns.append(Left(table_column=column()))
     return Progress(*columns, console=console)

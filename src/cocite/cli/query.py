@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cocite.cli.asking import (
     asked_nodes,
@@ -20,8 +21,9 @@ from cocite.cli.asking import (
     together_option,
 )
 from cocite.cli.completion import node_names
+from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
-from cocite.cli.outputs import Reply, Show
+from cocite.cli.outputs import Reply, Show, output_called
 from cocite.cli.text import and_of, facts_text, table_text
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
@@ -86,50 +88,8 @@ one line of JSON, as soon as it is read.
     show_default=True,
     help="How many hits to skip first.",
 )
-@click.option(
-    "--min-score",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Leave out hits with a lower score.",
-)
-@click.option(
-    "--min-confidence",
-    type=float,
-    help="Leave out hits unless their score is above --min-score with this probability, such as "
-    "0.95.",
-)
-@click.option("--prefix", metavar="TEXT", help="List only nodes whose name begins like this.")
-@click.option("--exclude-prefix", metavar="TEXT", help="List no nodes whose name begins like this.")
-@click.option(
-    "--among",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="List only nodes that are named in this file, one a line.",
-)
-@click.option(
-    "--other-sites", is_flag=True, help="List no pages of the same site as NODE (URLs only)."
-)
-@click.option(
-    "--order",
-    type=click.Choice(["score", "score*pagerank", "pagerank"], case_sensitive=False),
-    default="score",
-    show_default=True,
-    help="What comes first. The orders by PageRank take the best by score, see --candidates.",
-)
-@click.option(
-    "--candidates",
-    type=click.IntRange(1),
-    help="How many of the best by score an order by PageRank is made of.  [default: four times as "
-    "many as are asked for, at least 100]",
-)
-@click.option(
-    "--ranks",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The PageRanks for --order, as cocite rank -o wrote them (.npy is fastest).  [default: "
-    "computed from the graph, which takes seconds for some million links]",
-)
+@filter_options
+@order_options
 @refine_options
 @confidence_option
 @bound_option
@@ -162,6 +122,11 @@ def related(
     from_input = nodes == ("-",) and draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
+    if from_input and _chosen("show") and show is not output_called("json"):
+        raise UsageError(
+            "names from standard input are answered with a line of JSON each: leave --format out, "
+            "or ask for one page at a time"
+        )
     named = nodes[-1] if nodes and not from_input else None
     opened_index, settings = opened(index, options, named)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
@@ -193,6 +158,12 @@ def related(
     show(
         Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, filters))
     )
+
+
+def _chosen(parameter: str) -> bool:
+    """Whether a parameter was given, and not left to its default."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is not ParameterSource.DEFAULT
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
+from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -47,7 +48,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("graph", metavar="GRAPH")
+@click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",
     "--output",
@@ -148,6 +149,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     is_flag=True,
     help="Replace the output file, or the study. A symbolic link is refused.",
 )
+@cache_option
 @format_option
 @study_options
 @click.pass_context
@@ -167,6 +169,7 @@ def rank(
     overwrite: bool,
     show: Show,
     study: str | None,
+    no_cache: bool,
     **options: Any,
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
@@ -179,10 +182,11 @@ def rank(
     from cocite.graph.writers import check_output
     from cocite.ranking import Residual, Sweeps, TopOrder
 
+    path: Path | None = check_output(output, overwrite) if output else None
+    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"])
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))
         return
-    path: Path | None = check_output(output, overwrite) if output else None
     stop: StoppingRule = Residual(tolerance) | Sweeps(sweeps)
     if top_order:
         stop = stop | TopOrder(top_order)

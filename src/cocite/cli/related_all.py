@@ -1,46 +1,64 @@
-"""``cocite related-all``: the most related nodes of every node, as a file."""
+"""``cocite related-all``: the most related nodes of every node, as a file, a folder or a stream."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.asking import refine_options
-from cocite.cli.links import cache_option, made_of
+from cocite.cli.asking import asking_options, opened, refine_options
+from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.settings import ask_options, given
+from cocite.cli.query import bound_option
 from cocite.cli.text import facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES
 from cocite.memory import format_size
 
+if TYPE_CHECKING:
+    from cocite.query import Index
+
 __all__ = ["related_all"]
 
+_KINDS = ("parquet", "csv", "tsv", "jsonl", "folder")
 _OPTIONS = (
+    "kind",
     "min_score",
+    "min_confidence",
+    "bound",
     "prefix",
     "exclude_prefix",
+    "other_sites",
+    "order",
+    "candidates",
+    "ranks",
     "ids",
     "refine",
     "target_error",
-    "overwrite",
-    "restart",
 )
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("index", metavar="INDEX|LINKS")
+@click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.option(
     "-o",
     "--output",
     required=True,
-    metavar="FILE",
-    help=f"The file to make: {or_of(TABLES)} (node, rank, related, score, stderr).",
+    metavar="FILE|DIR/|-",
+    help=f"What to make: a table of node, rank, related, score and stderr ({or_of(TABLES)}), JSON "
+    "lines (.jsonl), or a folder with a JSON file a node (a name that ends in /). - is standard "
+    "output.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(_KINDS, case_sensitive=False),
+    help="What to make, whatever its name.  [default: by the name; jsonl on standard output]",
 )
 @click.option(
     "-k",
@@ -55,22 +73,14 @@ _OPTIONS = (
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Ask only for the nodes that are named in this file, one a line.  [default: all]",
 )
-@click.option(
-    "--min-score",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Leave out hits with a lower score.",
-)
-@click.option("--prefix", metavar="TEXT", help="Write only hits whose name begins like this.")
-@click.option("--exclude-prefix", metavar="TEXT", help="Write no hits whose name begins like this.")
+@filter_options
+@order_options
+@bound_option
 @click.option(
     "--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, instead of their names."
 )
 @refine_options
-@click.option("--graph", metavar="DIR", help="Where the graph of INDEX is now, if it was moved.")
-@cache_option
-@ask_options
+@asking_options
 @means_options
 @click.option(
     "--overwrite",
@@ -88,51 +98,68 @@ def related_all(
     output: str,
     k: int,
     nodes: Path | None,
-    graph: str | None,
-    threads: int | None,
-    memory: int | None,
-    no_cache: bool,
+    among: Path | None,
+    overwrite: bool,
+    restart: bool,
     show: Show,
     **options: Any,
 ) -> None:
     """Write the nodes most related to every node to a file, best first.
 
-    A row says what "cocite related" says of that node. If it is interrupted, give the same command
-    again, and it goes on. The file is the same whatever the threads.
+    A row says what "cocite related" says of that node. What is done is saved every few seconds: if
+    it is interrupted, give the same command again, and it goes on. The file is the same whatever
+    the threads. On standard output, nodes come as soon as they are answered, and what is told of it
+    goes to standard error.
     """
-    from cocite.query import open_index
     from cocite.query.batch.run import Batch
+    from cocite.query.batch.stream import Stream
     from cocite.query.documents import BatchDocument
-    from cocite.query.kept import is_links
 
+    if output == "-" and (overwrite or restart):
+        raise UsageError("standard output is not replaced: leave --overwrite and --restart out")
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
-    if nodes is not None:
-        chosen["nodes"] = names_in(nodes)
-    if is_links(index):
-        means = {"no_cache": no_cache, "threads": threads, "memory": memory}
-        index = made_of(index, means, index=True)
-    elif no_cache:
-        raise UsageError(f"{index} is no file of links: leave --no-cache out")
+    for name, file in (("nodes", nodes), ("among", among)):
+        if file is not None:
+            chosen[name] = names_in(file)
+    opened_index, settings = opened(index, options)
     begin = clock()
-    opened_index = open_index(index, graph=graph, threads=threads, memory=memory)
-    with Batch(opened_index, output, k, **chosen, **given(options)) as work:
-        kept = f"; goes on after {work.done:,} that an earlier run finished" if work.done else ""
-        say(f"{output}: up to {k} hits for each of {work.nodes:,} nodes{kept}")
-        units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
+    units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
+    if output == "-":
+        stream = Stream(opened_index, k, **chosen, **settings)
+        say(f"standard output: up to {k} hits for each of {stream.nodes:,} nodes")
         with Stages(units) as stages:
-            if work.refined and opened_index.refiner:
-                opened_index.refiner.report = lambda sweep, done, total: stages(
-                    f"refining {sweep + 1}", done, total
-                )
-            report = work.run(stages)
+            _tell(opened_index, stream.work.question.refined, stages)
+            report = stream.run(sys.stdout.buffer, stages)
+        label, asked = "standard output", stream.nodes
+    else:
+        chosen |= {"overwrite": overwrite, "restart": restart}
+        with Batch(opened_index, output, k, **chosen, **settings) as work:
+            kept = f"; goes on after {work.done:,} that an earlier run finished"
+            say(
+                f"{output}: up to {k} hits for each of {work.nodes:,} nodes"
+                + kept * (work.done > 0)
+            )
+            with Stages(units) as stages:
+                _tell(opened_index, work.refined, stages)
+                report = work.run(stages)
+        label, asked = output, work.nodes
     found = BatchDocument.of(opened_index, output, report, clock() - begin)
     shown = {
-        "output": f"{output}, {format_size(found.bytes)}",
-        "nodes": f"{found.nodes:,} of {work.nodes:,} in {found.seconds:.1f} s",
+        "output": f"{label}, {format_size(found.bytes)}",
+        "nodes": f"{found.nodes:,} of {asked:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
     }
     if found.without_hits:
         shown["without hits"] = (
             f"{found.without_hits:,} nodes; cocite related says of each of them why"
         )
-    show(Reply(found, lambda: facts_text(shown)))
+    with redirect_stdout(sys.stderr if output == "-" else sys.stdout):
+        show(Reply(found, lambda: facts_text(shown)))
+
+
+def _tell(index: Index, refined: bool, stages: Stages) -> None:
+    """Show what is made ready for refined answers, too."""
+    if refined and index.refiner:
+        index.refiner.report = lambda sweep, done, total: stages(
+            f"refining {sweep + 1}", done, total
+        )

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.options import Sectioned, names_in
 from cocite.errors import InputError
 from cocite.graph.links import DIRECTIONS
@@ -100,6 +101,7 @@ _MEASURE: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--measure",
         metavar="NAME",
+        shell_complete=measure_names,
         default=DEFAULT,
         show_default=True,
         help="What similar means: "
@@ -110,6 +112,7 @@ _MEASURE: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--direction",
         metavar=f"[{'|'.join(DIRECTIONS)}]",
+        shell_complete=direction_names,
         help="Which links count. in: pages are similar if similar pages link to them. out: if they "
         "link to similar pages. both: both together. any: links are taken either way.  [default: "
         + _default({each.name: each.direction for each in MEASURES.values() if not each.texts})
@@ -156,9 +159,16 @@ def all_options(command: Command) -> Command:
 
 
 def graph_options(title: str) -> Decorator:
-    """Add what a graph takes that is asked without an index: how its samples are drawn."""
+    """Add what a graph or a file of links takes that is asked without an index of one's own: how
+    its samples are drawn, or how the index is built that is kept of it.
+    """
+    asked = {setting.name for measure in MEASURES.values() for setting in measure.ask}
     return lambda command: _add(
-        command, lambda measure: () if measure.needs_index else measure.build, title
+        command,
+        lambda measure: (
+            () if measure.texts else tuple(s for s in measure.build if s.name not in asked)
+        ),
+        title,
     )
 
 

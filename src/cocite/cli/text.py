@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 __all__ = [
     "and_of",
     "asks_text",
+    "counted",
     "facts_text",
     "fitting",
     "or_of",
@@ -27,6 +28,11 @@ def and_of(words: Sequence[str], joined: str = "and") -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     *most, last = words
     return f"{', '.join(most)} {joined} {last}" if most else last
+
+
+def counted(count: int, what: str) -> str:
+    """``1 page``, ``2,000 pages``."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def or_of(words: Sequence[str]) -> str:

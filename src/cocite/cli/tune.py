@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.evaluate import numbers_option
+from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -26,7 +27,7 @@ _NAME = 20
 
 
 @click.command()
-@click.argument("graph", metavar="GRAPH")
+@click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",
     "--output",
@@ -128,9 +129,17 @@ _NAME = 20
     is_flag=True,
     help="Throw away an unfinished command that had other options, and begin again.",
 )
+@cache_option
 @format_option
-def tune(graph: str, output: str | None, show: Show, label_columns: Any, **options: Any) -> None:
-    """Find out which measure, direction and settings suit the stored GRAPH.
+def tune(
+    graph: str,
+    output: str | None,
+    show: Show,
+    label_columns: Any,
+    no_cache: bool,
+    **options: Any,
+) -> None:
+    """Find out which measure, direction and settings suit the stored GRAPH, or a file of LINKS.
 
     \b
     cocite tune web.graph -o index-settings.toml
@@ -143,9 +152,11 @@ def tune(graph: str, output: str | None, show: Show, label_columns: Any, **optio
     """  # noqa: D301 - click wants the backspace itself
     from cocite.tuning import tune as run
 
+    means = {name: options[name] for name in ("memory", "threads")}
+    stored = graph_of(graph, no_cache=no_cache, **means)
     with Stages({"round": "candidates"}) as stages:
         found = run(
-            graph,
+            stored,
             output,
             label_columns=label_columns or (1, 2),
             progress=stages,

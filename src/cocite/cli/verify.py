@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cocite.cli.links import refuse_links
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import facts_text
@@ -29,6 +30,7 @@ def verify(path: str, show: Show) -> None:
     """
     from cocite.index.verify import VerifyDocument
 
+    refuse_links(path, "cocite verify {}")
     found = VerifyDocument.of(path)
     show(Reply(found, lambda: "" if found.faults else _whole(found)))
     if found.faults:

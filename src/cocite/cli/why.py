@@ -149,7 +149,7 @@ def _table(opened_index: Index, found: WhyDocument) -> str:
     ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
     wanted = min(_LEGIBLE, max((len(_joined(way, signs)) for way, _ in ways), default=0))
-    for title in ("steps", "samples", "percent"):
+    for title in ("steps", "samples", "share"):
         left = _left(columns)
         if left - left // 3 < wanted:
             columns.pop(title, None)

@@ -5,33 +5,44 @@ Cost: one pass over the degrees.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from cocite.documents import Document
 from cocite.graph.graph import Graph, GraphInfo
+from cocite.graph.hubs import Hub
 
 __all__ = ["GraphDocument"]
 
 
 @dataclass(frozen=True)
 class GraphDocument(Document):
-    """The facts of a graph, its digest, and how each of its ``sources`` was read."""
+    """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;
+    ``excluded`` counts the pages that were left out, their links, and names of no page, if any were
+    to be.
+    """
 
     path: str
     info: GraphInfo
     weighted: bool
     digest: str
+    hubs: Sequence[Hub]
     sources: list[dict[str, Any]]
+    excluded: dict[str, int] | None
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
         """Count what there is to count."""
         weighted = graph.in_weights is not None
-        sources = graph.store.facts["sources"]
-        return cls(str(graph.path), graph.info(), weighted, graph.digest, sources)
+        sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
+        path, info = str(graph.path), graph.info()
+        return cls(path, info, weighted, graph.digest, graph.hubs, sources, left_out)
 
     def facts(self) -> dict[str, Any]:
         """All facts side by side."""
-        begin, end = {"kind": "graph", "path": self.path}, {"digest": self.digest}
+        begin: dict[str, Any] = {"kind": "graph", "path": self.path}
+        end: dict[str, Any] = {"digest": self.digest}
+        end["hubs"] = [hub._asdict() for hub in self.hubs]
+        end |= {"excluded": self.excluded} if self.excluded else {}
         return begin | asdict(self.info) | end | {"sources": self.sources}

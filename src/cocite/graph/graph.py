@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from cocite.graph.names import (
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
+
+if TYPE_CHECKING:
+    from cocite.graph.hubs import Hub
 
 __all__ = [
     "DEGREES",
@@ -158,6 +161,15 @@ class Graph:
         return links.offsets, links.neighbours
 
     @cached_property
+    def hubs(self) -> tuple[Hub, ...]:
+        """The pages that link to more than a fifth of all pages, or that as many link to, those
+        with the most links first; none in small graphs, and dense ones (``graph/hubs.py``).
+        """
+        from cocite.graph.hubs import hubs_of  # a question asks for none
+
+        return hubs_of(self.in_offsets, self.out_degrees, self.names)
+
+    @cached_property
     def digest(self) -> str:
         """A checksum of links, weights and names: equal graphs have equal digests."""
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
@@ -248,6 +260,9 @@ def check_graph(store: Store) -> None:
     dropped = facts.group("dropped")
     for name in ("duplicates", "self_loops", "bad_rows"):
         dropped.whole(name)
+    if "excluded" in store.facts:
+        for name in ("nodes", "links", "unknown"):
+            facts.group("excluded").whole(name)
     if WEIGHTS in store.manifest.files:
         weights = facts.group("weights")
         for name in ("sum", *(("smallest", "largest") if edges else ())):

@@ -11,6 +11,7 @@ Cost: O(m log m) time; temporary disk beside the output of about twice the unpac
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterable
@@ -20,20 +21,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
+from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
+from cocite.graph.hubs import hubs_in_words
+from cocite.graph.left_out import checked_names
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
-from cocite.store import Draft, Manifest
+from cocite.store import Draft, Manifest, kind_of
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
 
 __all__ = ["ingest"]
 
+_log = logging.getLogger("cocite")
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 
@@ -55,6 +60,7 @@ def ingest(
     undirected: bool = False,
     keep_self_loops: bool = False,
     skip_bad_rows: bool | str = False,
+    exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
     overwrite: bool = False,
@@ -66,7 +72,8 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called.
+        told apart by what they hold and are called. Or, together with ``exclude``, a stored graph,
+        as the only one.
     output
         The directory to make.
     format
@@ -98,6 +105,10 @@ def ingest(
     skip_bad_rows
         Leave malformed rows out and count them, instead of raising, if they are at most half of an
         input; ``"all"``: however many they are.
+    exclude
+        Names of pages that are left out, with all links to and from them, such as hubs. Other pages
+        stay, even those that only these were linked with. Names of no page are counted, of which
+        the logger ``cocite`` warns.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
     threads
@@ -140,6 +151,16 @@ def ingest(
     options = ReadOptions(
         delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected
     )
+    how = How(undirected, keep_self_loops, count_duplicates)
+    names, stored = checked_names(exclude), _stored_graph(inputs)
+    if stored is not None and names is not None:
+        if nodes is not None or options != ReadOptions() or any(how):
+            raise UsageError(
+                f"{stored.path} is a stored graph, whose links are read as they are: pages can be "
+                "left out of it, and nothing else chosen"
+            )
+        out = os.fspath(output)
+        return _made(leave_out(stored, out, names, overwrite=overwrite, progress=progress))
     means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     if memory_limit < 2 * OWN_MEMORY:
@@ -165,12 +186,34 @@ def ingest(
             read = [load(source, 2, options, progress) for source in links]
             read += [load(source, 1, options.for_nodes(), progress) for source in extra]
             _check_some(read)
-            how = How(undirected, keep_self_loops, count_duplicates)
+            if names is not None:
+                tables.leave_out(names)
             facts, files = store_links(draft.path, tables, how, progress)
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        return Graph.open(draft.publish(Manifest("graph", facts, files)))
+        return _made(draft.publish(Manifest("graph", facts, files)))
+
+
+def _stored_graph(inputs: _Paths) -> Graph | None:
+    """The stored graph that is named, alone, in the place of files of links."""
+    named = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    if len(named) == 1 and kind_of(os.fspath(named[0])) == "graph":
+        return Graph.open(named[0])
+    return None
+
+
+def _made(path: Path) -> Graph:
+    """The graph that was made, opened; what is to be known of its hubs is told."""
+    graph = Graph.open(path)
+    if graph.hubs:
+        _log.info(
+            f"{hubs_in_words(graph.hubs, graph.nodes)}: what is linked with so many tells little "
+            "of any. To leave such pages out: --exclude-nodes FILE, their names one a line "
+            "(exclude=); to weigh them: --hubs idf of psimrank and simrank. The default measure "
+            "counts them less by itself"
+        )
+    return graph
 
 
 def _threads(sources: list[Source], most: int) -> int:

@@ -66,6 +66,8 @@ _BLOCK = 16
 _INTEGER = re.compile("[0-9]{1,20}")
 _SCAN_LIMIT = 3_000_000
 """Names among which a misspelt one is searched by edit distance, or as a part: about a second."""
+_FOLD_LIMIT = 300_000
+"""The same, in any spelling that means the same."""
 _LEAST_PART, _PIECE = 3, 1 << 16
 """Characters of a part that says something, and names that are looked through at a time."""
 
@@ -138,15 +140,18 @@ class Names(ABC):
         """The first ``limit`` names that begin with ``prefix``, in the order of names."""
         return self.names(self._first_with_prefix(prefix, limit))
 
-    def containing(self, text: str) -> NDArray[np.uint32]:
-        """uint32: the ids of all names that contain ``text``, in any case, ascending. Reads all
-        names: some 3 million a second.
+    def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
+        """uint32: the ids of all names that contain ``text``, ascending, in any spelling that means
+        the same (``spelling.py``), or, ``plain``, in any case only. Reads all names: some 3 million
+        a second.
         """
-        wanted, found = text.casefold(), []
+        from cocite.graph.spelling import Wanted
+
+        wanted, found = Wanted(text, plain=plain), []
         for low in range(0, self._count, _PIECE):
             names = self.names(np.arange(low, min(low + _PIECE, self._count)))
-            if wanted in "\n".join(names).casefold():
-                places = (i for i, name in enumerate(names, low) if wanted in name.casefold())
+            if wanted.within("\n".join(names)):
+                places = (i for i, name in enumerate(names, low) if wanted.within(name))
                 found.append(np.fromiter(places, np.uint32))
         return np.concatenate(found) if found else np.empty(0, np.uint32)
 
@@ -169,7 +174,8 @@ class Names(ABC):
         found += self.complete(name, limit - len(found)) if name else []
         within: list[str] = []
         if len(found) < limit and len(name) >= _LEAST_PART and self._count <= _SCAN_LIMIT:
-            within = sorted(self.names(self.containing(name)), key=len)
+            plain = self._count > _FOLD_LIMIT
+            within = sorted(self.names(self.containing(name, plain=plain)), key=len)
         for other in (*within, *self._similar(name, limit)):
             if len(found) < limit and other not in found:
                 found.append(other)

@@ -7,6 +7,7 @@ Cost: a pass over the names that are kept; 12 bytes each in memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from cocite.store import ArrayWriter, Entry, Store
 
 __all__ = ["write_some_names"]
 
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 _PIECE = 1 << 14
 """Names at a time: a block of them divides it."""
 Ids = NDArray[np.uint32]
@@ -34,10 +36,12 @@ class _Sorter:
 
 
 def write_some_names(
-    directory: Path, store: Store, names: Names, ids: Ids
+    directory: Path, store: Store, names: Names, ids: Ids, *, as_ingested: bool = False
 ) -> tuple[str, dict[str, Entry]]:
     """Write the names of ``ids``, ascending, out of ``names``, which are those of ``store``;
     returns their kind and the entries of the files.
+
+    The order of names is written if it is not that of ids; ``as_ingested``: if one is a URL.
     """
     if isinstance(names, IntegerNames):
         values = names.values()[ids]
@@ -46,13 +50,21 @@ def write_some_names(
         with ArrayWriter(directory / VALUES, np.uint64) as writer:
             writer.write(values)
         return "integers", {VALUES: writer.finished}
-    pieces = (names.names(ids[low : low + _PIECE]) for low in range(0, ids.size, _PIECE))
-    files = write_text_names(directory, _Sorter(), map(joined_names, pieces))
+    urls = False
+
+    def pieces() -> Iterator[list[str]]:
+        nonlocal urls
+        for low in range(0, ids.size, _PIECE):
+            piece = names.names(ids[low : low + _PIECE])
+            urls = urls or (as_ingested and any(map(_URL.match, piece)))
+            yield piece
+
+    files = write_text_names(directory, _Sorter(), map(joined_names, pieces()))
     if store.has(BY_NAME):
         ranked = store.array(BY_NAME)
         places = np.minimum(np.searchsorted(ids, ranked), ids.size - 1)
         order = places[ids[places] == ranked].astype(np.uint32)
-        if bool((order != np.arange(order.size)).any()):
+        if urls or bool((order != np.arange(order.size)).any()):
             with ArrayWriter(directory / BY_NAME, np.uint32) as writer:
                 writer.write(order)
             files[BY_NAME] = writer.finished

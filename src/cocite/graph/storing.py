@@ -1,6 +1,6 @@
 """From loaded links to the files of a stored graph, as a stream.
 
-    number the names -> sort by (destination, source) -> drop duplicates -> write
+    number the names -> leave pages out -> sort by (destination, source) -> drop duplicates -> write
 
 Self-loops are dropped unless asked for, duplicates always; both are counted, and a node that is
 named only by such a link is still a node. Weights of duplicates are added, the smallest first; or
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.graph.left_out import nothing_left
 from cocite.graph.name_files import write_names
 from cocite.graph.readers.options import Progress
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES
@@ -48,6 +49,9 @@ def store_links(
     """Write what is loaded into ``directory``; returns the facts that come of it, and the files."""
     progress("numbering the names", 0, 0)
     count = tables.number()
+    left_out = tables.cut()
+    if left_out is not None and not count:
+        raise nothing_left(left_out.nodes)
     dense = tables.dense(count)
     kind = "dense" if dense else "integers" if tables.integers else "text"
     progress("sorting the links", 0, 0)
@@ -72,6 +76,9 @@ def store_links(
         "dropped": {"duplicates": duplicates, "self_loops": loops},
         **weights,
     }
+    if left_out is not None:
+        left_out.tell()
+        facts["excluded"] = left_out.to_json()
     return facts, files
 
 

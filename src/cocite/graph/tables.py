@@ -3,6 +3,7 @@
     part(a, b)   what a reader found in one input; a alone of one that names nodes
     raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
     names(name)  distinct names in the order of numbering; the row number is the id
+    excluded(name)  names that are left out, with their links, if any are
     links(key)   destination * 2**32 + source, ascending; duplicates still in it; with weights w,
                  ascending among duplicates, so that their sum is always the same
 
@@ -28,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
+from cocite.graph.left_out import LeftOut
 from cocite.graph.readers import Source
 
 __all__ = ["MAX_NODES", "Tables"]
@@ -87,6 +89,7 @@ class Tables:
         self._db.execute("SET lock_configuration = true")
         self._parts: list[str] = []
         self._node_parts: list[str] = []
+        self._left_out = False
         self.weighted = weighted
         self.integers = True
 
@@ -145,6 +148,16 @@ class Tables:
         self.integers &= integers
         return table
 
+    def leave_out(self, names: Sequence[str]) -> None:
+        """Have no nodes called so: all other nodes stay, and the links among them."""
+        self._run("CREATE TABLE excluded (name VARCHAR)")
+        for low in range(0, len(names), _NAMES_PIECE):
+            piece = np.array(names[low : low + _NAMES_PIECE], object)
+            self._db.register("piece", {"name": piece})
+            self._run("INSERT INTO excluded SELECT name FROM piece")
+            self._db.unregister("piece")
+        self._left_out = True
+
     def first_of(self, table: str, names: Sequence[str]) -> str | None:
         """The first of ``names`` that is a node in a table of links named by text."""
         for name in names:
@@ -166,15 +179,35 @@ class Tables:
         for table in self._parts:
             self._run(f"DROP TABLE {table}")
         order = "name" if self.integers else f"{SORT_KEY}, name"
-        self._run(
-            f"CREATE TABLE names AS SELECT name FROM ({' UNION '.join(names)}) ORDER BY {order}"
-        )
+        every = f"({' UNION '.join(names)})"
+        if self._left_out:
+            self._run(f"CREATE TABLE every AS SELECT name FROM {every}")
+            every = f"every WHERE {self._stays('name')}"
+        self._run(f"CREATE TABLE names AS SELECT name FROM {every} ORDER BY {order}")
         count = int(self._run("SELECT count(*) FROM names")[0][0])
         if count > MAX_NODES:
             raise ResourceError(
                 f"the links name {count:,} nodes; a graph can have {MAX_NODES:,} (ids are uint32)"
             )
         return count
+
+    @staticmethod
+    def _stays(name: str) -> str:
+        """The condition that a name is not left out; integers are compared as they are written."""
+        return f"{name}::VARCHAR NOT IN (SELECT name FROM excluded)"
+
+    def cut(self) -> LeftOut | None:
+        """Drop the links of what is left out, once nodes are numbered; None if nothing is to be."""
+        if not self._left_out:
+            return None
+        links = self._run(f"DELETE FROM raw WHERE NOT ({self._stays('a')} AND {self._stays('b')})")
+        nodes = self._run(f"SELECT count(*) FROM every WHERE NOT {self._stays('name')}")
+        strangers = "FROM excluded WHERE name NOT IN (SELECT name::VARCHAR FROM every)"
+        unknown = self._run(f"SELECT count(*) {strangers}")
+        first = self._run(f"SELECT name {strangers} ORDER BY rowid LIMIT 1")
+        self._run("DROP TABLE every")
+        example = str(first[0][0]) if first else None
+        return LeftOut(int(nodes[0][0]), int(links[0][0]), int(unknown[0][0]), example)
 
     def dense(self, count: int) -> bool:
         """Whether the names are the integers 0 to count - 1, so that a name is its id."""

@@ -19,7 +19,7 @@ from cocite.errors import InputError
 from cocite.graph.rows import WEIGHTS
 from cocite.store import ArrayWriter, Entry
 
-__all__ = ["write_weights"]
+__all__ = ["WeightFacts", "write_weights"]
 
 Pair = tuple[NDArray[np.uint64], NDArray[np.float64]]
 _LARGEST = float(np.finfo(np.float32).max)
@@ -32,7 +32,7 @@ def write_weights(
 
     A key is destination * 2**32 + source.
     """
-    smallest, largest, total = np.inf, 0.0, 0.0
+    facts = WeightFacts()
     with ArrayWriter(directory / WEIGHTS, np.float32) as out:
         for keys, added in _merged(pairs):
             loop = keys >> np.uint64(32) == keys & np.uint64(0xFFFFFFFF)
@@ -46,22 +46,32 @@ def write_weights(
                 )
             stored = sums.astype(np.float32)
             out.write(stored)
-            smallest = min(smallest, float(stored.min()))
-            largest = max(largest, float(stored.max()))
-            total = _added(total, stored)
-    if not largest:
-        return {"sum": 0.0}, {WEIGHTS: out.finished}
-    facts = {"smallest": smallest, "largest": largest, "sum": total}
-    return facts, {WEIGHTS: out.finished}
+            facts.add(stored)
+    return facts.to_json(), {WEIGHTS: out.finished}
 
 
-def _added(total: float, values: NDArray[np.float32]) -> float:
-    """``total`` plus all values, one after the other."""
-    from cocite.kernels.links import sum_runs
+class WeightFacts:
+    """What a manifest says of weights, which are added one after the other."""
 
-    found = np.empty(1)
-    sum_runs(np.zeros(1, np.int64), np.concatenate([[total], values]), found)
-    return float(found[0])
+    def __init__(self) -> None:
+        self._smallest, self._largest, self._total = np.inf, 0.0, 0.0
+
+    def add(self, values: NDArray[np.float32]) -> None:
+        """The next ones, as they are stored."""
+        from cocite.kernels.links import sum_runs
+
+        if values.size:
+            found = np.empty(1)
+            sum_runs(np.zeros(1, np.int64), np.concatenate([[self._total], values]), found)
+            self._smallest = min(self._smallest, float(values.min()))
+            self._largest = max(self._largest, float(values.max()))
+            self._total = float(found[0])
+
+    def to_json(self) -> dict[str, float]:
+        """Of no weights there is a sum only."""
+        if not self._largest:
+            return {"sum": 0.0}
+        return {"smallest": self._smallest, "largest": self._largest, "sum": self._total}
 
 
 def _merged(pairs: Iterator[Pair]) -> Iterator[Pair]:

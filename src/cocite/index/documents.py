@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
+from cocite.index.graph_told import GraphTold
 from cocite.index.keep import KeptPages
 from cocite.index.lost import Lost
 from cocite.index.plan import links_in_words
@@ -110,7 +111,8 @@ class BuildDocument(Document):
     """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
     earlier run had made the others; ``live_steps`` of walks, a node of the graph and sample, are
     None without walks; ``links`` says which links the measure looks at; ``numbers`` are those of
-    its samples; ``kept`` is None if all pages are; ``texts`` as in :class:`IndexDocument`.
+    its samples; ``kept`` is None if all pages are; ``texts`` as in :class:`IndexDocument`;
+    ``told`` is what is to be known of the graph.
     """
 
     index: str
@@ -133,6 +135,7 @@ class BuildDocument(Document):
     numbers: range
     kept: KeptPages | None
     texts: dict[str, int] | None
+    told: GraphTold
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
@@ -159,6 +162,7 @@ class BuildDocument(Document):
             work.options.numbers,
             work.kept_pages,
             StoredIndex.open(output).texts,
+            GraphTold.of(work.graph, options),
         )
 
     @property
@@ -184,7 +188,8 @@ class BuildDocument(Document):
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
         texts = {"texts": self.texts} if self.texts else {}
-        return facts | first | kept | texts
+        told = {"hubs": list(self.told.hubs), "without_links": self.told.without}
+        return facts | first | kept | texts | told
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from cocite.index.settings_file import SettingsLike
 
 __all__ = ["build", "merge", "open_graph", "open_index", "refresh"]
+
+_log = logging.getLogger("cocite")
 
 
 def open_index(
@@ -172,6 +175,7 @@ def build(
     UsageError, OutputExists, Busy, ResourceError
     """
     from cocite.index.build import IndexBuild
+    from cocite.index.graph_told import GraphTold
     from cocite.index.keep import Keep
     from cocite.index.settings_file import chosen_options
 
@@ -194,6 +198,8 @@ def build(
     means = Means.checked(threads, memory, shard, blocks, external)
     with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:
         work.run(progress)
+    for said in GraphTold.of(graph, options).lines(graph, options):
+        _log.info(said)
     return Index(StoredIndex.open(output), means)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document, Rows
@@ -315,10 +314,9 @@ class BatchDocument(Document):
 
     @classmethod
     def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
-        """What ``report`` says, and how large the file is."""
-        size = Path(output).stat().st_size
+        """What ``report`` says."""
         took = (report.nodes, report.rows, report.without)
-        return cls(output, *took, seconds, size, _loss(index))
+        return cls(output, *took, seconds, report.bytes, _loss(index))
 
     def facts(self) -> dict[str, Any]:
         """With ``rows`` called so."""

@@ -41,6 +41,7 @@ DRAFT = "draft"
 LinksLike = Iterable[object] | Mapping[Any, float]
 """Names; or names with the weights of the links, as a mapping or as pairs."""
 _SHOWN = 5
+_ARROWS = ("->", "<-")
 _log = logging.getLogger("cocite")
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -153,6 +154,9 @@ def _unknown(unknown: list[str], names: Names) -> str:
     """What is to be said of names that no node has."""
     told = []
     for name in unknown[:_SHOWN]:
+        if name.startswith(_ARROWS):
+            told.append(f"{name!r} (an arrow has a blank behind it: '{name[:2]} {name[2:]}')")
+            continue
         nearest = names.nearest(name, 1)
         told.append(f"{name!r}" + (f" (the nearest name is {nearest[0]!r})" if nearest else ""))
     more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
@@ -179,7 +183,8 @@ class Drafting(Ordered):
 
         It answers all that an index does: ``related``, ``similarity``, ``why`` take the name of the
         draft. Scores without samples are those of an index of the graph with the page, those of
-        samples as well, with the page as its last node. A draft has no text.
+        samples as well, with the page as its last node. A draft has no text: where an index
+        compares texts, its scores are lower by their share, and the log says so.
 
         Parameters
         ----------
@@ -225,6 +230,13 @@ class Drafting(Ordered):
         called = _free(DRAFT, index.nodes) if name is None else str(name)
         if called in index.nodes:
             raise UsageError(f"a node is named {called!r}: call the draft something else")
+        linked = sum(part.weight for part in index._stored.parts if not part.measure.texts)
+        if linked < 1:
+            _log.info(
+                "the draft has no text: its scores are by links alone, which are %.0f%% of a score "
+                "here",
+                100 * linked,
+            )
         return type(self)(drafts(page, called), index.means, index._graph)
 
     def related_to(

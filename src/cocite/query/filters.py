@@ -21,7 +21,7 @@ from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.layouts.scratch import QueryScratch
 
-__all__ = ["Filter"]
+__all__ = ["Filter", "pages_of", "site_of"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 Ids = NDArray[np.uint32]
@@ -59,7 +59,7 @@ class Filter:
         if exclude_prefix is not None:
             never.append(names.with_prefix(exclude_prefix))
         if other_sites:
-            never += [ids for node in nodes for ids in _site(names, node)]
+            never += [ids for node in nodes for ids in pages_of(names, site_of(names.name(node)))]
         if len(nodes) > 1:
             never.append(np.unique(np.array(nodes, np.uint32)))
         return cls(tuple(only), tuple(never))
@@ -106,14 +106,19 @@ def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:
     return found
 
 
-def _site(names: Names, node: int) -> list[Ids]:
-    """The ids of the pages of the site of ``node``, by scheme and by what follows the host."""
-    name = names.name(node)
+def site_of(name: str) -> tuple[str, str]:
+    """The scheme of an URL, with ``://``, and its host; raises :class:`UsageError`."""
     match = _URL.match(name)
     if match is None:
         raise UsageError(f"{name!r} is no URL: it has no site that could be left out")
-    schemes = {name[: match.start(1)], "http://", "https://"}
-    found = [names.with_prefix(f"{s}{match[1]}{end}") for s in sorted(schemes) for end in "/?#"]
-    bare = (names.find(scheme + match[1]) for scheme in sorted(schemes))
+    return name[: match.start(1)], match[1]
+
+
+def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
+    """The ids of the pages of a site, by scheme and by what follows the host."""
+    scheme, host = site
+    schemes = {scheme, "http://", "https://"}
+    found = [names.with_prefix(f"{s}{host}{end}") for s in sorted(schemes) for end in "/?#"]
+    bare = (names.find(scheme + host) for scheme in sorted(schemes))
     found.append(np.array(sorted(i for i in bare if i is not None), np.uint32))
     return found

@@ -4,6 +4,8 @@
     links.tsv.cocite/   made-of.json   the size and time of links.tsv then, and the release
                         graph/         as ``ingest`` makes it
                         index/         as ``build`` makes it, of the default measure
+                        index-0f3a.../ the same of another measure, or with other settings, if such
+                                       a question was asked; its manifest says which
 
 It is used again while the file has the same size and time of its last change (in nanoseconds), and
 made anew else. Where there is no place beside the file, it is kept in the user's cache directory;
@@ -25,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cocite import __version__
 from cocite.errors import InputError, StoreError
@@ -36,10 +38,14 @@ from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
 from cocite.store.beside import is_private
 from cocite.store.building import is_still, lock
 
-__all__ = ["ENDING", "Kept", "is_links", "keep"]
+if TYPE_CHECKING:
+    from cocite.index.plan import BuildOptions
+
+__all__ = ["ENDING", "Kept", "is_links", "keep", "kept_of"]
 
 _MARK = "made-of.json"
 _KIND = "links"
+_INDEX = "index"
 ENDING = ".cocite"
 
 Progress = Callable[[str, int, int], None]
@@ -49,13 +55,14 @@ Progress = Callable[[str, int, int], None]
 class Kept:
     """What there is of a file of links: ``made`` now, or found; ``why`` it is in no better place.
 
-    ``temporary`` holds the folder if it is to go with it.
+    ``temporary`` holds the folder if it is to go with it; ``name`` is what the index is called.
     """
 
     folder: Path
     made: bool
     why: str
     temporary: tempfile.TemporaryDirectory[str] | None
+    name: str = _INDEX
 
     @property
     def graph(self) -> Path:
@@ -65,7 +72,7 @@ class Kept:
     @property
     def index(self) -> Path:
         """The index of it."""
-        return self.folder / "index"
+        return self.folder / self.name
 
     @property
     def nbytes(self) -> int:
@@ -79,16 +86,29 @@ def is_links(path: str) -> bool:
     return path == "-" or (os.path.exists(path) and not os.path.isdir(path))
 
 
+def kept_of(links: str) -> list[Path]:
+    """What is kept of a file of links as it is now: the graph, if it is there, and indexes."""
+    file = Path(links)
+    now = _state(file)
+    for folder in _places(file, os.environ):
+        if _is_whole(folder, now, None):
+            indexes = [path for path in sorted(folder.iterdir()) if kind_of(path) == "index"]
+            return [folder / "graph", *(p for p in indexes if _is_whole(folder, now, p.name))]
+    return []
+
+
 def keep(
     links: str,
     *,
     index: bool = True,
+    options: BuildOptions | None = None,
     cache: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> Kept:
-    """The graph of a file of links, and an ``index`` of it if wanted, found or made.
+    """The graph of a file of links, and an ``index`` of it if wanted, found or made: the default
+    one, or that of ``options``, which is kept beside it.
 
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
@@ -97,26 +117,41 @@ def keep(
     places = _places(file, os.environ) if file is not None and cache else []
     means = {"threads": threads, "memory": memory}
     now = None if file is None else _state(file)
+    name = _INDEX if options is None else _called(options)
+    part = name if index else None
     for folder in places:
-        if now is not None and _is_whole(folder, now, index):
-            return Kept(folder, False, "", None)
+        if now is not None and _is_whole(folder, now, part):
+            return Kept(folder, False, "", None, name)
     why = ""
     for folder in places:
         with _claimed(folder, progress) as fault:
             if not fault:
                 # Whoever had the folder before us may have made it all.
-                found = now is not None and _is_whole(folder, now, index)
+                found = now is not None and _is_whole(folder, now, part)
                 if not found:
-                    _make(links, folder, file, index, means, progress)
-                return Kept(folder, not found, why, None)
+                    _make(links, folder, file, part, options, means, progress)
+                return Kept(folder, not found, why, None, name)
         why = why or fault
     temporary = tempfile.TemporaryDirectory(prefix="cocite-")
     try:
-        _make(links, Path(temporary.name), file, index, means, progress)
+        _make(links, Path(temporary.name), file, part, options, means, progress)
     except BaseException:
         temporary.cleanup()
         raise
-    return Kept(Path(temporary.name), True, why, temporary)
+    return Kept(Path(temporary.name), True, why, temporary, name)
+
+
+def _called(options: BuildOptions) -> str:
+    """What an index of these options is called: the same whenever they are the same."""
+    from cocite.index.plan import BuildOptions  # who asks what is kept does not wait for it
+
+    def told(of: BuildOptions) -> str:
+        found = [of.measure.name, of.direction, of.settings.to_json(), of.unweighted]
+        return json.dumps(found, sort_keys=True)
+
+    if told(options) == told(BuildOptions.checked(DEFAULT)):
+        return _INDEX
+    return f"{_INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
 
 
 def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
@@ -159,13 +194,20 @@ def _write_mark(folder: Path, state: Mapping[str, Any], **parts: bool) -> None:
         disk.write(out, json.dumps({"cocite": _KIND, **state, **parts}, indent=1).encode())
 
 
-def _is_whole(folder: Path, now: Mapping[str, Any], index: bool) -> bool:
+def _is_whole(folder: Path, now: Mapping[str, Any], index: str | None) -> bool:
+    """Whether its graph is of the file as it is now, and its index of that name if any."""
     mark = _mark(folder) or {}
     return (
         all(mark.get(key) == value for key, value in now.items())
         and kind_of(folder / "graph") == "graph"
-        and (not index or (mark.get("index") is True and kind_of(folder / "index") == "index"))
+        and (index is None or (mark.get(index) is True and kind_of(folder / index) == "index"))
     )
+
+
+def _indexes(folder: Path) -> list[str]:
+    """The indexes in a folder of ours."""
+    names = [entry.name for entry in folder.iterdir()]
+    return sorted(name for name in names if name == _INDEX or name.startswith(_INDEX + "-"))
 
 
 @contextmanager
@@ -226,7 +268,8 @@ def _make(
     links: str,
     folder: Path,
     file: Path | None,
-    index: bool,
+    index: str | None,
+    options: BuildOptions | None,
     means: dict[str, Any],
     progress: Progress,
 ) -> None:
@@ -234,7 +277,7 @@ def _make(
     from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
 
     now = {} if file is None else _state(file)
-    anew = file is None or not _is_whole(folder, now, index=False)
+    anew = file is None or not _is_whole(folder, now, None)
     if anew:
         _write_mark(folder, {})
         _clear(folder / "graph", "graph")
@@ -242,10 +285,16 @@ def _make(
         if file is not None and _state(file) != now:
             raise InputError(f"{file} changed while it was read. Give the same command again")
         _write_mark(folder, now)
-    if index:
-        _clear(folder / "index", "index")
-        _build(folder, means, progress, restart=anew)
-        _write_mark(folder, now, index=True)
+        # Indexes of what the file was before are asked by nobody any more.
+        for name in _indexes(folder):
+            if name not in (_INDEX, index):
+                disk.remove(folder / name)
+    if index is not None:
+        _clear(folder / index, "index")
+        _build(folder, index, options, means, progress, restart=anew)
+        mark = _mark(folder) or {}
+        others = {name: True for name in _indexes(folder) if mark.get(name) is True}
+        _write_mark(folder, now, **(others | {index: True}))
 
 
 def _clear(store: Path, kind: str) -> None:
@@ -254,17 +303,26 @@ def _clear(store: Path, kind: str) -> None:
         disk.remove(store)
 
 
-def _build(folder: Path, means: dict[str, Any], progress: Progress, *, restart: bool) -> None:
+def _build(
+    folder: Path,
+    name: str,
+    options: BuildOptions | None,
+    means: dict[str, Any],
+    progress: Progress,
+    *,
+    restart: bool,
+) -> None:
     from cocite.index.build import IndexBuild
     from cocite.index.plan import BuildOptions
 
-    options = BuildOptions.checked(DEFAULT, None, None, {}, unweighted=False)
+    options = options or BuildOptions.checked(DEFAULT)
     with IndexBuild(
         Graph.open(folder / "graph"),
-        folder / "index",
+        folder / name,
         options,
         Means.checked(**means),
         overwrite=True,
         restart=restart,
     ) as work:
-        work.run(lambda done, total: progress("indexing", done, total))
+        stage = "indexing" if options.samples is None else "sampling"
+        work.run(lambda done, total: progress(stage, done, total))

@@ -1,6 +1,7 @@
 """Finding nodes by a part of their names, and what they are linked with.
 
-Found are those whose name contains a text, in any case: first the one that is the text, then those
+Found are those whose name contains a text, in any spelling that means the same
+(``graph/spelling.py``): first the one that is the text, then those
 that begin with it, then the others; of equals those that most nodes link to, then the smaller id.
 Without a text all nodes are found, so those come first that most link to.
 
@@ -25,6 +26,7 @@ from cocite.documents import Document, Rows, plain
 from cocite.errors import NotAStore, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
+from cocite.graph.spelling import Wanted
 from cocite.index import StoredIndex
 from cocite.query.source import Given, find_graph
 from cocite.store import forget, kind_of
@@ -74,7 +76,8 @@ class NodesDocument(Document):
         path
             A stored graph or an index.
         search
-            A part of the names, in any case; all nodes by default.
+            A part of the names, in any case, with blanks or underscores, encoded for addresses or
+            not, with accents or not; all nodes by default.
         k
             How many nodes to give.
         links
@@ -162,11 +165,7 @@ def _best(
         popular = offsets[there + 1].astype(np.int64) - offsets[there].astype(np.int64)
     how = np.zeros(ids.size, np.int8)
     if search:
-        wanted = search.casefold()
-        how[:] = [
-            0 if name == wanted else 1 if name.startswith(wanted) else 2
-            for name in map(str.casefold, names.names(ids))
-        ]
+        how[:] = list(map(Wanted(search).how, names.names(ids)))
     return np.lexsort((ids, -popular, how))
 
 

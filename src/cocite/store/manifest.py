@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ MANIFEST = "manifest.json"
 FORMAT_VERSION = 2
 _MAX_MANIFEST = 1 << 24
 _TRIES = 100
+_MOST_NAMES = 10_000
+"""Names of a folder that are compared with one that was mistyped."""
 
 
 @dataclass(frozen=True)
@@ -220,8 +223,11 @@ def _not_a_store(directory: Path, kind: str) -> str:
             "the command that began it to go on"
         )
     if not os.path.lexists(directory):
+        message = f"{directory} does not exist.{_nearby(directory)}"
+        if directory.suffix not in ("", f".{kind}"):
+            return message.removesuffix(".")  # a file by its name, and no store to be made
         maker = "cocite ingest LINKS" if kind == "graph" else "cocite index GRAPH"
-        return f"{directory} does not exist. To make a stored {kind}: {maker} -o {directory}"
+        return f"{message} To make a stored {kind}: {maker} -o {directory}"
     if directory.is_dir():
         return f"{directory} has no {MANIFEST}: it is no stored {kind}"
     message = (
@@ -229,6 +235,19 @@ def _not_a_store(directory: Path, kind: str) -> str:
     )
     message += f"links: cocite ingest {directory} -o OUTPUT"
     return message + ("" if kind == "graph" else ", and an index of that: cocite index")
+
+
+def _nearby(path: Path) -> str:
+    """What has a name like that in the same place, as a question; empty if nothing has."""
+    from difflib import get_close_matches  # only those who mistyped wait for it
+
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+    except OSError:
+        return "" if os.path.lexists(path.parent) else f" Neither does {path.parent}."
+    near = get_close_matches(path.name, names, 2, 0.7)
+    return f" Did you mean {' or '.join(str(path.with_name(n)) for n in near)}?" if near else ""
 
 
 def _wrong_kind(directory: Path, found: str, kind: str) -> str:

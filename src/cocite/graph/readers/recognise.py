@@ -291,7 +291,7 @@ def _of_directory(source: Source) -> str:
     if kind == "graph":
         return (
             f"{path} is a stored graph already. Make an index of it (cocite index {path} -o DIR), "
-            f"or ask it: cocite related {path} PAGE"
+            f"or ask it: cocite related {path} PAGE. To leave pages out of it: --exclude-nodes FILE"
         )
     if kind is not None:
         return f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"

@@ -1,0 +1,120 @@
+"""What is said of a graph when an index of it is made: what decides many answers, what has none.
+
+*Hubs* are those of ``graph/hubs.py``. A measure that has a setting for them says how it is chosen;
+any can do without them, in a graph from which they are left out (``graph/exclude.py``).
+
+*Without answers* are the pages of which this is known by their degrees alone: those without links,
+and, of measures that compare what links to a page, or what it links to, those without such links.
+There are others, which only asking tells (``cocite related-all`` counts them all).
+
+Cost: a pass over the degrees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from cocite.graph import Graph
+from cocite.graph.hubs import Hub, hubs_in_words
+from cocite.graph.links import DIRECTIONS
+from cocite.index.plan import BuildOptions
+from cocite.measures import DEFAULT, HUBS
+from cocite.measures.cocitation import IDF
+from cocite.measures.shared_nearest import WIDEST
+from cocite.store import forget
+
+__all__ = ["GraphTold"]
+
+_BY_OWN_LINKS = (
+    *("psimrank", "simrank", "prank", "compact-simrank"),
+    *("cocitation", "coupling", "ppr"),
+)
+"""Measures to which a page without links in their direction is nothing. By the others it may be
+related to those that it has links with in the other one.
+"""
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class GraphTold:
+    """The ``hubs`` of a graph of so many ``pages``, and how many pages are ``without`` answers in
+    an index, as they have no links in its ``way``: ``in``, ``out``, or ``any`` for either.
+    """
+
+    hubs: tuple[Hub, ...]
+    pages: int
+    without: int
+    way: str
+
+    @classmethod
+    def of(cls, graph: Graph, options: BuildOptions) -> Self:
+        """What is known of ``graph`` for an index that is made as ``options`` say."""
+        way = _way(options)
+        without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
+        return cls(graph.hubs, graph.nodes, without, way)
+
+    def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
+        """Both in words, each with what to do; nothing of what there is none of."""
+        return [*self._of_hubs(graph, options), *self._of_those_without(options)]
+
+    def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
+        """Nothing either if all parts count hubs less, as was chosen."""
+        parts = [part for part in options.parts if not part.measure.texts]
+        if not self.hubs or not parts or all(part.by_page for part in parts):
+            return []
+        name, ways = options.measure.name, []
+        if any(HUBS in part.measure.build for part in parts):
+            ways.append("--hubs idf (hubs='idf') counts their links less")
+        if any(IDF in part.measure.ask for part in parts):
+            ways.append("--idf (idf=True) counts them less when asking")
+        if any(WIDEST in part.measure.build for part in parts):
+            ways.append(f"{name} counts them less by itself")
+        ways.append(
+            f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE leaves them out, their names "
+            "one a line (exclude=)"
+        )
+        return [
+            f"{hubs_in_words(self.hubs, self.pages)}: what is linked with so many tells little of "
+            f"any. {'; '.join(ways)}"
+        ]
+
+    def _of_those_without(self, options: BuildOptions) -> list[str]:
+        if not self.without:
+            return []
+        links = {"in": DIRECTIONS["in"], "out": DIRECTIONS["out"]}.get(self.way, "links")
+        known = (
+            f"{self.without:,} of the {self.pages:,} pages have no {links}, so nothing is related "
+            f"to them by {options.measure.name}"
+        )
+        if self.way == "any":
+            return [known]
+        others = f"; with --direction any, or by {DEFAULT}, only pages without any link have none"
+        return [known + others]
+
+
+def _way(options: BuildOptions) -> str:
+    """The direction in which a page must have links to have an answer."""
+    ways = {
+        part.measure.looks_at(part.direction) if part.measure.name in _BY_OWN_LINKS else "any"
+        for part in options.parts
+    }
+    way = next(iter(ways))
+    return way if len(ways) == 1 and way in ("in", "out") else "any"
+
+
+def _lone(graph: Graph, way: str) -> int:
+    """How many pages have no links in a direction."""
+    offsets, outs, count = graph.in_offsets, graph.out_degrees, 0
+    for low in range(0, graph.nodes, _PIECE):
+        none = np.ones(min(_PIECE, graph.nodes - low), bool)
+        if way != "out":
+            piece = offsets[low : low + _PIECE + 1]
+            none &= piece[1:] == piece[:-1]
+        if way != "in":
+            none &= outs[low : low + _PIECE] == 0
+        count += int(none.sum())
+        forget(offsets, outs)
+    return count

@@ -1,0 +1,48 @@
+"""JSON lines: a line a node.
+
+    {"node": ..., "hits": [{"node": ..., "score": ..., "stderr": ...}, ...]}
+
+A node without hits has a line, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cocite.query.batch.outputs.output import Output, Pages, json_of
+from cocite.store import check_file, disk, written_beside
+
+__all__ = ["output"]
+
+
+class _Lines(Output):
+    kind, streams = "jsonl", True
+
+    def check(self, path: Path, overwrite: bool) -> Path:
+        return check_file(path, overwrite)
+
+    def write(
+        self,
+        path: Path,
+        pages: Iterable[Pages],
+        empty: Pages,
+        scratch: Path,
+        facts: dict[str, Any],
+    ) -> int:
+        size = 0
+        with written_beside(path, scratch) as file:
+            for some in pages:
+                content = self.text(some, False, scratch)
+                disk.write(file, content)
+                size += len(content)
+        return size
+
+    def text(self, pages: Pages, first: bool, scratch: Path) -> bytes:
+        return "".join(map(json_of, pages.each())).encode(errors="surrogateescape")
+
+
+def output(kind: str) -> Output:
+    """The one kind that there is."""
+    return _Lines()

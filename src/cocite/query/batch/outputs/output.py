@@ -1,0 +1,114 @@
+"""What an output of a batch is given, and what it is to do with it.
+
+Hits come as *pages*: some nodes, in the order in which they were asked for, with all their hits.
+Names are looked up before. What an output says beside names and scores comes into :class:`Pages`
+first, and from there into ``columns`` and ``page``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.query.batch.rows import ranks
+
+__all__ = ["Output", "Pages", "json_of"]
+
+
+@dataclass(frozen=True)
+class Pages:
+    """Some nodes and their hits.
+
+    ``nodes`` are names, object[n], or numbers, int64[n]; ``counts`` uint32[n] says how many hits
+    each has. Of all hits, node after node: ``related`` as ``nodes``, and float64 ``scores`` and
+    ``errors``, nan where there is none.
+    """
+
+    nodes: NDArray[Any]
+    counts: NDArray[np.uint32]
+    related: NDArray[Any]
+    scores: NDArray[np.float64]
+    errors: NDArray[np.float64]
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """A row a hit: no row of a node without hits."""
+        return {
+            "node": np.repeat(self.nodes, self.counts),
+            "rank": ranks(self.counts).astype(np.int32) + 1,
+            "related": self.related,
+            "score": self.scores,
+            "stderr": self.errors,
+        }
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Titles of the columns, and what they hold in SQL."""
+        name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
+        types = {"node": name, "rank": "INTEGER", "related": name}
+        return types | {"score": "DOUBLE", "stderr": "DOUBLE"}
+
+    def each(self) -> Iterator[dict[str, Any]]:
+        """What is said of each node, also of one without hits, as JSON has it."""
+        related, scores, errors = (
+            column.tolist() for column in (self.related, self.scores, self.errors)
+        )
+        at = 0
+        for node, count in zip(self.nodes.tolist(), self.counts.tolist(), strict=True):
+            hits = [
+                {
+                    "node": related[i],
+                    "score": scores[i],
+                    "stderr": None if math.isnan(errors[i]) else errors[i],
+                }
+                for i in range(at, at + count)
+            ]
+            at += count
+            yield {"node": node, "hits": hits}
+
+
+def json_of(page: dict[str, Any]) -> str:
+    """A page as a line of JSON, with its end; no number is rounded."""
+    return json.dumps(page, ensure_ascii=False) + "\n"
+
+
+class Output(ABC):
+    """A kind of output."""
+
+    kind: str
+    memory = 0
+    """Bytes that writing takes, whatever the size."""
+    streams = False
+    """Whether it can be written to a pipe, page after page."""
+
+    @abstractmethod
+    def check(self, path: Path, overwrite: bool) -> Path:
+        """The path, if it may be written; raises :class:`~cocite.errors.OutputExists`."""
+
+    @abstractmethod
+    def write(
+        self,
+        path: Path,
+        pages: Iterable[Pages],
+        empty: Pages,
+        scratch: Path,
+        facts: dict[str, Any],
+    ) -> int:
+        """Write all ``pages``, and let them have the name ``path`` when they are whole; returns the
+        bytes.
+
+        ``empty`` has the types of pages without any of them; ``scratch`` is a directory on the same
+        disk, where what is half done may stay; ``facts`` say what is written.
+        """
+
+    def text(self, pages: Pages, first: bool, scratch: Path) -> bytes:
+        """What a file of them begins with, if they are the ``first``, or goes on with."""
+        raise NotImplementedError

@@ -1,0 +1,48 @@
+"""Tables of node, rank, related, score, stderr, a row a hit: Parquet, CSV, TSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cocite.graph.writers import WRITERS, TableFile
+from cocite.query.batch.outputs.output import Output, Pages
+from cocite.store import check_file, written_beside
+
+__all__ = ["output"]
+
+
+class _Table(Output):
+    def __init__(self, kind: str) -> None:
+        writer = WRITERS[f".{kind}"]
+        assert isinstance(writer, TableFile)
+        self.kind, self._writer = kind, writer
+        self.memory, self.streams = writer.memory, kind != "parquet"
+
+    def check(self, path: Path, overwrite: bool) -> Path:
+        return check_file(path, overwrite)
+
+    def write(
+        self,
+        path: Path,
+        pages: Iterable[Pages],
+        empty: Pages,
+        scratch: Path,
+        facts: dict[str, Any],
+    ) -> int:
+        with written_beside(path, scratch) as file:
+            columns = (some.columns for some in pages)
+            self._writer.write(Path(file.name), columns, empty.types)
+            return Path(file.name).stat().st_size
+
+    def text(self, pages: Pages, first: bool, scratch: Path) -> bytes:
+        path = scratch / f"pages.{self.kind}"
+        self._writer.write(path, [pages.columns], pages.types)
+        content = path.read_bytes()
+        return content if first else content[content.index(b"\n") + 1 :]
+
+
+def output(kind: str) -> Output:
+    """The table of that kind."""
+    return _Table(kind)

@@ -1,0 +1,205 @@
+"""What a batch asks of every node, checked once; and its answers, one by one or many at a time.
+
+What is said of a node is what ``Index.related`` says of it with the same options, to the bit. Where
+the index is a single part of trees, and nothing is asked for that is of each node by itself, many
+nodes are answered together (``kernels/trees_batch.py``); else, and with evidence, each by itself.
+
+A filter of names is the same for all nodes and is made once. The pages of a node's own site are
+looked up for one site after another, as pages of a site have ids next to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from xxhash import xxh3_128_hexdigest
+
+from cocite.codes import GRAINS
+from cocite.errors import UsageError
+from cocite.layouts.trees.reader import TreeReader
+from cocite.measures import AskValue
+from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
+from cocite.query.evidence import refuse_evidence
+from cocite.query.filters import Filter, pages_of, site_of
+from cocite.query.opened import DEFAULT_CONFIDENCE, check_number
+from cocite.query.ordered import DEFAULT_ORDER, Order, Ordered, RanksLike
+from cocite.query.refine.refiner import Level
+from cocite.query.scores import scores_of
+
+__all__ = ["Found", "Question"]
+
+_NONE = 2**32 - 1
+Ids = NDArray[np.uint32]
+Values = NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """Hits of some nodes: how many each has, uint32[nodes], and of all of them, node after node,
+    the ids, uint32[hits], and float64[hits, 2]: scores and standard errors.
+    """
+
+    counts: Ids
+    ids: Ids
+    numbers: NDArray[np.float64]
+
+
+class Question:
+    """One question for many nodes of ``index``; options as for :class:`~cocite.query.batch.Batch`.
+
+    Raises :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.UnknownNode`.
+    """
+
+    def __init__(
+        self,
+        index: Ordered,
+        k: int,
+        *,
+        min_score: float = 0.0,
+        min_confidence: float | None = None,
+        bound: str = DEFAULT_BOUND,
+        prefix: str | None = None,
+        exclude_prefix: str | None = None,
+        among: Iterable[object] | None = None,
+        other_sites: bool = False,
+        order: str = DEFAULT_ORDER,
+        candidates: int | None = None,
+        ranks: RanksLike = None,
+        refine: bool = False,
+        target_error: float | None = None,
+        **settings: AskValue,
+    ) -> None:
+        check_number("k", k, 1)
+        if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
+            raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
+        checked_confidence(DEFAULT_CONFIDENCE if min_confidence is None else min_confidence, bound)
+        self.index = index
+        self.k = max(1, min(int(k), len(index.nodes) - 1))
+        self._order = Order.checked(order, candidates, ranks, self.k, 0)
+        self._ranks = ranks
+        self._asked = index.stored.ask_settings(settings)
+        self._min_score = float(min_score)
+        self._min_confidence, self._bound = min_confidence, bound
+        self._other_sites = other_sites
+        self._filter = Filter.checked(
+            index.nodes, (), prefix=prefix, exclude_prefix=exclude_prefix, among=among
+        )
+        self._level = None
+        self.facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
+        self.facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix}
+        if refine or target_error is not None:
+            self._level = Level.checked(target_error, DEFAULT_CONFIDENCE, min_confidence)
+            refuse_evidence(index.stored.parts, self._asked)
+            self.facts["target_error"] = self._level.target
+            if index.refiner:  # which says so now if there is none
+                index.refiner.check(self._asked)
+        if among is not None:
+            self.facts["among"] = xxh3_128_hexdigest(self._filter.only[-1].data)
+        if other_sites:
+            self.facts["other_sites"] = True
+        if min_confidence is not None:
+            self.facts["min_confidence"] = [min_confidence, bound]
+        if order != DEFAULT_ORDER:
+            # Computed now, and once: threads would each do so.
+            values = np.ascontiguousarray(index._ranks(ranks))
+            self.facts["order"] = [
+                order,
+                self._order.candidates,
+                xxh3_128_hexdigest(values.data),
+            ]
+        self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
+
+    def of(self, index: Ordered) -> None:
+        """Ask another index from now on: the same without some of its samples."""
+        self.index = index
+
+    @property
+    def refined(self) -> bool:
+        """Whether answers are refined."""
+        return self._level is not None
+
+    @property
+    def together(self) -> TreeReader | None:
+        """The reader that answers for many nodes at once, if it can."""
+        alone = self._level is not None or self._other_sites or self._min_confidence is not None
+        if alone or self._order.by != DEFAULT_ORDER:
+            return None
+        readers = self.index.reading(self._asked)
+        fresh = self.index.stored.freshness
+        if len(readers) != 1 or (fresh.there and fresh.since is not None):
+            return None
+        (reader,) = readers
+        return reader if isinstance(reader, TreeReader) and reader.part.weight == 1 else None
+
+    def check_sites(self, nodes: Ids) -> None:
+        """See that every node has a site, if the pages of its own are left out."""
+        if self._other_sites:
+            names = self.index.nodes
+            for node in nodes.tolist():
+                site_of(names.name(node))
+
+    def answer(self, nodes: Ids) -> Found:
+        """The hits of some nodes: of any number if they are answered together, else of one."""
+        reader = self.together
+        if reader is None:
+            (node,) = nodes.tolist()
+            ids, scores, errors = self._one(node)
+            return Found(np.array([ids.size], np.uint32), ids, np.column_stack((scores, errors)))
+        out = np.empty((nodes.size, self.k), np.uint32), np.empty((nodes.size, self.k, 2))
+        floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
+        reader.related_many(nodes, floor, self._allowed, reader.part.ask_settings(self._asked), out)
+        there = out[0] != _NONE
+        counts = there.sum(axis=1).astype(np.uint32)
+        return Found(counts, out[0][there], np.column_stack(scores_of(out[1][there])))
+
+    def _one(self, node: int) -> tuple[Ids, Values, Values]:
+        """The hits of one node, as ``Index.related`` finds them."""
+        index, chosen = self.index, self._filter
+        if self._other_sites:
+            chosen = Filter(chosen.only, chosen.never + self._site(node))
+        asked = node, self._order.candidates, self._min_score, chosen, self._asked
+        if self._level and index.refiner:
+            better = index.refiner.top(*asked, self._level)
+            better = better.taken(self._places(better.ids, better.scores))
+            if self._min_confidence is not None:
+                better = better.taken(np.flatnonzero(better.above(self._min_score)))
+            return better.ids, better.scores, better.errors
+        ids, best = index.top(*asked)
+        index.check(best[:, 0])
+        places = self._places(ids, best[:, 0])
+        ids, (found, wrong) = ids[places], scores_of(best[places])
+        scores, errors = np.array(found), np.array(wrong)
+        if self._min_confidence is not None:
+            level = [self._min_confidence]
+            ((low, _),) = index._intervals((node,), ids, found, self._asked, level, self._bound)
+            sure = np.flatnonzero(np.array(low) > self._min_score)
+            ids, scores, errors = ids[sure], scores[sure], errors[sure]
+        return ids, scores, errors
+
+    def _places(self, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        return self.index._places(self._order, ids, scores, self._ranks)
+
+    def _site(self, node: int) -> tuple[Ids, ...]:
+        """The ids of the pages of a node's own site."""
+        names = self.index.nodes
+        site = site_of(names.name(node))
+        if self._latest[0] != site:
+            self._latest = site, tuple(pages_of(names, site))
+        return self._latest[1]
+
+    @cached_property
+    def _allowed(self) -> NDArray[np.bool_]:
+        """The filter as bool[nodes]; empty if there is none."""
+        if not self._filter.only and not self._filter.never:
+            return np.empty(0, bool)
+        allowed = np.ones(len(self.index.nodes), bool)
+        for ids in self._filter.only:
+            some = np.zeros(allowed.size, bool)
+            some[ids] = True
+            allowed &= some
+        for ids in self._filter.never:
+            allowed[ids] = False
+        return allowed

@@ -1,0 +1,123 @@
+"""What a shell is told when it completes; and that a real bash inserts what can be run."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+
+LINKS = "New York\tLos Angeles\nNew Yorker\tLos Angeles\nhttp://a.org/x\thttp://a.org/o'b\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.tsv").write_text(LINKS)
+    cocite.ingest("links.tsv", "links.graph", header="no")
+    return tmp_path
+
+
+def offered(line: str) -> list[str]:
+    """What bash is told for a line, the cursor at its end."""
+    told = os.environ | {"_COCITE_COMPLETE": "bash_complete", "COMP_LINE": line}
+    told |= {"COMP_WORDBREAKS": " \t\n\"'><=;|&(:", "COMP_WORD": line.rpartition(" ")[2]}
+    command = [sys.executable, "-m", "cocite"]
+    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
+    return [found for found in done.stdout.splitlines() if found]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("cocite rela", ["plain,related", "plain,related-all"]),
+        ("cocite help rela", ["plain,related", "plain,related-all"]),
+        ("cocite related links.graph X --direction i", ["plain,in"]),
+        ("cocite index links.graph --direction=o", ["plain,out"]),
+        ("cocite index links.graph --measure x", ["plain,xjaccard"]),
+        ("cocite related links.graph New", ["plain,New York", "plain,New Yorker"]),
+        ("cocite related links.graph New\\ ", ["plain,New York", "plain,New Yorker"]),
+        ('cocite related links.graph "New Yorke', ["plain,New Yorker"]),
+        ("cocite related links.graph http://a.org/x", ["plain,//a.org/x"]),
+        ("cocite related links.graph Nobody", []),
+        ("cocite related lin", ["file,lin"]),
+        ("cocite info lin", ["file,lin"]),
+        ("cocite index links.graph -o ne", ["file,ne"]),
+    ],
+)
+def test_what_is_offered(here: Path, line: str, expected: list[str]) -> None:
+    assert offered(line) == expected
+
+
+def test_names_of_a_file_of_links_complete_where_its_graph_is_kept(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    line = "cocite related links.tsv Los"
+    assert offered(line) == []
+    (here / "links.tsv.cocite").write_text("in the way")  # so that it is kept in the cache
+    assert main(["related", "links.tsv", "New York"]) == 0
+    assert offered(line) == ["plain,Los Angeles"]
+    (here / "links.tsv").write_text("changed\tx\n")
+    assert offered(line) == []
+
+
+def typed(folder: Path, keys: str) -> str:
+    """What an interactive bash shows on its line for the keys."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.environ |= {"PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null"}
+        os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"
+        os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+    try:
+        os.write(terminal, b"bind 'set enable-bracketed-paste off'; stty -echoctl; . ./script\n")
+        _until(terminal, r"script\s+\$ $")
+        os.write(terminal, keys.encode())
+        return _until(terminal, r"#\s*$")
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+
+
+def _until(terminal: int, ending: str) -> str:
+    found, end = "", time.monotonic() + 120
+    while not re.search(ending, found):
+        assert time.monotonic() < end, found
+        if select.select([terminal], [], [], 1)[0]:
+            found += os.read(terminal, 4096).decode()
+    return found
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("begun", "whole"),
+    [
+        ("related links.graph Lo", "related links.graph Los\\ Angeles #"),
+        ("related links.graph New\\ Yorke", "related links.graph New\\ Yorker #"),
+        ('related links.graph "Los A', 'related links.graph "Los Angeles" #'),
+        ("related links.graph http://a.org/o", "related links.graph http://a.org/o\\'b #"),
+        ("related links.gr", "related links.graph/#"),
+        ("related links.graph x --dir", "related links.graph x --direction #"),
+    ],
+)
+def test_bash_inserts_what_can_be_run(
+    here: Path, capsys: pytest.CaptureFixture[str], begun: str, whole: str
+) -> None:
+    assert main(["completion", "bash"]) == 0
+    (here / "script").write_text(capsys.readouterr().out)
+    (here / "bin").mkdir()
+    program = here / "bin" / "cocite"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cocite "$@"\n')
+    program.chmod(0o755)
+    assert f"cocite {whole}" in typed(here, f"cocite {begun}\t#")

@@ -1,0 +1,100 @@
+"""What is said where an option does nothing, is ignored, or is no number: in plain words."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+
+
+@pytest.fixture
+def links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.tsv").write_text("a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n")
+    assert main(["related", "links.tsv", "x"]) == 0
+    return "links.tsv"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["-k", "abc"], "'-k': it is a whole number, 1 or more, and not 'abc'"),
+        (["-k", "0"], "'-k': it is a whole number, 1 or more, and not 0"),
+        (["--min-score", "low"], "'--min-score': it is a number, and not 'low'"),
+        (["--samples", "1.5"], "'--samples': it is a whole number, and not '1.5'"),
+    ],
+)
+def test_numbers_are_asked_for_in_plain_words(
+    links: str, capsys: pytest.CaptureFixture[str], given: list[str], said: str
+) -> None:
+    assert main(["related", links, "x", *given]) == 2
+    assert capsys.readouterr().err.endswith(f"Error: Invalid value for {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "neighbourhood has no samples; a larger --effort narrows its intervals"),
+        (["--measure", "ppr"], "ppr has no samples; a smaller --tolerance narrows its intervals"),
+        (["--measure", "cocitation"], "the scores of cocitation are computed, and not estimated"),
+    ],
+)
+def test_an_option_that_does_nothing_says_what_does(
+    links: str, capsys: pytest.CaptureFixture[str], given: list[str], said: str
+) -> None:
+    capsys.readouterr()
+    assert main(["related", links, "x", *given]) == 0
+    plain = capsys.readouterr()
+    assert main(["related", links, "x", *given, "--refine"]) == 0
+    refined = capsys.readouterr()
+    assert refined.out == plain.out
+    assert refined.err == f"{plain.err}--refine changes nothing: {said}\n"
+    assert main(["related", links, "x", "--measure", "simrank", "--refine"]) == 0
+    assert "changes nothing" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "code"), [("table", 2), ("csv", 2), ("json", 0), (None, 0)])
+def test_lines_of_json_are_not_called_something_else(
+    links: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    given: str | None,
+    code: int,
+) -> None:
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", io.StringIO("x\n"))
+    assert main(["related", links, "-", *(["--format", given] if given else [])]) == code
+    out, err = capsys.readouterr()
+    assert out.startswith('{"node": "x"') if code == 0 else "leave --format out" in err
+
+
+def test_an_arrow_without_a_blank_is_understood(
+    links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "draft").write_text("<-a\n-> y\n")
+    assert main(["related", links, "--draft", "draft"]) == 2
+    assert "'<-a' (an arrow has a blank behind it: '<- a')" in capsys.readouterr().err
+
+
+def test_a_draft_says_that_it_has_no_text(
+    links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sklearn")
+    (tmp_path / "texts").mkdir()
+    for name in "abcxyz":
+        (tmp_path / "texts" / name).write_text(f"words of page {name * 3} and of others\n" * 3)
+    graph = cocite.Graph.open("links.tsv.cocite/graph")
+    cocite.build(graph, "t.index", texts="texts", texts_share=0.25, min_df=1, max_df=1.0)
+    (tmp_path / "draft").write_text("<- a\n<- b\n")
+    capsys.readouterr()
+    assert (
+        main(["related", "t.index", "--draft", "draft", "--graph", "links.tsv.cocite/graph"]) == 0
+    )
+    said = "the draft has no text: its scores are by links alone, which are 75% of a score here\n"
+    assert capsys.readouterr().err == said
+    assert main(["related", links, "--draft", "draft"]) == 0
+    assert "no text" not in capsys.readouterr().err

@@ -1,0 +1,181 @@
+"""Pages that are left out: with their links, from files and from stored graphs alike."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import OutputExists, UsageError
+from cocite.graph import exclude, ingest, tables
+from tests.conftest import MakeGraph
+
+PLAIN = {"delimiter": "tab", "header": "no"}
+KINDS = st.sampled_from(["{}", "{0}7", "p{}", "http://h{0}.org/x", "http://a.org/{}"])
+LINKS = [("hub", "a"), ("hub", "b"), ("a", "b"), ("hub", "a"), ("c", "hub"), ("hub", "hub")]
+
+
+def everything(graph: Graph) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(graph.path.iterdir())
+        if path.name != "manifest.json"
+    }
+
+
+@settings(max_examples=12, phases=[Phase.generate])
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30),
+    kind=KINDS,
+    out=st.sets(st.integers(0, 11), max_size=7),
+    weighted=st.booleans(),
+    undirected=st.booleans(),
+    loops=st.booleans(),
+)
+def test_the_same_comes_of_links_without_them_of_the_option_and_of_a_stored_graph(
+    tmp_path: Path,
+    pairs: list[tuple[int, int]],
+    kind: str,
+    out: set[int],
+    weighted: bool,
+    undirected: bool,
+    loops: bool,
+) -> None:
+    names = [kind.format(page) for page in range(12)]
+    rows = [f"{names[a]}\t{names[b]}\t{1 + (3 * a + b) % 5}\n" for a, b in pairs]
+    bare = [row for row, (a, b) in zip(rows, pairs, strict=True) if not out & {a, b}]
+    stay = {page for pair in pairs for page in pair} - out
+    (tmp_path / "nodes").write_text("".join(f"{names[page]}\n" for page in sorted(stay)))
+    (tmp_path / "all").write_text("".join(rows))
+    (tmp_path / "bare").write_text("".join(bare))
+    options: dict[str, Any] = {**PLAIN, "undirected": undirected, "keep_self_loops": loops}
+    options |= {"weight_column": 3} if weighted else {}
+    options |= {"overwrite": True}
+    left_out = [names[page] for page in out]
+    whole = cocite.ingest(tmp_path / "all", tmp_path / "whole", **options)
+    if not stay:
+        for source, more in ((tmp_path / "all", options), (whole.path, {"overwrite": True})):
+            with pytest.raises(UsageError, match="are to be left out: there is nothing left"):
+                cocite.ingest(source, tmp_path / "none", exclude=left_out, **more)
+        assert not list(tmp_path.glob("none*"))
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exclude, "_PIECE", 40)
+        patch.setattr(tables, "_NAMES_PIECE", 1 << 14)
+        found = [
+            cocite.ingest(tmp_path / "all", tmp_path / "a", exclude=left_out, **options),
+            cocite.ingest(whole.path, tmp_path / "b", exclude=left_out, overwrite=True),
+        ]
+    if bare:  # kinds of names are those of all that was read
+        plain = cocite.ingest(
+            tmp_path / "bare", tmp_path / "c", nodes=tmp_path / "nodes", **options
+        )
+        assert everything(plain) == everything(found[0])
+        assert plain.store.facts.get("weights") == found[1].store.facts.get("weights")
+    assert everything(found[0]) == everything(found[1])
+    assert found[0].digest == found[1].digest
+    told = [graph.store.facts["excluded"] for graph in found]
+    gone = {page for pair in pairs for page in pair} & out
+    assert [each["nodes"] for each in told] == [len(gone)] * 2
+    assert [each["unknown"] for each in told] == [len(out) - len(gone)] * 2
+    assert told[0]["links"] == len(rows) - len(bare)
+    assert told[1]["links"] == whole.edges - found[1].edges
+
+
+def test_pages_vanish_and_those_they_alone_were_linked_with_stay(make_graph: MakeGraph) -> None:
+    graph = make_graph(LINKS, exclude=["hub"])
+    assert list(graph.names) == ["a", "b", "c"]
+    assert [graph.in_neighbours(page).tolist() for page in range(3)] == [[], [0], []]
+    facts = graph.store.facts
+    assert facts["excluded"] == {"nodes": 1, "links": 5, "unknown": 0}
+    assert facts["rows"] == graph.edges + facts["excluded"]["links"] == 6
+
+
+def test_names_of_no_page_are_counted_and_said(
+    make_graph: MakeGraph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = [
+        "2 of 3 names to be left out are of no page, such as 'x'",
+        "left out 1 page, with 5 links",
+    ]
+    with caplog.at_level(logging.INFO, "cocite"):
+        graph = make_graph(LINKS, exclude=["x", "hub", "y", "x"])
+    assert [record.getMessage() for record in caplog.records] == said
+    assert graph.store.facts["excluded"]["unknown"] == 2
+    caplog.clear()
+    whole = make_graph(LINKS)
+    with caplog.at_level(logging.INFO, "cocite"):
+        cocite.ingest(whole.path, tmp_path / "less", exclude=["x", "hub", "y"])
+    assert [record.getMessage() for record in caplog.records] == [
+        said[0],
+        said[1].replace("5", "3"),
+    ]
+
+
+def test_leaving_out_twice_adds_up(make_graph: MakeGraph, tmp_path: Path) -> None:
+    first = make_graph(LINKS, exclude=["c"])
+    both = cocite.ingest(first.path, tmp_path / "less", exclude=["hub"])
+    assert list(both.names) == ["a", "b"]
+    assert both.store.facts["excluded"] == {"nodes": 2, "links": 3, "unknown": 0}
+
+
+def test_integers_are_compared_as_they_are_written(make_graph: MakeGraph) -> None:
+    graph = make_graph([(1, 2), (2, 3), (3, 1)], exclude=["02", 3, "x"])
+    assert list(graph.names) == ["1", "2"]
+    assert graph.store.facts["excluded"] == {"nodes": 1, "links": 2, "unknown": 2}
+
+
+def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(LINKS)
+    for more in ({"undirected": True}, {"columns": "2,1"}, {"nodes": "x"}):
+        with pytest.raises(UsageError, match="pages can be left out of it, and nothing else"):
+            cocite.ingest(graph.path, tmp_path / "less", exclude=["hub"], **more)
+    with pytest.raises(UsageError, match="exclude is one text"):
+        cocite.ingest(graph.path, tmp_path / "less", exclude="hub")
+    with pytest.raises(OutputExists):
+        cocite.ingest(graph.path, graph.path, exclude=["hub"])
+    assert cocite.ingest(graph.path, graph.path, exclude=["hub"], overwrite=True).nodes == 3
+    assert not list(tmp_path.glob("less*"))
+
+
+def test_the_verb(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "links").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
+    (tmp_path / "out").write_text("hub\r\n\nnobody\n")
+    links, out, made = (str(tmp_path / name) for name in ("links", "out", "g"))
+    assert main(["ingest", links, "-o", made, "--exclude-nodes", out, "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["excluded"] == {"nodes": 1, "links": 5, "unknown": 1}
+    assert "Warning: 1 of 2 names to be left out are of no page, such as 'nobody'" in printed.err
+    assert "left out 1 page, with 5 links\n" in printed.err
+    assert main(["info", made]) == 0
+    assert "1 node, with 5 links" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
+    again = ["ingest", made, "-o", str(tmp_path / "less"), "--exclude-nodes", "-"]
+    assert main([*again, "--format", "json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["nodes"] == 2
+    assert "read " not in printed.err
+    assert main(["ingest", "-", "-o", made, "--exclude-nodes", "-"]) == 2
+    assert "standard input (-) is named twice" in capsys.readouterr().err
+    assert main(["ingest", made, "-o", str(tmp_path / "x")]) == 2
+    assert "To leave pages out of it: --exclude-nodes FILE" in capsys.readouterr().err
+
+
+def test_nothing_is_told_of_what_was_not_asked_for(make_graph: MakeGraph) -> None:
+    graph = make_graph(LINKS)
+    assert "excluded" not in graph.store.facts
+    assert ingest.ingest is cocite.ingest

@@ -1,0 +1,109 @@
+"""What is said of a graph when an index is made of it: its hubs, and pages that have no answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.index.graph_told import GraphTold
+from cocite.index.plan import BuildOptions
+from cocite.measures import MEASURES
+from tests.conftest import MakeGraph
+from tests.graph.test_hubs import site
+
+WAYS = [
+    (name, way)
+    for name, measure in MEASURES.items()
+    if not measure.texts
+    for way in measure.directions
+]
+
+
+@pytest.fixture(scope="module")
+def some(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """40 pages, some without in-links, some without out-links, and one without any."""
+    folder = tmp_path_factory.mktemp("told")
+    rng = np.random.default_rng(0)
+    pairs = {(int(a), int(b)) for a, b in rng.integers((0, 8), (30, 40), (90, 2)) if a != b}
+    (folder / "links.tsv").write_text("".join(f"p{a}\tp{b}\n" for a, b in sorted(pairs)))
+    (folder / "nodes.tsv").write_text("lone\n")
+    return cocite.ingest(folder / "links.tsv", folder / "g", nodes=folder / "nodes.tsv")
+
+
+@pytest.mark.parametrize(("measure", "way"), WAYS)
+def test_those_that_are_counted_have_no_answers(
+    some: Graph, tmp_path: Path, measure: str, way: str
+) -> None:
+    options = BuildOptions.checked(measure, way).for_graph(some)
+    index = cocite.build(some, tmp_path / "i", measure=measure, direction=way)
+    empty = {name for name in some.names if not index.related(name, 1)}
+    found = GraphTold.of(some, options)
+    linked = {"in": some.in_neighbours, "out": some.out_neighbours}
+    ways = list(linked) if found.way == "any" else [found.way]
+    lone = {
+        some.names[node]
+        for node in range(some.nodes)
+        if not any(linked[each](node).size for each in ways)
+    }
+    assert lone <= empty
+    assert found.without == len(lone) > 0
+    needed = MEASURES[measure].looks_at(way)
+    assert found.way in ("any", needed)
+    if found.way == "any" and needed in linked:  # else it could be known of more
+        assert not {n for n in some.names if not linked[needed](some.names.id(n)).size} <= empty
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    return make_graph(site())
+
+
+def told(graph: Graph, measure: str, **given: object) -> list[str]:
+    options = BuildOptions.checked(measure, None, None, given).for_graph(graph)
+    return GraphTold.of(graph, options).lines(graph, options)
+
+
+def test_advice_is_that_of_the_measure(graph: Graph) -> None:
+    named = "index links to 280 of the 302 pages, 150 link to foot: what is linked with so many"
+    out = f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE"
+    for measure, advice in {
+        "psimrank": "--hubs idf",
+        "cocitation": "--idf",
+        "neighbourhood": "neighbourhood counts them less by itself",
+    }.items():
+        line = told(graph, measure)[0]
+        assert line.startswith(named)
+        assert advice in line
+        assert out in line
+    assert "--hubs" not in told(graph, "xjaccard")[0]
+    assert not any("exclude" in line for line in told(graph, "psimrank", hubs="idf"))
+
+
+def test_index_says_both_and_so_does_build(
+    graph: Graph,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    hubs, without = told(graph, "simrank")
+    assert without == (
+        "1 of the 302 pages have no in-links, so nothing is related to them by simrank; with "
+        "--direction any, or by neighbourhood, only pages without any link have none"
+    )
+    command = ["index", str(graph.path), "-o", str(tmp_path / "i"), "--measure", "simrank"]
+    assert main([*command, "--samples", "5", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert [err.splitlines().count(line) for line in (hubs, without)] == [1, 1]
+    facts = json.loads(out)
+    assert [hub["node"] for hub in facts["hubs"]] == ["index", "foot"]
+    assert facts["without_links"] == 1
+    with caplog.at_level(logging.INFO, "cocite"):
+        cocite.build(graph, tmp_path / "j", measure="simrank", samples=5)
+    assert {hubs, without} <= {record.getMessage() for record in caplog.records}
