@@ -77,7 +77,8 @@ def ingest(
     output
         The directory to make.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"bvgraph"``.
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"bvgraph"``, ``"graphml"``,
+        ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``, ``"matrix-market"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too.
     delimiter

@@ -147,8 +147,8 @@ FORMATS: tuple[Format, ...] = (
         _RECODE + "{content} | iconv -f WINDOWS-1252 -t UTF-8 | {ingest}",
     ),
     # -- text
-    Format("GraphML", tagged("graphml"), _read_by("read_graphml({python})")),
-    Format("GEXF", tagged("gexf"), _read_by("read_gexf({python})")),
+    Format("GraphML", tagged("graphml"), reader=_HERE + "graphml", called="graphml"),
+    Format("GEXF", tagged("gexf"), reader=_HERE + "gexf", called="gexf"),
     Format("a dump of a wiki", tagged("mediawiki"), _ROWS + ": the page, and what it links to"),
     Format(
         "an HTML page",
@@ -156,21 +156,17 @@ FORMATS: tuple[Format, ...] = (
         "A list of links has a row a link: the page it is on, a tab, the page it leads to",
     ),
     Format("XML", tagged(), _ROWS),
-    *(
-        Format(
-            "JSON of nodes and links",
-            json_value("nodes", links),
-            _read_by(f"node_link_graph(json.load(open({{python}})), edges='{links}')"),
-        )
-        for links in ("links", "edges")
+    Format(
+        "JSON of nodes and links", signs.node_link, reader=_HERE + "node_link", called="node-link"
     ),
-    Format("JSON lines", signs.json_lines, _ROWS + ", for example with jq and its @tsv"),
-    Format("JSON", json_value(), _ROWS + ", for example with jq and its @tsv"),
-    Format("GML", signs.gml, _read_by("read_gml({python})")),
+    Format("JSON lines", signs.json_rows, reader=_HERE + "json_lines", called="json-lines"),
+    Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
+    Format("GML", signs.gml, reader=_HERE + "gml", called="gml"),
     Format(
         "Matrix Market",
         lambda beginning: beginning.text.lower().startswith("%%matrixmarket"),
-        "Leave its first lines out: {content} | grep -v '^%' | tail -n +2 | {ingest} --columns 1,2",
+        reader=_HERE + "matrix_market",
+        called="matrix-market",
     ),
     Format(
         "Pajek",

@@ -26,8 +26,9 @@ __all__ = [
     "has_line",
     "hive",
     "html",
-    "json_lines",
+    "json_rows",
     "json_value",
+    "node_link",
     "ntriples",
     "of_webgraph",
     "other_text",
@@ -196,6 +197,9 @@ def other_text(beginning: Beginning) -> bool:
     return _bad_lines(beginning, None) or (wrong > 1 and wrong == len(beyond))
 
 
+_LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
+
+
 # -- text ------------------------------------------------------------------------------
 
 
@@ -250,19 +254,24 @@ def _json(beginning: Beginning) -> tuple[bool, bool]:
     return rest is not None, rest is not None and rest[1] in tuple("{[")
 
 
-def json_value(*keys: str) -> Sign:
-    """Whether it is JSON; with ``keys``, with all these names in it."""
-
-    def found(beginning: Beginning) -> bool:
-        text = beginning.text
-        return _json(beginning)[0] and all(re.search(rf'"(?:{key})"\s*:', text) for key in keys)
-
-    return found
+def json_value(beginning: Beginning) -> bool:
+    """Whether it is JSON."""
+    return _json(beginning)[0]
 
 
-def json_lines(beginning: Beginning) -> bool:
-    """A value of JSON a line."""
-    return _json(beginning)[1]
+def node_link(beginning: Beginning) -> bool:
+    """Nodes and links in one object; of a long one, either may be behind what is looked at."""
+    keys = ("nodes", "links|edges")
+    found = [bool(re.search(rf'"(?:{key})"\s*:\s*\[', beginning.text)) for key in keys]
+    begun = beginning.text.lstrip().startswith("{") and _json(beginning)[0]
+    return begun and (all(found) or (any(found) and not beginning.whole))
+
+
+def json_rows(beginning: Beginning) -> bool:
+    """A value of JSON a line, or a list of objects or of lists of names."""
+    if _json(beginning)[1]:
+        return True
+    return bool(_json(beginning)[0] and _LIST_OF_ROWS.match(beginning.text.lstrip()))
 
 
 def ntriples(beginning: Beginning) -> bool:
