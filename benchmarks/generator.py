@@ -128,10 +128,10 @@ ROWS: dict[str, tuple[Callable[[Figures], float], Callable[[float], str]]] = {
     "links nearer than 100": (lambda f: f["nearer than 100"], percent),
     "links nearer than 1000": (lambda f: f["nearer than 1000"], percent),
     "in-links of the node before": (lambda f: f["repeated"], percent),
-    "simrank: live steps a node": (lambda f: f["simrank"]["live"], digits),
+    "simrank: steps a node until walks meet": (lambda f: f["simrank"]["live"], digits),
     "simrank: tree read by a query": (lambda f: f["simrank"]["tree"], whole),
     "simrank: singletons": (lambda f: f["simrank"]["alone"], percent),
-    "psimrank: live steps a node": (lambda f: f["psimrank"]["live"], digits),
+    "psimrank: steps a node until walks meet": (lambda f: f["psimrank"]["live"], digits),
     "psimrank: tree read by a query": (lambda f: f["psimrank"]["tree"], whole),
     "psimrank: singletons": (lambda f: f["psimrank"]["alone"], percent),
 }

@@ -19,7 +19,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "measure": lambda r: r["measure"],
     "ingest": lambda r: f"{r['ingest_s']:.1f} s",
     "build": lambda r: f"{r['build_s']:.1f} s",
-    "live step": lambda r: f"{r['ns_live_step']:.0f} ns",
+    "walk step": lambda r: f"{r['ns_live_step']:.0f} ns",
     "index": lambda r: format_size(r["bytes"]),
     "a node and sample": lambda r: f"{r['bytes_node_sample']:.2f} B",
     "peak memory": lambda r: format_size(r["build_peak_bytes"]),

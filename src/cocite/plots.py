@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.errors import UsageError
+from cocite.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +54,7 @@ def require(extra: str = "plots", otherwise: str = "") -> None:
     except ImportError:
         raise UsageError(
             "pictures need matplotlib, which is not installed: "
-            f"pip install 'cocite[{extra}]'" + (f"; or {otherwise}" if otherwise else "")
+            f"{install_command(extra)}" + (f"; or {otherwise}" if otherwise else "")
         ) from None
 
 

@@ -193,7 +193,7 @@ def test_info_shows_the_cache(kept: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_info_wants_a_path_or_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info"]) == 2
     assert main(["info", "somewhere", "--cache"]) == 2
-    assert "name a graph or an index, or pass --cache" in capsys.readouterr().err
+    assert "name a graph, an index or a file of links, or pass --cache" in capsys.readouterr().err
 
 
 def test_clear_removes_old_versions_or_all(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

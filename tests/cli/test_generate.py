@@ -11,7 +11,7 @@ import pytest
 from cocite import Graph
 from cocite.cli.main import main
 
-WEB = ["generate", "web", "--nodes", "300", "--links", "2000", "--seed", "7", "-o", "g"]
+WEB = ["generate", "web", "--pages", "300", "--links", "2000", "--seed", "7", "-o", "g"]
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def test_labels_are_written_beside(here: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ("--nodes 0 --links 0", 2, "nodes is 0; a graph has 1 to 4,294,967,295"),
-        ("--nodes 5 --links 11", 2, "links is 11; a generated graph of 5 nodes has 0 to 10"),
-        ("--nodes 5 --links 5 --seed -3", 2, "seed is -3; it is 0 to 2**64 - 1"),
-        ("--nodes x --links 5", 2, "Invalid value for '--nodes'"),
-        ("--nodes 5", 2, "Missing option '--links'"),
-        ("--nodes 5 --links 5 --names urls", 2, "Invalid value for '--names'"),
-        ("--nodes 5 --links 5 --labels .", 1, ". is a directory"),
+        ("--pages 0 --links 0", 2, "nodes is 0; a graph has 1 to 4,294,967,295"),
+        ("--pages 5 --links 11", 2, "links is 11; a generated graph of 5 nodes has 0 to 10"),
+        ("--pages 5 --links 5 --seed -3", 2, "seed is -3; it is 0 to 2**64 - 1"),
+        ("--pages x --links 5", 2, "Invalid value for '--pages'"),
+        ("--pages 5", 2, "Missing option '--links'"),
+        ("--pages 5 --links 5 --names urls", 2, "Invalid value for '--names'"),
+        ("--pages 5 --links 5 --labels .", 1, ". is a directory"),
     ],
 )
 def test_wrong_use_is_an_error_and_makes_nothing(
@@ -75,7 +75,7 @@ def test_wrong_use_is_an_error_and_makes_nothing(
 def test_every_option_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "web", "--help"]) == 0
     shown = capsys.readouterr().out
-    for option in ("nodes", "links", "seed", "output", "labels", "names", "overwrite", "format"):
+    for option in ("pages", "links", "seed", "output", "labels", "names", "overwrite", "format"):
         assert re.search(rf"--{option}\b.*\S\s+\S", shown), option
     assert main(["generate", "--help"]) == 0
     assert "web" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 import cocite
 from cocite.cli.main import _VERBS, cli, main
 from cocite.errors import UsageError
-from cocite.measures import MEASURES, Setting, Value
+from cocite.measures import DEFAULT, MEASURES, Setting, Value
 
 ASKING = ("related", "similarity", "why", "related-all")
 
@@ -79,7 +80,7 @@ def test_links_are_offered_what_they_can_be_asked_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "l.tsv").write_text("h\ta\nh\tb\n")
-    printed = CliRunner().invoke(cli, ["related", "--help"]).output
+    printed = CliRunner().invoke(cli, ["related", "--help-all"]).output
     (page,) = (page for page in printed.split("\n\n") if page.startswith("For a GRAPH or LINKS"))
     flags = re.findall(r"^  --([a-z-]+)", page, re.M)
     names = set(flags) - {"measure", "direction", "unweighted"}
@@ -98,12 +99,121 @@ def test_min_confidence_is_the_same_everywhere() -> None:
     assert said.format("``min_score``") in " ".join(str(cocite.Index.related.__doc__).split())
 
 
+def test_nodes_are_a_file_of_names_everywhere() -> None:
+    found = {}
+
+    def see(name: str, verb: click.Command) -> None:
+        for parameter in verb.params:
+            if "--nodes" in parameter.opts:
+                found[name] = parameter.metavar
+        if isinstance(verb, click.Group):
+            for inner, each in verb.commands.items():
+                see(f"{name} {inner}", each)
+
+    for verb in _VERBS:
+        see(verb, command(verb))
+    assert found == {"ingest": "FILE", "related-all": "FILE"}
+
+
 def test_what_is_replaced_is_called_what_it_is() -> None:
     for verb, kind in (("ingest", "graph"), ("index", "index")):
         said = f"Replace the {kind} that is there, if nothing else is in it. It stays until "
         assert options(verb)["overwrite"] == said + "the new one is complete."
     said = "Replace the report and the files beside it. A symbolic link is refused."
     assert options("evaluate")["overwrite"] == said
+
+
+@pytest.mark.parametrize("verb", sorted(_VERBS))
+def test_help_fits_a_screen(
+    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([verb, "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 80
+    shown = {word.strip(",") for line in lines for word in line.split() if word.startswith("--")}
+    own = [
+        parameter
+        for parameter in command(verb).params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+    ]
+    for option in own:
+        assert (
+            option.opts[-1] in shown
+            or str(option.name).startswith("setting_")
+            or (option.opts[-1].startswith("-k"))
+        ), option.opts
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("help")
+    (folder / "l.tsv").write_text("h\ta\nh\tb\nk\ta\n")
+    cocite.ingest(folder / "l.tsv", folder / "g")
+    for measure in ("xjaccard", "cocitation", "psimrank"):
+        cocite.build(folder / "g", folder / measure, measure=measure)
+    cocite.build(folder / "g", folder / "default")
+    return folder
+
+
+@pytest.mark.parametrize("named", ["xjaccard", "cocitation", "psimrank", "default", "l.tsv", "g"])
+@pytest.mark.parametrize("verb", ["related", "similarity", "related-all"])
+def test_help_of_an_index_has_the_settings_of_its_measure(
+    folder: Path, capsys: pytest.CaptureFixture[str], named: str, verb: str
+) -> None:
+    """Of what has no index those of the measure that answers, of its questions and its index."""
+    assert main([verb, str(folder / named), "--help"]) == 0
+    shown = capsys.readouterr().out
+    measure = MEASURES[{"default": DEFAULT, "l.tsv": DEFAULT, "g": "psimrank"}.get(named, named)]
+    takes = {s.name for s in measure.ask}
+    if named in ("l.tsv", "g"):
+        takes |= {s.name for s in measure.build}
+    (page,) = (p for p in shown.split("\n\n") if p.startswith(f"Settings of {measure.name}:"))
+    assert {flag.replace("-", "_") for flag in re.findall(r"^  --([a-z-]+)", page, re.M)} == takes
+    assert ("For a GRAPH" in shown) == (named in ("l.tsv", "g"))
+    assert f"cocite {verb} --help-all" in shown
+
+
+@pytest.mark.parametrize("verb", ["index", "plan"])
+def test_help_goes_by_the_measure_that_is_chosen(
+    capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    for given in (["--measure", "xjaccard"], ["--measure=XJaccard"]):
+        assert main([verb, *given, "--help"]) == 0
+        shown = capsys.readouterr().out
+        assert "Settings of xjaccard:" in shown
+        assert re.search(r"^  --bits VALUE .*\[0\]$", shown, re.M)
+    assert main([verb, "--help"]) == 0
+    assert "Settings of neighbourhood:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", list(MEASURES))
+def test_a_measure_tells_its_settings_with_defaults(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["measures", name]) == 0
+    shown = capsys.readouterr().out
+    measure = MEASURES[name]
+    for setting in (*measure.build, *measure.ask):
+        flag, default = f"--{setting.name.replace('_', '-')}", str(setting.default)
+        assert re.search(rf"^ *{flag}\b +{re.escape(default)}\b", shown, re.M | re.I), flag
+        assert setting.allowed.split()[0] in shown
+    assert main(["measures", name, "--format", "json"]) == 0
+    assert [m["measure"] for m in json.loads(capsys.readouterr().out)["measures"]] == [name]
+    assert main(["measures", "simrnk"]) == 2
+    assert "Did you mean simrank?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("--effrt", "--effort"), ("--confidense", "--confidence"), ("--mesure", "--measure")],
+)
+def test_a_wrong_option_is_answered_with_the_nearest_of_the_verb(
+    folder: Path, capsys: pytest.CaptureFixture[str], wrong: str, near: str
+) -> None:
+    assert main(["related", str(folder / "default"), "a", wrong, "1"]) == 2
+    assert near in capsys.readouterr().err.partition("Did you mean")[2]
 
 
 @pytest.mark.parametrize("verb", sorted(_VERBS))

@@ -346,6 +346,58 @@ def test_what_cannot_be_opened_any_more_is_made_again(here: Path, part: str, how
     assert said(third) == [f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}"]
 
 
+@pytest.mark.parametrize("file", ["index/names.data", "graph/names.data"])
+@pytest.mark.parametrize("how", ["gone", "cut", "spoilt"])
+def test_a_damaged_file_of_what_is_kept_is_made_again(
+    here: Path, file: str, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["related", "links.tsv", "x", "--format", "csv"]
+    assert main(command) == 0
+    first = capsys.readouterr().out
+    whole = everything(here / "links.tsv.cocite")
+    damaged = here / "links.tsv.cocite" / file
+    content = damaged.read_bytes()
+    if how == "gone":
+        damaged.unlink()
+    else:
+        cut = content[:-1]
+        damaged.write_bytes(cut if how == "cut" else bytes(255 - byte for byte in content))
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert printed.out == first
+    read = how != "spoilt" or file.startswith("index/")  # of a graph nothing is read for this
+    assert (everything(here / "links.tsv.cocite") == whole) == read
+    if how == "spoilt" and read:
+        assert "links.tsv.cocite is damaged: it is made again" in printed.err
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert printed.out == first
+    assert printed.err.startswith("links.tsv: unchanged, so links.tsv.cocite is asked")
+
+
+def test_damage_met_behind_standard_input_is_mended_by_the_next_command(here: Path) -> None:
+    first = run("related", "links.tsv", "-", stdin=b"x\n")
+    names = here / "links.tsv.cocite" / "index" / "names.data"
+    names.write_bytes(bytes(255 - byte for byte in names.read_bytes()))
+    again = run("related", "links.tsv", "-", stdin=b"x\n")
+    assert again.returncode == 1
+    assert "Give the same command again: it is made anew then" in again.stderr.decode()
+    third = run("related", "links.tsv", "-", stdin=b"x\n")
+    assert (third.returncode, third.stdout) == (0, first.stdout), third.stderr
+
+
+def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cocite.build(cocite.ingest("links.tsv", "g"), "i")
+    names = here / "i" / "names.data"
+    spoilt = bytes(255 - byte for byte in names.read_bytes())
+    names.write_bytes(spoilt)
+    assert main(["related", "i", "x"]) == 1
+    assert "build it again" in capsys.readouterr().err
+    assert names.read_bytes() == spoilt
+
+
 @pytest.mark.parametrize("how", ["file", "folder", "link"])
 def test_a_stranger_in_its_place_is_left_alone(here: Path, how: str) -> None:
     place = here / "links.tsv.cocite"

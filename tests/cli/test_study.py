@@ -11,6 +11,7 @@ import pytest
 
 from cocite import Graph, plots
 from cocite.cli.main import main
+from cocite.extras import install_command
 from cocite.ranking import Iteration, study
 from tests.conftest import MakeGraph
 
@@ -69,7 +70,7 @@ def test_without_matplotlib_nothing_is_computed(
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     out = tmp_path / "study"
     assert main(["rank", str(graph.path), "--study", str(out)]) == 2
-    assert "pip install 'cocite[plots]'" in capsys.readouterr().err
+    assert f"not installed: {install_command('plots')}" in capsys.readouterr().err
     assert not out.exists()
     assert main(["rank", str(graph.path), "--study", str(out), "--no-plots"]) == 0
     assert names(out) == TABLES

@@ -163,7 +163,7 @@ def test_a_file_that_nobody_may_read_is_named_before_any_work(tmp_path: Path) ->
 
 
 def test_help_and_documentation_name_every_reader() -> None:
-    printed = " ".join(CliRunner().invoke(cli, ["ingest", "--help"]).output.split())
+    printed = " ".join(CliRunner().invoke(cli, ["ingest", "--help-all"]).output.split())
     folder = Path(readers.__file__).parent
     for name, module in readers.readers().items():
         reader = import_module(module).READER

@@ -57,7 +57,7 @@ def test_an_array_has_the_numbers_of_a_table(graph: cocite.Graph, tmp_path: Path
 
 def test_help_names_what_each_verb_can_write() -> None:
     for verb, endings in (("rank", WRITERS), ("exact", WRITERS), ("related-all", TABLES)):
-        printed = CliRunner().invoke(cli, [verb, "--help"]).output
+        printed = CliRunner().invoke(cli, [verb, "--help-all"]).output
         assert all(ending in printed for ending in endings), verb
     output = printed[printed.index("--output") : printed.index("--kind")]
     assert not any(ending in output for ending in ARRAYS)

@@ -163,9 +163,30 @@ def test_an_unfinished_build_with_other_settings_is_not_touched(
         build(graph, tmp_path / "x", shard=4, progress=stop)
     before = sorted(f.name for f in (tmp_path / "x.building").iterdir())
     with pytest.raises(
-        UsageError, match=r"unfinished build with another measure and parts.*--restart"
+        UsageError,
+        match=r"build with other settings: measure: psimrank, here simrank\. .*--restart",
     ):
         build(graph, tmp_path / "x", "simrank", shard=4)
+    with pytest.raises(UsageError, match=r"settings: shard: 4, here 5\. Repeat that build's"):
+        build(graph, tmp_path / "x", shard=5)
+    with pytest.raises(
+        UsageError, match=r"settings: direction: in, here out; samples: 20, here 30; shard: 4, here"
+    ):
+        cocite.build(
+            graph,
+            tmp_path / "x",
+            measure="psimrank",
+            samples=30,
+            length=6,
+            seed=5,
+            direction="out",
+            shard=7,
+        )
+    with pytest.raises(UsageError, match=r"measure: psimrank, here neighbourhood; direction: in, "):
+        cocite.build(graph, tmp_path / "x")
+    other = cocite.generate_web(tmp_path / "other", nodes=60, links=200)
+    with pytest.raises(UsageError, match=r"other settings: graph: not the same\. Repeat"):
+        build(other, tmp_path / "x", shard=4)
     assert sorted(f.name for f in (tmp_path / "x.building").iterdir()) == before
     build(graph, tmp_path / "x", "simrank", shard=4, restart=True)
     build(graph, tmp_path / "y", "simrank", shard=4)

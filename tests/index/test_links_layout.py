@@ -15,6 +15,7 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph import links as graph_links
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
+from cocite.index.documents import BuildDocument
 from cocite.index.plan import BuildOptions
 from cocite.layouts.links import build as links
 from cocite.means import Means
@@ -96,6 +97,26 @@ def test_the_size_is_known_and_progress_goes_to_the_end(
     assert len(set(seen)) > 20
     assert seen == sorted(seen)
     assert seen[-1] == (work.units, work.units)
+    parts = len(work.parts)
+    assert work.units == graph.nodes  # each node once, in however many parts it is
+    assert work.finished == ((parts, parts, "parts") if parts > 1 else (*seen[-1], "nodes"))
+
+
+def test_what_is_finished_of_several_parts_is_told_in_parts(graph: Graph, tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done > 0.6 * total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        cocite.build(graph, tmp_path / "x", measure="cocitation", direction="both", progress=stop)
+    assert "1 of 2 parts are kept in" in stopped.value.__notes__[0]
+    options = BuildOptions.checked("cocitation", "both")
+    with IndexBuild(graph, tmp_path / "x", options, Means.checked()) as work:
+        assert "goes on after 1 part that an earlier run finished" in str(work.estimate())
+        report = work.run()
+    found = BuildDocument.of(work, report, str(tmp_path / "x"))
+    assert (found.made, found.units, found.unit) == (1, 2, "parts")
+    assert found.to_json()["parts_made"] == 1
 
 
 class Killed(BaseException):

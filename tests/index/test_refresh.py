@@ -342,13 +342,13 @@ def test_an_interrupted_refresh_goes_on_and_another_one_does_not(
     with pytest.raises(KeyboardInterrupt):
         cocite.refresh(tmp_path / "x", graphs[1], share=0.5, date=DAY, progress=stop)
     others: list[tuple[str, dict[str, Any]]] = [
-        ("share", {"share": 0.4}),
-        ("date", {"share": 0.5, "date": "2026-11-22"}),
+        ("share: 40, here 32", {"share": 0.4}),
+        (f"date: {DAY}, here 2026-11-22", {"share": 0.5, "date": "2026-11-22"}),
     ]
     for word, other in others:
-        with pytest.raises(UsageError, match=rf"unfinished build with another {word}\."):
+        with pytest.raises(UsageError, match=rf"unfinished build with other settings: {word}\."):
             cocite.refresh(tmp_path / "x", graphs[1], **other)
-    with pytest.raises(UsageError, match="unfinished build with another"):
+    with pytest.raises(UsageError, match="unfinished build with other settings: "):
         build(graphs[0], tmp_path / "x", 80, overwrite=True)
     with RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked()) as work:
         assert work.date == DAY

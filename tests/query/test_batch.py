@@ -357,14 +357,14 @@ def interrupted(index: Index, output: Path, **options: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"k": 6}, "k"),
-        ({"decay": 0.5}, "settings"),
-        ({"min_score": 0.5}, "min_score"),
-        ({"prefix": "http"}, "prefix"),
-        ({"nodes": ["alone 1"]}, "nodes"),
-        ({"among": ["alone 1"]}, "among"),
-        ({"min_confidence": 0.5}, "min_confidence"),
-        ({"order": "pagerank"}, "order"),
+        ({"k": 6}, "k: 20, here 6"),
+        ({"decay": 0.5}, "decay: 0.6, here 0.5"),
+        ({"min_score": 0.5}, "min score: 0.0, here 0.5"),
+        ({"prefix": "http"}, "prefix: none, here http"),
+        ({"nodes": ["alone 1"]}, "nodes: not the same"),
+        ({"among": ["alone 1"]}, "among: not the same"),
+        ({"min_confidence": 0.5}, "min confidence: none, here 0.5, betting"),
+        ({"order": "pagerank"}, "order: .*"),
     ],
 )
 def test_an_unfinished_batch_with_other_options_is_not_gone_on_with(
@@ -372,7 +372,9 @@ def test_an_unfinished_batch_with_other_options_is_not_gone_on_with(
 ) -> None:
     output = tmp_path / "x.parquet"
     interrupted(index, output)
-    with pytest.raises(UsageError, match=rf"unfinished batch with another {what}\. .*--restart"):
+    with pytest.raises(
+        UsageError, match=rf"unfinished batch with other settings: {what}\. .*--restart"
+    ):
         related_all(index, output, **options)
     related_all(index, output, restart=True, **options)
     assert os.listdir(tmp_path) == ["x.parquet"]
@@ -383,14 +385,15 @@ def test_first_samples_and_a_graph_are_other_indexes(
 ) -> None:
     """Though their files, and the digests of these, are the same."""
     interrupted(index, tmp_path / "x.csv")
-    with pytest.raises(UsageError, match="unfinished batch with another made"):
+    with pytest.raises(UsageError, match=r"other settings: samples: \d+, here 3\."):
         related_all(index.first(3), tmp_path / "x.csv")
     graph = make_graph([(v, v * v % 13) for v in range(30)])
     one = cocite.open_graph(graph, samples=5)
     interrupted(one, tmp_path / "y.csv")
     for other in ({"measure": "simrank"}, {"seed": 1}, {"samples": 6}, {"direction": "out"}):
         found = cocite.open_graph(graph, **({"samples": 5} | other))
-        with pytest.raises(UsageError, match="unfinished batch with another made"):
+        ((name, value),) = other.items()
+        with pytest.raises(UsageError, match=rf"other settings: {name}: \w+, here {value}\."):
             related_all(found, tmp_path / "y.csv")
     related_all(cocite.open_graph(graph, samples=5), tmp_path / "y.csv")
 
@@ -559,5 +562,5 @@ def test_refined_rows_are_what_refined_questions_say(
         related_all(found, tmp_path / "c.csv", target_error=7)
     with Batch(found, tmp_path / "d.csv", 5), pytest.raises(Busy):
         Batch(found, tmp_path / "d.csv", 5).__enter__()
-    with pytest.raises(UsageError, match="another target_error"):
+    with pytest.raises(UsageError, match=r"settings: target error: none, here 0\.001"):
         related_all(found, tmp_path / "d.csv", 5, refine=True)

@@ -176,7 +176,7 @@ OUTPUTS = {
     "e.tsv": "exact {g} -o {o}",
     "e.npy": "exact {g} -o {o}",
     "all.csv": "related-all {x} -o {o}",
-    "topics.tsv": "generate web --nodes 40 --links 60 -o {w} --labels {o}",
+    "topics.tsv": "generate web --pages 40 --links 60 -o {w} --labels {o}",
     "report.html": "evaluate {x} --labels {l} --queries 4 -o {o}",
 }
 

@@ -45,7 +45,7 @@ def write_scores(
 
 
 def _named(scores: Scores, pairs: Iterator[Pairs], progress: Done) -> Iterator[Columns]:
-    names = np.array(scores.names.names(np.arange(scores.nodes)), dtype=object)
+    names = np.array(scores.names.stored.names(np.arange(scores.nodes)), dtype=object)
     for batch in pairs:
         yield {"node": names[batch.nodes], "other": names[batch.others], "score": batch.scores}
         if batch.nodes.size:

@@ -98,11 +98,11 @@ class Scores:
             found[node] = self.row(node)
         return found
 
-    def similarity(self, a: str, b: str) -> float:
+    def similarity(self, a: object, b: object) -> float:
         """The score of two nodes, by name; raises :class:`~cocite.errors.UnknownNode`."""
         return float(self.row(self.names.id(a))[self.names.id(b)])
 
-    def top(self, node: str, k: int = 20) -> list[tuple[str, float]]:
+    def top(self, node: object, k: int = 20) -> list[tuple[str, float]]:
         """The k nodes most similar to ``node`` with their scores, best first, ties by id.
 
         Nodes that score 0 are left out, and the node itself. Raises

@@ -2,3 +2,6 @@
 
 COMPLETE = "_COCITE_COMPLETE"
 """The variable by which a shell asks for completions."""
+
+KEPT = "cocite.kept"
+"""In ``meta`` of a verb's context: the folder that is asked in the place of a file of links."""

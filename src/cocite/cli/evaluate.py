@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.help import SectionedVerb
 from cocite.cli.links import refuse_links
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
@@ -57,7 +58,7 @@ def _settings(
     return found
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("paths", metavar="[INDEX|GRAPH|FOLDER]...", nargs=-1)
 @click.option(
     "--suite",

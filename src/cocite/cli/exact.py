@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["exact"]
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",

@@ -17,7 +17,9 @@ def generate() -> None:
 
 
 @generate.command()
-@click.option("--nodes", type=int, required=True, metavar="N", help="How many pages.")
+@click.option(
+    "--pages", "nodes", type=int, required=True, metavar="N", help="How many pages (nodes)."
+)
 @click.option("--links", type=int, required=True, metavar="M", help="How many links, exactly.")
 @click.option(
     "--seed",
@@ -55,7 +57,7 @@ def web(
     """Make a web-like graph: hosts, sections, templated pages, topics.
 
     Some pages have very many in-links, most links stay inside a host, and hosts of one topic link
-    to each other. The same --nodes, --links and --seed always give the same graph. Memory does not
+    to each other. The same --pages, --links and --seed always give the same graph. Memory does not
     grow with the links.
     """
     from cocite.cli.info import graph_reply

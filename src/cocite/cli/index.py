@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from cocite.cli.completion import measure_names
 from cocite.cli.links import graph_of
 from cocite.cli.options import (
     SectionedVerb,
@@ -25,8 +26,10 @@ from cocite.cli.settings import build_options, by_option, given, measure_options
 from cocite.cli.text import (
     asks_text,
     facts_text,
+    or_of,
     prose_text,
     say,
+    settings_text,
     table_text,
     texts_in_words,
 )
@@ -197,18 +200,21 @@ def numbers_in(text: str | None) -> range | None:
 
 
 def _text(found: BuildDocument, ready: str) -> str:
-    chosen = "".join(f", {name} {value}" for name, value in found.settings.items())
+    chosen = settings_text(found.settings)
     first = found.numbers.start
+    made = f"{found.made:,} of {found.units:,} {found.unit}"
+    if found.unit == "parts":
+        made = f"{found.nodes:,} nodes, {made},"
     shown = {
         "index": found.index,
         "measure": f"{found.measure}, {found.links}{chosen}",
         **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
         **({"numbers": f"{first} to {found.numbers.stop - 1}"} if first else {}),
         **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
-        "made": f"{found.made:,} of {found.units:,} {found.unit} in {format_time(found.seconds)}",
+        "made": f"{made} in {format_time(found.seconds)}",
     }
     if found.sampled and found.live_steps is not None:
-        shown["live steps"] = f"{found.live_steps:.2f} a node and sample"
+        shown["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.by is not None:
@@ -219,11 +225,45 @@ def _text(found: BuildDocument, ready: str) -> str:
 
 
 @click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=measure_names)
 @format_option
-def measures(show: Show) -> None:
-    """List the measures: what they mean, their settings, and how they are stored."""
-    found = MeasuresDocument.of()
-    show(Reply(found, lambda: _list(found)))
+def measures(names: tuple[str, ...], show: Show) -> None:
+    """List the measures: what they mean, their settings, and how they are stored.
+
+    With a NAME tell what each setting of that measure does, what it may be, and its default.
+    """
+    found = MeasuresDocument.of(*names)
+    show(Reply(found, lambda: "\n\n".join(map(_whole, found.measures)) if names else _list(found)))
+
+
+def _whole(measure: Measure) -> str:
+    """All that is to be known to use a measure."""
+    texts = [
+        facts_text(
+            {
+                "measure": measure.name,
+                "what it is": measure.summary,
+                "direction": f"{measure.direction}; it can be {or_of(measure.directions)}"
+                if not measure.texts
+                else "none: it looks at no links",
+                "layouts": ", ".join(measure.layouts),
+            }
+        )
+    ]
+    for title, settings in (("building", measure.build), ("asking", measure.ask)):
+        rows = [
+            (
+                f"--{setting.name.replace('_', '-')}",
+                str(setting.default).lower()
+                if type(setting.default) is bool
+                else str(setting.default),
+                f"{setting.text[0].upper()}{setting.text[1:]}. It is {setting.allowed}.",
+            )
+            for setting in settings
+        ]
+        if rows:
+            texts.append(table_text([f"when {title}", "default", "what it does"], rows, prose=True))
+    return "\n\n".join(texts)
 
 
 def _list(found: MeasuresDocument) -> str:

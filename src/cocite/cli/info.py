@@ -9,7 +9,7 @@ import click
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import asks_text, counted, facts_text, texts_in_words
+from cocite.cli.text import asks_text, counted, facts_text, settings_told, texts_in_words
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.documents import GraphDocument
@@ -111,7 +111,7 @@ def _index_text(found: IndexDocument) -> str:
             "nodes": f"{found.nodes:,}",
             **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
             **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
-            **{name: f"{value}" for name, value in found.settings.items()},
+            **settings_told(found.settings),
             "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
             **_shown_ages(found),
             **_shown_numbers(found),

@@ -7,6 +7,7 @@ from textwrap import fill
 
 import click
 
+from cocite.cli.help import SectionedVerb
 from cocite.cli.links import said_of
 from cocite.cli.options import (
     exclude_option,
@@ -45,7 +46,7 @@ and counted.
 """
 
 
-@click.command(help=_HELP)
+@click.command(cls=SectionedVerb, help=_HELP)
 @click.argument("inputs", nargs=-1, required=True, metavar="LINKS...")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli import KEPT
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.errors import InputError, UsageError
@@ -110,10 +111,12 @@ def made_of(
                 "place of the file"
             )
         raise
+    context = click.get_current_context()
     if kept.temporary is not None:
-        context = click.get_current_context()
         context.call_on_close(kept.temporary.cleanup)
         context.meta[_TEMPORARY] = True
+    else:
+        context.meta[KEPT] = kept.folder
     label = "standard input" if links == "-" else links
     why = f" ({kept.why})" if kept.why else ""
     if index:

@@ -18,9 +18,10 @@ from typing import cast
 import click
 
 from cocite import __version__
-from cocite.cli import COMPLETE
+from cocite.cli import COMPLETE, KEPT
+from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
-from cocite.errors import CociteError
+from cocite.errors import CociteError, Damaged
 
 __all__ = ["cli", "main"]
 
@@ -57,6 +58,35 @@ _PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
 """What paths are called in help."""
 
 
+_SAID = (
+    click.option(
+        *QUIET,
+        is_flag=True,
+        expose_value=False,
+        help="Say nothing on standard error but what is wrong: no progress, no notes.",
+    ),
+    click.option(
+        LOG_JSON,
+        is_flag=True,
+        expose_value=False,
+        help="Say it for programs: notes, progress, warnings and errors are one JSON object a "
+        "line, with time, level, message.",
+    ),
+)
+"""What every verb takes, before its name and behind it; :class:`Voice` goes by it."""
+
+
+def _also_here(command: click.Command) -> None:
+    """Have a verb take what all take, once; its help need not say so."""
+    if not any(QUIET[1] in parameter.opts for parameter in command.params):
+        for option in _SAID:
+            option(command)
+            command.params[-1].hidden = True  # type: ignore[attr-defined]  # it is an option
+    if isinstance(command, click.Group):
+        for verb in command.commands.values():
+            _also_here(verb)
+
+
 class _LazyGroup(click.Group):
     """Verbs in the order of the work; the module of one is imported when it is called."""
 
@@ -68,6 +98,7 @@ class _LazyGroup(click.Group):
             return None
         module = import_module(_VERBS[cmd_name][0])
         command = cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+        _also_here(command)
         for parameter in command.params:
             words = set(re.findall(r"[A-Z]+", parameter.metavar or ""))
             if parameter.type is click.STRING and words & _PATHS:
@@ -96,6 +127,8 @@ class _LazyGroup(click.Group):
     invoke_without_command=True,
 )
 @click.version_option(__version__, "-V", "--version", prog_name="cocite")
+@_SAID[0]
+@_SAID[1]
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Given a page, find the related pages, from links alone.
@@ -125,42 +158,39 @@ class _Log(logging.Handler):
     """What the package warns of or tells, a line each on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
-        if record.levelno >= logging.WARNING:
-            text = f"Warning: {text}"
-        elif text == MESSAGE and sys.stderr.isatty():
-            return  # is shown as it goes
-        click.echo(text, err=True)
+        text, warning = record.getMessage(), record.levelno >= logging.WARNING
+        if text != MESSAGE or not VOICE.live:  # which shows it as it goes
+            VOICE.say(text, "warning" if warning else "info")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    # Not cli.main: that would take a closed pipe for an error of its own.
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    VOICE.choose(given)
     log = logging.getLogger("cocite")
     shown, before = _Log(logging.INFO), log.level
     log.addHandler(shown)
     log.setLevel(logging.INFO)
     try:
-        if not sys.stderr.isatty():
-            return _run(arguments)
+        if arguments is None and COMPLETE in os.environ:
+            from cocite.cli.completion import answer
+
+            return answer(cli, os.environ[COMPLETE])
+        if not VOICE.live:
+            return _run(given)
         from cocite.cli.progress import Compiled
 
         with Compiled() as compiled, watched(compiled):
-            return _run(arguments)
+            return _run(given)
     finally:
         log.setLevel(before)
         log.removeHandler(shown)
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(given: list[str]) -> int:
     try:
-        if arguments is None and COMPLETE in os.environ:
-            from cocite.cli.completion import answer
-
-            return answer(cli, os.environ[COMPLETE])
-        # Not cli.main: that would take a closed pipe for an error of its own.
-        given = sys.argv[1:] if arguments is None else list(arguments)
-        with cli.make_context("cocite", given) as context:
-            cli.invoke(context)
+        _invoke(given)
         sys.stdout.flush()
         return 0
     except click.exceptions.Exit as ended:
@@ -168,22 +198,52 @@ def _run(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         if type(error) is click.BadParameter:
             error = click.BadParameter(_plain(error), error.ctx, error.param)
-        error.show()
+        if VOICE.as_json:
+            VOICE.say(error.format_message(), "error", code=error.exit_code)
+        else:
+            error.show()
         return error.exit_code
     except CociteError as error:
-        click.echo(". ".join([f"Error: {error}", *_notes(error)]), err=True)
+        VOICE.say(". ".join([str(error), *_notes(error)]), "error", code=error.exit_code)
         return error.exit_code
     except KeyboardInterrupt as stopped:
-        click.echo("interrupted" + "".join(f"; {note}" for note in _notes(stopped)), err=True)
+        text = "interrupted" + "".join(f"; {note}" for note in _notes(stopped))
+        if VOICE.as_json:
+            VOICE.say(text, "error", code=130)
+        else:
+            click.echo(text, err=True)
         return 130
     except BrokenPipeError:
         # Whoever read our output has enough: not an error, and nothing left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        click.echo(f"Error: {error}", err=True)
+        VOICE.say(str(error), "error", code=1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _invoke(given: list[str], again: bool = True) -> None:
+    """Do it. If what is kept of a file of links turns out to be damaged, it is forgotten, and the
+    same is done ``again``, which makes it anew; but not if standard input was read for it.
+    """
+    with cli.make_context("cocite", list(given)) as context:
+        try:
+            cli.invoke(context)
+        except Damaged as error:
+            folder = context.meta.get(KEPT)
+            if folder is None or not again:
+                raise
+            from cocite.query.kept import forget
+
+            forget(folder)
+            if any(word == "-" or word.endswith("=-") for word in given):
+                error.add_note("Give the same command again: it is made anew then")
+                raise
+            VOICE.say(f"{folder} is damaged: it is made again")
+        else:
+            return
+    _invoke(given, again=False)
 
 
 def _plain(error: click.BadParameter) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli.help import Sectioned, SectionedVerb
 from cocite.cli.outputs import OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
 from cocite.measures.text import SHARE
@@ -32,30 +33,6 @@ __all__ = [
 ]
 
 Decorator = Callable[[Any], Any]
-
-
-class Sectioned(click.Option):
-    """An option that stands under a title of its own in the help of a :class:`SectionedVerb`."""
-
-    def __init__(self, *declarations: Any, section: str, **more: Any) -> None:
-        super().__init__(*declarations, **more)
-        self.section = section
-
-
-class SectionedVerb(click.Command):
-    """A verb with many options: those that are always there first, then a section a title."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write all options, each under its title."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if isinstance(parameter, click.Option) and record is not None:
-                title = parameter.section if isinstance(parameter, Sectioned) else "Options"
-                sections.setdefault(title, []).append(record)
-        for title in sorted(sections, key=lambda title: title != "Options"):
-            with formatter.section(title):
-                formatter.write_dl(sections[title])
 
 
 format_option: Decorator = click.option(

@@ -19,13 +19,16 @@ from cocite.cli.options import (
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import all_options, given, measure_options
-from cocite.cli.text import facts_text, table_text
+from cocite.cli.text import facts_text, settings_text, table_text
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
     from cocite.query.plan.plan import Figures, Plan
 
 __all__ = ["plan"]
+
+_PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
+"""Whose theorems tell how exact samples are."""
 
 
 @click.command(cls=SectionedVerb)
@@ -156,7 +159,7 @@ def _text(plan: Plan) -> str:
     from cocite.index.plan import links_in_words
     from cocite.measures import find_measure
 
-    settings = "".join(f", {name} {value}" for name, value in (plan.settings | plan.asked).items())
+    settings = settings_text(plan.settings | plan.asked)
     links = links_in_words(find_measure(plan.measure), plan.direction)
     shown = {
         "graph": plan.graph,
@@ -167,6 +170,8 @@ def _text(plan: Plan) -> str:
     if plan.needs:
         counts = (f"{name} {count:,}" for name, count in plan.needs.items())
         shown["samples"] = "needed for " + ", ".join(counts) + " (Theorems 5 to 7)"
+    if plan.planned.delta:
+        shown["theorems"] = _PAPER
     columns = [_column(plan.planned, plan.failure)]
     if plan.doubled is not None:
         columns.append(_column(plan.doubled, plan.failure))

@@ -16,12 +16,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from cocite.cli.text import say
+from cocite.cli.voice import VOICE
 from cocite.compiled.clock import MESSAGE, clock
 from cocite.memory import format_size, format_time
 
 __all__ = ["Compiled", "Stages"]
 
-_FIRST_LINE, _LOG_SECONDS = 10.0, 60.0
+_FIRST_LINE, _LOG_SECONDS, _JSON_SECONDS = 10.0, 60.0, 1.0
 _REDRAWN_SECONDS = 0.1
 _active: list[Stages] = []
 """Those that have bars on the terminal now."""
@@ -40,12 +41,13 @@ class Stages:
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
         self._kernels: Any = None
+        self._reported, self._spoken = "", 0.0
         self._began = time.monotonic()
         self._next_line = self._began + _FIRST_LINE
         self._stage: tuple[str, int, float] = ("", 0, 0.0)
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
+        if VOICE.live:
             self._bars = _bars()
             self._bars.start()
             _active.append(self)
@@ -54,6 +56,9 @@ class Stages:
     def __call__(self, stage: str, done: int, total: int, remark: str = "") -> None:
         """One step of progress."""
         unit = self._units.get(stage.split(" ", 1)[0], "")
+        if VOICE.as_json:
+            self._report(stage, done, total, unit, remark)
+            return
         if self._bars is None:
             self._speak(stage, done, total, unit, remark)
             return
@@ -71,6 +76,14 @@ class Stages:
         if self._kernels is None:
             self._kernels = self._bars.add_task(MESSAGE, total=None, unit="kernels")
         self._bars.update(self._kernels, completed=kernels)
+
+    def _report(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
+        """For programs: a line where a stage begins, one a second, and where it ends."""
+        now, begins = time.monotonic(), stage != self._reported
+        if begins or now - self._spoken >= _JSON_SECONDS or (total and done >= total):
+            self._spoken, self._reported = now, stage
+            more = {"remark": remark} if remark else {}
+            VOICE.say(stage, done=int(done), total=int(total) or None, unit=unit, **more)
 
     def _speak(self, stage: str, done: int, total: int, unit: str, remark: str) -> None:
         now = time.monotonic()

@@ -23,7 +23,7 @@ from cocite.cli.asking import (
 from cocite.cli.completion import node_names
 from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
-from cocite.cli.outputs import Reply, Show, output_called
+from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
@@ -49,9 +49,9 @@ bound_option = click.option(
     type=click.Choice(["betting", "bernstein", "theorem5"], case_sensitive=False),
     default="betting",
     show_default=True,
-    help="How the interval is computed. betting is the narrowest: it gives up what one would get "
-    "rich by betting against. bernstein looks at how much the samples differ, theorem5 only at how "
-    "many there are.",
+    help="How the interval is computed. betting is the narrowest: it weighs one sample after "
+    "another. bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) "
+    "only at how many there are.",
 )
 
 
@@ -122,7 +122,7 @@ def related(
     from_input = nodes == ("-",) and draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
-    if from_input and _chosen("show") and show is not output_called("json"):
+    if from_input and _chosen("show") and not prints_json(show):
         raise UsageError(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"

@@ -14,7 +14,8 @@ from typing import Any
 import click
 
 from cocite.cli.completion import direction_names, measure_names
-from cocite.cli.options import Sectioned, names_in
+from cocite.cli.help import SETTING, Sectioned
+from cocite.cli.options import names_in
 from cocite.errors import InputError
 from cocite.graph.links import DIRECTIONS
 from cocite.measures import BY, DEFAULT, MEASURES, Measure, Setting, Value
@@ -33,8 +34,6 @@ __all__ = [
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
-_SETTING = "setting_"
-"""What the commands' parameters begin with: a setting may be called what an option is called."""
 SETTINGS = "Settings of the measure"
 """The title under which they stand in a verb's help."""
 
@@ -81,9 +80,9 @@ def by_option(command: Command) -> Command:
 def given(parameters: dict[str, Any]) -> dict[str, Any]:
     """The settings that were given on the command line; the rest is the measure's to choose."""
     return {
-        name.removeprefix(_SETTING): value
+        name.removeprefix(SETTING): value
         for name, value in parameters.items()
-        if name.startswith(_SETTING) and value is not None
+        if name.startswith(SETTING) and value is not None
     }
 
 
@@ -189,7 +188,7 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
     if type(setting.default) is bool:
         return click.option(
             flag,
-            _SETTING + name,
+            SETTING + name,
             cls=Sectioned,
             section=section,
             is_flag=True,
@@ -203,7 +202,7 @@ def _option(name: str, takers: list[tuple[str, Setting[Value]]], section: str) -
     help_text = f"{sentence}  [default: {_default({m: s.default for m, s in takers})}]"
     return click.option(
         flag,
-        _SETTING + name,
+        SETTING + name,
         cls=Sectioned,
         section=section,
         type=kind,

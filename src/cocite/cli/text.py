@@ -7,6 +7,9 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from cocite.cli.voice import VOICE
+from cocite.measures.settings import HUBS
+
 __all__ = [
     "and_of",
     "asks_text",
@@ -16,6 +19,8 @@ __all__ = [
     "or_of",
     "prose_text",
     "say",
+    "settings_text",
+    "settings_told",
     "table_text",
     "texts_in_words",
 ]
@@ -40,6 +45,17 @@ def or_of(words: Sequence[str]) -> str:
     return and_of(words, "or")
 
 
+def settings_told(settings: Mapping[str, object]) -> dict[str, str]:
+    """Settings for people: that every link counts the same is not worth a word."""
+    usual = (HUBS.name, HUBS.default)
+    return {name: f"{value}" for name, value in settings.items() if (name, value) != usual}
+
+
+def settings_text(settings: Mapping[str, object]) -> str:
+    """``, samples 100, length 10``."""
+    return "".join(f", {name} {value}" for name, value in settings_told(settings).items())
+
+
 def asks_text(asks: Mapping[str, object]) -> str:
     """What an index keeps for its questions, in words."""
     chosen = ", ".join(f"{name} {value}" for name, value in asks.items())
@@ -47,8 +63,8 @@ def asks_text(asks: Mapping[str, object]) -> str:
 
 
 def say(message: str) -> None:
-    """A line for the person at the terminal, on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    """A note on standard error, for the person or the program that called."""
+    VOICE.say(message)
 
 
 def texts_in_words(texts: Mapping[str, int], nodes: int) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.evaluate import numbers_option
+from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
@@ -26,7 +27,7 @@ _NAME = 20
 """Letters of a candidate's name that must fit; longer ones are left to the terminal to wrap."""
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("graph", metavar="GRAPH|LINKS")
 @click.option(
     "-o",
@@ -125,6 +126,11 @@ _NAME = 20
     help="Replace the file when the new one is complete. A symbolic link is refused.",
 )
 @click.option(
+    "--best",
+    is_flag=True,
+    help="Choose the best by the pages that choose, even if the default is not told apart from it.",
+)
+@click.option(
     "--restart",
     is_flag=True,
     help="Throw away an unfinished command that had other options, and begin again.",
@@ -147,8 +153,9 @@ def tune(
 
     A share of the links is hidden, measures are tried in every direction, with a few values of
     their settings, and that is best whose lists find the company of what is hidden: pages that
-    share the links that a page has lost. Half of the pages choose, the others judge. If the default
-    is not told apart from the best, it is chosen. With --labels half of the labelled pages choose.
+    share the links that a page has lost. Half of the pages choose, the others judge. The default is
+    left only for what is ahead of it by both, by more than chance. With --labels half of the
+    labelled pages choose.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.tuning import tune as run
 

@@ -215,4 +215,4 @@ def _compute_others(folder: Path) -> None:
     _must("rank", folder / "names", "--by", "hubs", "-o", folder / "hubs.csv")
     for measure in ("simrank", "psimrank"):
         _must("exact", folder / "names", "--measure", measure, "-o", folder / f"{measure}.csv")
-    _must("generate", "web", "-o", folder / "web", "--nodes", 1000, "--links", 5000)
+    _must("generate", "web", "-o", folder / "web", "--pages", 1000, "--links", 5000)

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
+from cocite.graph.exchange import Exchanged
+from cocite.graph.labelled import names_of
 from cocite.graph.links import out_links
 from cocite.graph.names import (
     NAME_FILES,
     NAME_KINDS,
     Names,
     checked_id,
-    open_names,
     take_name_files,
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
@@ -75,8 +76,11 @@ class GraphInfo:
     bytes: int
 
 
-class Graph:
-    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`."""
+class Graph(Exchanged):
+    """A graph on disk. Open one with :meth:`open`, make one with :func:`cocite.ingest`, or of what
+    is in memory (:meth:`from_edges`, :meth:`from_scipy`, :meth:`from_networkx`,
+    :meth:`from_igraph`), and turn it back into such (:meth:`to_networkx`, ...).
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -137,7 +141,7 @@ class Graph:
     @cached_property
     def names(self) -> Names:
         """The names of the nodes."""
-        return open_names(self._store)
+        return names_of(self._store)
 
     def in_neighbours(self, node: int) -> NDArray[np.uint32]:
         """uint32: the ids of the nodes that link to ``node``, an id, ascending."""

@@ -1,4 +1,4 @@
-"""Ingest: files of links to a stored graph.
+"""Ingest: files of links, or links in memory (``objects/``), to a stored graph.
 
     read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
 
@@ -15,23 +15,27 @@ import logging
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
+from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.hubs import hubs_in_words
 from cocite.graph.left_out import checked_names
+from cocite.graph.objects.kinds import links_of, told_apart
+from cocite.graph.objects.tables import Wanted
 from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
-from cocite.store import Draft, Manifest, kind_of
+from cocite.store import Draft, Manifest, Store, kind_of
+from cocite.store.temporary import Temporary
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -42,15 +46,16 @@ _log = logging.getLogger("cocite")
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 
-_Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+_SIZES = 20
+"""How much larger than a file what is made of it may be, meanwhile."""
 
 
 def ingest(
-    inputs: _Paths,
-    output: str | os.PathLike[str],
+    inputs: Any,
+    output: str | os.PathLike[str] | None = None,
     *,
     format: str = "auto",
-    nodes: _Paths | None = None,
+    nodes: Any = None,
     delimiter: str = "auto",
     header: str = "auto",
     columns: str | Iterable[str | int] = (),
@@ -73,14 +78,17 @@ def ingest(
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
         told apart by what they hold and are called. Or, together with ``exclude``, a stored graph,
-        as the only one.
+        as the only one. Or what is in memory: pairs, an array, a table of pandas, polars or Arrow
+        (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX or igraph.
     output
-        The directory to make.
+        The directory to make. By default a temporary one, which goes with the last object that was
+        made of it.
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"bvgraph"``, ``"graphml"``,
         ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``, ``"matrix-market"``.
     nodes
-        Files whose first column names nodes, so that nodes without any link exist too.
+        Files whose first column names nodes, so that nodes without any link exist too; of what is
+        in memory a list of names.
     delimiter
         Between columns: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"`` (runs of
         blanks), or ``"auto"``: found out from the first rows.
@@ -135,8 +143,30 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    chosen = tuple(columns.split(",") if isinstance(columns, str) else map(str, columns))
-    chosen = tuple(column.strip() for column in chosen)
+    in_memory, inputs = told_apart(inputs)
+    if in_memory:
+        _see_no_text(
+            format=(format, "auto"),
+            delimiter=(delimiter, "auto"),
+            header=(header, "auto"),
+            comment=(comment, "#"),
+        )
+        named = tuple(columns.split(",") if isinstance(columns, str) else columns)
+        kept = store_object(
+            links_of(inputs, Wanted(named, weight_column, nodes).checked()),
+            output,
+            undirected=undirected,
+            keep_self_loops=keep_self_loops,
+            count_duplicates=count_duplicates,
+            skip_bad_rows=skip_bad_rows,
+            memory=memory,
+            threads=threads,
+            overwrite=overwrite,
+            progress=progress,
+            exclude=exclude,
+        )
+        return _told(Graph(kept))
+    chosen = _split(columns)
     if len(chosen) not in (0, 2):
         raise UsageError(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
@@ -160,15 +190,12 @@ def ingest(
                 f"{stored.path} is a stored graph, whose links are read as they are: pages can be "
                 "left out of it, and nothing else chosen"
             )
-        out = os.fspath(output)
-        return _made(leave_out(stored, out, names, overwrite=overwrite, progress=progress))
+        home, place = _place(output, 2 * stored.store.nbytes, Means.checked(memory=memory).memory)
+        leave_out(stored, str(place), names, overwrite=overwrite, progress=progress)
+        return _made(place, home)
     means = Means.checked(threads, memory)
-    memory_limit, cores = means.memory, means.threads
-    if memory_limit < 2 * OWN_MEMORY:
-        raise ResourceError(
-            f"ingest needs at least {format_size(2 * OWN_MEMORY)}; found "
-            f"{format_size(memory_limit)}. Give more with --memory"
-        )
+    memory_limit = means.memory
+    _check_memory(memory_limit)
     links = expand(inputs)
     extra = expand(nodes) if nodes is not None else []
     if [source.path for source in links + extra].count(None) > 1:
@@ -177,11 +204,12 @@ def ingest(
         for source in sources:
             if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
                 reader_of(source, options, wanted)
-    with Draft(os.fspath(output), "graph", overwrite=overwrite) as draft:
+    home, place = _place(output, _size(links + extra), memory_limit)
+    with Draft(place, "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
-        threads = _threads(links + extra, cores)
+        threads = _threads(links + extra, means.threads)
         with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
             load = partial(_load, tables, work, tuple(links))
             read = [load(source, 2, options, progress) for source in links]
@@ -193,10 +221,49 @@ def ingest(
         facts["rows"] = sum(found.rows for found in read[: len(links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        return _made(draft.publish(Manifest("graph", facts, files)))
+        draft.publish(Manifest("graph", facts, files))
+    return _made(place, home)
 
 
-def _stored_graph(inputs: _Paths) -> Graph | None:
+def _check_memory(memory: int) -> None:
+    if memory < 2 * OWN_MEMORY:
+        raise ResourceError(
+            f"ingest needs at least {format_size(2 * OWN_MEMORY)}; found {format_size(memory)}. "
+            "Give more with --memory"
+        )
+
+
+def _place(
+    output: str | os.PathLike[str] | None, nbytes: int | None, memory: int
+) -> tuple[Temporary | None, Path]:
+    """Where the graph goes: as named, or into a directory that goes with it."""
+    if output is not None:
+        return None, Path(os.fspath(output))
+    home = Temporary(nbytes, memory)
+    return home, home.path / "graph"
+
+
+def _split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
+    """Columns, as a list or with commas between them."""
+    each = columns.split(",") if isinstance(columns, str) else map(str, columns)
+    return tuple(column.strip() for column in each)
+
+
+def _see_no_text(**options: tuple[str, str]) -> None:
+    """See that options of texts are what they are by default."""
+    for title, (value, usual) in options.items():
+        if value != usual:
+            raise UsageError(f"{title} is for files: leave it out for what is in memory")
+
+
+def _size(sources: list[Source]) -> int | None:
+    """What storing them takes at most, where that can be told: not of what is packed."""
+    if any(s.is_pipe or s.is_directory or s.beginning().packed for s in sources):
+        return None
+    return _SIZES * sum(source.nbytes for source in sources)
+
+
+def _stored_graph(inputs: Any) -> Graph | None:
     """The stored graph that is named, alone, in the place of files of links."""
     named = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     if len(named) == 1 and kind_of(os.fspath(named[0])) == "graph":
@@ -204,9 +271,13 @@ def _stored_graph(inputs: _Paths) -> Graph | None:
     return None
 
 
-def _made(path: Path) -> Graph:
-    """The graph that was made, opened; what is to be known of its hubs is told."""
-    graph = Graph.open(path)
+def _made(path: Path, home: Temporary | None) -> Graph:
+    """The graph that was made, opened."""
+    return _told(Graph(replace(Store.open(path, "graph"), home=home)))
+
+
+def _told(graph: Graph) -> Graph:
+    """The graph; what is to be known of its hubs is told."""
     if graph.hubs:
         _log.info(
             f"{hubs_in_words(graph.hubs, graph.nodes)}: what is linked with so many tells little "

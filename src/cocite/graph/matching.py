@@ -25,6 +25,7 @@ Ids = NDArray[np.uint32]
 
 def match_names(old: Names, new: Names) -> Ids:
     """uint32[len(old)]: the id that each old node has among the ``new``; NOWHERE for none."""
+    old, new = old.stored, new.stored
     ids = np.full(len(old), NOWHERE, np.uint32)
     if isinstance(old, IntegerNames) and isinstance(new, IntegerNames):
         if not len(old) or not len(new):

@@ -93,6 +93,15 @@ class Names(ABC):
     def __init__(self, count: int) -> None:
         self._count = count
 
+    @property
+    def stored(self) -> Names:
+        """The names as they are stored, as text: others are told by labels (``labelled.py``)."""
+        return self
+
+    def is_one(self, value: object) -> bool:
+        """Whether a tuple names one node, and not several."""
+        return False
+
     def __len__(self) -> int:
         return self._count
 
@@ -212,6 +221,11 @@ class IntegerNames(Names):
     def __init__(self, count: int, values: NDArray[np.uint64] | None) -> None:
         super().__init__(count)
         self._values = values
+
+    @property
+    def dense(self) -> bool:
+        """Whether every name is its own id."""
+        return self._values is None
 
     def values(self) -> NDArray[np.uint64]:
         """uint64[count], ascending: the integers themselves."""

@@ -127,6 +127,15 @@ class NamesAndOne(Names):
         """The id of ``name``, None if no node has it."""
         return self._count - 1 if name == self._own else self._names.find(name)
 
+    @property
+    def stored(self) -> Names:
+        """The same, with the names as they are stored."""
+        return NamesAndOne(self._names.stored, self._own)
+
+    def is_one(self, value: object) -> bool:
+        """Whether a tuple names one node."""
+        return self._names.is_one(value)
+
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
         """The ids of all nodes of the graph whose names begin with ``prefix``, ascending."""
         return self._names.with_prefix(prefix)

@@ -43,6 +43,7 @@ def write_some_names(
 
     The order of names is written if it is not that of ids; ``as_ingested``: if one is a URL.
     """
+    names = names.stored
     if isinstance(names, IntegerNames):
         values = names.values()[ids]
         if bool((values == np.arange(values.size, dtype=np.uint64)).all()):

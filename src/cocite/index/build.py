@@ -169,8 +169,9 @@ class IndexBuild:
         for part in self.parts:
             part.close()
         if isinstance(error, KeyboardInterrupt):
+            done, units, unit = self.finished
             error.add_note(
-                f"{self.done:,} of {self.units:,} {self.unit} are kept in {self._draft.path}: "
+                f"{done:,} of {units:,} {unit} are kept in {self._draft.path}: "
                 "repeat the command to go on"
             )
         if isinstance(error, CociteError) and not self.done:
@@ -200,8 +201,8 @@ class IndexBuild:
 
     @property
     def unit(self) -> str:
-        """What progress counts: samples, or nodes; or where parts of both kinds are made, steps of
-        equally many for each part.
+        """What progress counts: samples; or nodes, each once, however many parts it is in; or where
+        parts of both kinds are made, steps of equally many for each part.
         """
         if not self._sampled:
             return "nodes"
@@ -213,15 +214,28 @@ class IndexBuild:
             return done
         return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
+    def _counted(self, steps: int) -> int:
+        """Steps of all parts, as progress counts: a node is done when it is in all of them."""
+        return steps // len(self.parts) if self.unit == "nodes" else steps
+
     @property
     def units(self) -> int:
-        """How many there are in all parts."""
-        return sum(self._steps(part, part.units) for part in self.parts)
+        """How many there are."""
+        return self._counted(sum(self._steps(part, part.units) for part in self.parts))
 
     @property
     def done(self) -> int:
         """How many are finished."""
-        return sum(self._steps(part, part.done) for part in self.parts)
+        return self._counted(sum(self._steps(part, part.done) for part in self.parts))
+
+    @property
+    def finished(self) -> tuple[int, int, str]:
+        """How much is finished, of how much, and of what: parts where there are several that are
+        made in one go, as each of them is finished as a whole; else what progress counts.
+        """
+        if self.unit != "nodes" or len(self.parts) == 1:
+            return self.done, self.units, self.unit
+        return sum(part.done > 0 for part in self.parts), len(self.parts), "parts"
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -283,8 +297,8 @@ class IndexBuild:
             total,
             tuple(_in_words(each.fit) for each in found),
             seconds,
-            self.done,
-            self.unit,
+            self.finished[0],
+            self.finished[2],
             refining,
         )
 
@@ -298,7 +312,7 @@ class IndexBuild:
         """Make what is missing and publish; ``progress`` gets samples or nodes (done, total), and
         ``refining`` (sweep, nodes done, nodes in it) while refined answers are made ready.
         """
-        begin, before = clock(), self.done
+        begin, before, finished = clock(), self.done, self.finished[0]
         progress(before, self.units)
         base = 0
         for part in self.parts:
@@ -309,13 +323,14 @@ class IndexBuild:
         path = self._publish(*self._make_ready(refining))
         return BuildReport(
             units=self.units - before,
+            finished=self.finished[0] - finished,
             seconds=clock() - begin,
             live_steps=live,
             bytes=StoredIndex.open(path).store.nbytes,
         )
 
     def _report(self, progress: Progress, part: PartBuild, base: int, done: int, _: int) -> None:
-        progress(base + self._steps(part, done), self.units)
+        progress(self._counted(base + self._steps(part, done)), self.units)
 
     def _name_files(self) -> dict[str, Entry]:
         files = self._graph.store.manifest.files

@@ -108,11 +108,11 @@ class IndexDocument(Document):
 
 @dataclass(frozen=True)
 class BuildDocument(Document):
-    """A build that is done: of all ``units`` (samples, or nodes) it ``made`` so many itself, if an
-    earlier run had made the others; ``live_steps`` of walks, a node of the graph and sample, are
-    None without walks; ``links`` says which links the measure looks at; ``numbers`` are those of
-    its samples; ``kept`` is None if all pages are; ``texts`` as in :class:`IndexDocument`;
-    ``told`` is what is to be known of the graph.
+    """A build that is done: of all ``units`` (samples, nodes, or parts where several are made in
+    one go) it ``made`` so many itself, if an earlier run had made the others; ``live_steps`` of
+    walks, a node of the graph and sample, are None without walks; ``links`` says which links the
+    measure looks at; ``numbers`` are those of its samples; ``kept`` is None if all pages are;
+    ``texts`` as in :class:`IndexDocument`; ``told`` is what is to be known of the graph.
     """
 
     index: str
@@ -141,6 +141,7 @@ class BuildDocument(Document):
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
         """What ``work`` says when it has run."""
         options, nodes, made = work.options, work.nodes, report.units
+        _, units, unit = work.finished
         return cls(
             output,
             options.measure.name,
@@ -150,9 +151,9 @@ class BuildDocument(Document):
             options.settings.to_json(),
             links_in_words(options.measure, options.direction),
             nodes,
-            work.unit,
-            work.units,
-            made,
+            unit,
+            units,
+            report.finished,
             report.seconds,
             report.bytes,
             report.live_steps / (work.graph.nodes * made) if report.live_steps else None,

@@ -29,15 +29,19 @@ class IndexEstimate:
             memory = format_size(self.refining + OWN_MEMORY)
             text += f", and longer, with {memory}, to make refined answers ready"
         if self.done:
-            text += f"; goes on after {self.done:,} {self.units} that an earlier run finished"
+            units = self.units if self.done > 1 else self.units.removesuffix("s")
+            text += f"; goes on after {self.done:,} {units} that an earlier run finished"
         return text
 
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build took: of the units (samples, or nodes) it made itself, if it resumed."""
+    """What a build took: of the units (samples, or nodes) it made itself, if it resumed, and how
+    many it ``finished`` (samples, or parts; :attr:`IndexBuild.finished`).
+    """
 
     units: int
+    finished: int
     seconds: float
     live_steps: int
     bytes: int

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from cocite.engine.certificate import Diagonal
 from cocite.errors import Damaged, UsageError
-from cocite.graph.names import Names, open_names
+from cocite.graph.labelled import names_of
+from cocite.graph.names import Names
 from cocite.index.asked import asked_settings
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
@@ -205,7 +206,7 @@ class StoredIndex:
     @cached_property
     def names(self) -> Names:
         """The names of the nodes, from the index's own copy."""
-        found = open_names(self.store)
+        found = names_of(self.store)
         if self.kept is not None:
             found.note = (
                 f"{self.store.path} keeps {self.kept.in_words(self.nodes)}: it says nothing of "

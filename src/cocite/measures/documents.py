@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from cocite.documents import Document, Rows
-from cocite.measures import MEASURES, Measure, Setting, Value
+from cocite.measures import MEASURES, Measure, Setting, Value, find_measure
 from cocite.measures.floors import FLOORS
 
 __all__ = ["MeasuresDocument"]
@@ -15,14 +15,14 @@ __all__ = ["MeasuresDocument"]
 
 @dataclass(frozen=True)
 class MeasuresDocument(Document):
-    """All measures, in the order of their table."""
+    """Measures, in the order of their table or as they were named."""
 
     measures: Sequence[Measure]
 
     @classmethod
-    def of(cls) -> Self:
-        """Those that there are."""
-        return cls(tuple(MEASURES.values()))
+    def of(cls, *names: str) -> Self:
+        """Those that there are, or those of these names; raises :class:`UsageError`."""
+        return cls(tuple(map(find_measure, names)) or tuple(MEASURES.values()))
 
     def facts(self) -> dict[str, Any]:
         """What a program needs to know to choose one and its settings."""

@@ -29,8 +29,8 @@ __all__ = ["EVIDENCE", "evidence_of"]
 EVIDENCE = Setting(
     "evidence",
     "none",
-    "scores times what it tells that two pages share n neighbours, for which the graph is read: "
-    "geometric is 1 - 2^-n, exponential is 1 - e^-n; none leaves them as they are",
+    "multiply scores by how much it tells that two pages share n neighbours, for which the graph "
+    "is read: geometric is 1 - 2^-n, exponential is 1 - e^-n; none leaves them as they are",
     choices=("none", "geometric", "exponential"),
     late=True,
 )

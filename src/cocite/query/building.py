@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cocite.graph import Graph
@@ -16,10 +18,13 @@ from cocite.query.source import Given
 
 if TYPE_CHECKING:
     from cocite.index.settings_file import SettingsLike
+    from cocite.store.temporary import Temporary
 
 __all__ = ["build", "merge", "open_graph", "open_index", "refresh"]
 
 _log = logging.getLogger("cocite")
+
+_NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
 
 def open_index(
@@ -79,7 +84,7 @@ def open_graph(
 
 def build(
     graph: Graph | str | os.PathLike[str],
-    output: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
     *,
     measure: str | None = None,
     direction: str | None = None,
@@ -110,7 +115,8 @@ def build(
     graph
         A stored graph, opened or as a path.
     output
-        The directory to make. A build that was interrupted is resumed.
+        The directory to make. A build that was interrupted is resumed. By default a temporary one,
+        which goes with the last object that was made of it.
     measure
         Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
         By default ``neighbourhood``, which has an answer for every node that has a link.
@@ -166,7 +172,7 @@ def build(
         and texts. Scores are then those of ``measure`` and of ``text`` added up, with the share
         ``texts_share`` for the latter, by default 0.5; a ``measure`` that names ``text`` says so
         itself. Texts of no page are left out, of which the logger ``cocite`` warns. A build takes
-        ``pip install 'cocite[texts]'``; asking does not.
+        the extra ``texts`` (``pip install '.[texts]'`` in a clone); asking does not.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -178,6 +184,7 @@ def build(
     from cocite.index.graph_told import GraphTold
     from cocite.index.keep import Keep
     from cocite.index.settings_file import chosen_options
+    from cocite.store.temporary import Temporary
 
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
@@ -196,11 +203,30 @@ def build(
         texts_share=texts_share,
     )
     means = Means.checked(threads, memory, shard, blocks, external)
-    with IndexBuild(graph, output, options, means, overwrite=overwrite, restart=restart) as work:
+    home = Temporary(_size(graph, options.samples), means.memory) if output is None else None
+    place = home.path / "index" if home else Path(os.fspath(output or ""))
+    with IndexBuild(graph, place, options, means, overwrite=overwrite, restart=restart) as work:
         work.run(progress)
     for said in GraphTold.of(graph, options).lines(graph, options):
         _log.info(said)
-    return Index(StoredIndex.open(output), means)
+    return Index(_opened(place, graph, home), means)
+
+
+def _size(graph: Graph, samples: int | None) -> int:
+    """What an index takes at most, roughly: samples, lists of nearest pages, links both ways."""
+    node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
+    return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
+
+
+def _opened(
+    index: str | os.PathLike[str], graph: Graph, home: Temporary | None = None
+) -> StoredIndex:
+    """The index of a graph, which stays as long, with what its names were."""
+    found = StoredIndex.open(index)
+    if home is None and graph.store.home is None and graph.store.labels is None:
+        return found
+    held = [each for each in (home, graph.store.home) if each is not None]
+    return type(found)(replace(found.store, home=held, labels=graph.store.labels))
 
 
 def merge(
@@ -298,4 +324,4 @@ def refresh(
     means = Means.checked(threads, memory)
     with RefreshBuild(index, graph, share, means, date=date, restart=restart, texts=texts) as work:
         work.run(progress)
-    return Index(StoredIndex.open(index), means)
+    return Index(_opened(index, graph), means)

@@ -59,7 +59,8 @@ class Filter:
         if exclude_prefix is not None:
             never.append(names.with_prefix(exclude_prefix))
         if other_sites:
-            never += [ids for node in nodes for ids in pages_of(names, site_of(names.name(node)))]
+            sites = (site_of(names.stored.name(node)) for node in nodes)
+            never += [ids for site in sites for ids in pages_of(names, site)]
         if len(nodes) > 1:
             never.append(np.unique(np.array(nodes, np.uint32)))
         return cls(tuple(only), tuple(never))

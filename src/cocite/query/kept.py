@@ -14,6 +14,10 @@ where there is none either, or nothing is to be kept, in a temporary one, which 
 ``made-of.json`` is there before anything else, as the folder's mark, and says what it is made of
 only when that is whole. Graph and index are published by one rename each, so that an interruption
 leaves nothing half-written: a graph that was done is not read again, an index goes on.
+
+What is there is looked at before it is asked: files that are missing, or cut, are made again. Bytes
+that have changed are found when they are read; whoever finds them forgets what is kept
+(:func:`forget`), and has it made anew.
 """
 
 from __future__ import annotations
@@ -34,14 +38,14 @@ from cocite.errors import InputError, StoreError
 from cocite.graph import Graph
 from cocite.means import Means
 from cocite.measures import DEFAULT
-from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
+from cocite.store import FORMAT_VERSION, Store, disk, written_beside
 from cocite.store.beside import is_private
 from cocite.store.building import is_still, lock
 
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
-__all__ = ["ENDING", "Kept", "is_links", "keep", "kept_of"]
+__all__ = ["ENDING", "Kept", "forget", "is_links", "keep", "kept_of"]
 
 _MARK = "made-of.json"
 _KIND = "links"
@@ -92,7 +96,7 @@ def kept_of(links: str) -> list[Path]:
     now = _state(file)
     for folder in _places(file, os.environ):
         if _is_whole(folder, now, None):
-            indexes = [path for path in sorted(folder.iterdir()) if kind_of(path) == "index"]
+            indexes = [folder / name for name in _indexes(folder)]
             return [folder / "graph", *(p for p in indexes if _is_whole(folder, now, p.name))]
     return []
 
@@ -194,13 +198,27 @@ def _write_mark(folder: Path, state: Mapping[str, Any], **parts: bool) -> None:
         disk.write(out, json.dumps({"cocite": _KIND, **state, **parts}, indent=1).encode())
 
 
+def forget(folder: Path) -> None:
+    """Have what is kept in a folder made anew when it is next asked for: it is damaged."""
+    _write_mark(folder, {})
+
+
+def _opens(store: Path, kind: str) -> bool:
+    """Whether all its files are there, each as long as it is to be."""
+    try:
+        Store.open(store, kind)
+    except StoreError:
+        return False
+    return True
+
+
 def _is_whole(folder: Path, now: Mapping[str, Any], index: str | None) -> bool:
     """Whether its graph is of the file as it is now, and its index of that name if any."""
     mark = _mark(folder) or {}
     return (
         all(mark.get(key) == value for key, value in now.items())
-        and kind_of(folder / "graph") == "graph"
-        and (index is None or (mark.get(index) is True and kind_of(folder / index) == "index"))
+        and _opens(folder / "graph", "graph")
+        and (index is None or (mark.get(index) is True and _opens(folder / index, "index")))
     )
 
 
@@ -299,7 +317,7 @@ def _make(
 
 def _clear(store: Path, kind: str) -> None:
     """Remove what cannot be opened any more: the folder is ours, and it is made again."""
-    if os.path.lexists(store) and kind_of(store) != kind:
+    if os.path.lexists(store) and not _opens(store, kind):
         disk.remove(store)
 
 

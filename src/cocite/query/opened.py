@@ -119,7 +119,7 @@ class Opened(Several):
 
     def _ids_of(self, node: object) -> tuple[int, ...]:
         """The ids of a name, or of a list of names, each once."""
-        if not isinstance(node, list | tuple):
+        if not isinstance(node, list | tuple) or self.nodes.is_one(node):
             return (self.nodes.id(node),)
         if not node:
             raise UsageError("no node is named; give one, or several to ask them together")

@@ -15,7 +15,7 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 4 (Definition 4).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,12 @@ class Score(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A related node: its name, and its score as in :class:`Score`."""
+    """A related node: its name, and its score as in :class:`Score`.
 
-    node: str
+    Names are text; of an index of links that were in memory they are what they were there.
+    """
+
+    node: Any
     score: float
     stderr: float
     low: float

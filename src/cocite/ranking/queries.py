@@ -104,7 +104,7 @@ def _texts(graph: Graph, texts: str | os.PathLike[str] | None) -> Iterator[tuple
     """What words are looked for in, with the ids of the nodes."""
     if texts is not None:
         return texts_of(Path(texts), graph.names)
-    return ((node, unquote(name)) for node, name in enumerate(graph.names))
+    return ((node, unquote(name)) for node, name in enumerate(graph.names.stored))
 
 
 def _words(text: str) -> list[str]:

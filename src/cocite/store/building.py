@@ -12,6 +12,8 @@ import errno
 import fcntl
 import json
 import os
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +28,10 @@ MARK = ".cocite-draft"
 """A file in every one of them: a directory of that name without it is somebody else's."""
 _PLAN = "plan.json"
 _TRIES = 5
+_LONGEST = 100
+_FOLLOWING = ("/format", "/piece")
+"""What in a plan follows from the release, or from other settings."""
+_DIGEST = re.compile("[0-9a-f]{32}")
 
 
 class Building:
@@ -111,11 +117,11 @@ class Building:
         if not restart and found is not None:
             if found == plan:
                 return True
-            differing = [key for key in plan | found if found.get(key) != plan.get(key)]
             raise UsageError(
-                f"{self.path} holds an unfinished {what} with another {' and '.join(differing)}. "
-                f"Repeat that {what}'s settings to go on with it, or pass --restart "
-                "(restart=True) to begin anew"
+                f"{self.path} holds an unfinished {what} with other settings: "
+                f"{'; '.join(_differences(found, plan)) or 'its plan is damaged'}. Repeat that "
+                f"{what}'s settings to go on with it, or pass --restart (restart=True) to begin "
+                "anew"
             )
         self.clear()
         with written_beside(self.path / _PLAN) as file:
@@ -140,6 +146,46 @@ class Building:
                     disk.remove_tree(self.path)
         finally:
             os.close(self._lock)
+
+
+def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    """What differs between two plans, in words: the setting, its value there, and here. Of another
+    measure, settings that only one of the two takes are left out; and what follows from others.
+    """
+    there, here = (dict(_leaves("", plan)) for plan in (theirs, ours))
+    differing = [place for place in there | here if there.get(place) != here.get(place)]
+    if any(place.endswith("/measure") for place in differing):
+        differing = [place for place in differing if place in there and place in here]
+    differing = [place for place in differing if place not in _FOLLOWING] or differing
+    found = []
+    for place in differing:
+        name = place.rpartition("/")[2].replace("_", " ")
+        before, now = _in_words(there.get(place)), _in_words(here.get(place))
+        opaque = _DIGEST.fullmatch(before) or _DIGEST.fullmatch(now)
+        found.append(f"{name}: not the same" if opaque else f"{name}: {before}, here {now}")
+    return list(dict.fromkeys(found))
+
+
+def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The values of a plan that hold no others, by where they stand."""
+    inner: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        inner = enumerate(value)
+    else:
+        yield place, value
+    for key, each in inner:
+        yield from _leaves(f"{place}/{key}", each)
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list):
+        value = ", ".join(map(_in_words, value))
+    if value is None or value == "":
+        return "none"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
 def lock(descriptor: int) -> bool:

@@ -98,12 +98,18 @@ class Manifest:
 class Store:
     """An opened directory: its manifest, and all its arrays, mapped; ``lost`` are the files that it
     can do without and that are not there as they should be, with what is wrong with each.
+
+    What was made of objects in memory has two things more, which are nowhere on the disk: ``home``,
+    which has to be there as long as this is (``temporary.py``), and ``labels``, what its names were
+    (``graph/labelled.py``).
     """
 
     path: Path
     manifest: Manifest
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
     lost: dict[str, str] = field(default_factory=dict)
+    home: object = field(default=None, repr=False, compare=False)
+    labels: object = field(default=None, repr=False, compare=False)
 
     @classmethod
     def open(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,23 +121,43 @@ class Tuned(Document):
         return found
 
 
+def _signed(found: Interval) -> str:
+    return f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+
+
 def _shown(found: Interval) -> str:
     return f"{found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"
 
 
 def decided(
-    first: Point, level: Sequence[Point], usual: Point | None, sizes: dict[Point, int]
+    first: Point,
+    level: Sequence[Point],
+    usual: Point | None,
+    sizes: dict[Point, int],
+    held: Mapping[Point, Interval],
 ) -> tuple[Point, str]:
-    """What is chosen of those that are ``level`` with the ``first``, and why: ``usual`` is the
-    default, ``sizes`` are those of indexes.
+    """What is chosen of those that are ``level`` with the ``first`` by the pages that choose, and
+    why: ``usual`` is the default, ``sizes`` are those of indexes; ``held`` is how far each is ahead
+    of the default by the pages that did not choose, where there are both. The default is left only
+    for what is ahead of it by both.
     """
-    if len(level) == 1:
-        return first, "ahead of all others, by more than chance"
-    if usual in level:
-        assert usual is not None
+    if usual is not None and usual in level and len(level) > 1:
         ahead = "the best" if usual == first else f"not told apart from the best, {called(first)}"
         return usual, f"the default is {ahead}"
     least = min(level, key=lambda p: (sizes[p], p != first))
-    if least == first:
-        return first, "the best, and the smallest of those that are not told apart from it"
-    return least, f"the smallest of those not told apart from the best, {called(first)}"
+    if len(level) == 1:
+        reason = "ahead of all others, by more than chance"
+    elif least == first:
+        reason = "the best, and the smallest of those that are not told apart from it"
+    else:
+        reason = f"the smallest of those not told apart from the best, {called(first)}"
+    if usual is None or least == usual:
+        return least, reason
+    if least not in held:
+        return usual, f"the default stays: no pages are left to judge {called(least)}"
+    if not held[least].low > 0:
+        return usual, (
+            f"the default stays: by the pages that did not choose, {called(least)} is not told "
+            f"apart from it ({_signed(held[least])} above it)"
+        )
+    return least, f"{reason}; {_signed(held[least])} above the default by other pages"

@@ -26,6 +26,7 @@ from cocite.evaluation.plans import DataPlan, JudgePlan
 from cocite.evaluation.suite import Point, called
 from cocite.graph import Graph
 from cocite.means import Means
+from cocite.memory import format_time
 from cocite.query import build
 from cocite.tuning.candidates import (
     default_point,
@@ -45,6 +46,8 @@ _ROUNDS = 3
 _PARTS, _UNTIL, _KEPT = (4, 2, 1), (0.4, 0.75, 1.0), (6, 5)
 _FEWEST = 50
 """Pages that choose in a round, if there are so many."""
+_FEW = 30
+"""Pages below which intervals over resamples of them are too narrow to go by."""
 Progress = Callable[[str, int, int, str], None]
 
 
@@ -75,7 +78,10 @@ class Tuning:
         means: Means,
         seconds: float,
         progress: Progress,
+        best: bool = False,
     ) -> None:
+        """``best``: whether the best is chosen even if the default is not told apart from it."""
+        self._wanted_best = best
         self._graph, self._folder, self._records = graph, folder, records
         self._plan, self._means, self._progress = plan, means, progress
         self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
@@ -196,9 +202,11 @@ class Tuning:
                     found[each] = record.judgement.of(chosen).value(self._by)
             done += len(group)
         if late:
+            share = _UNTIL[turn - 1]
             self._notes.append(
-                f"time was up: {late} of {total} candidates of round {turn} are left out; give "
-                "more with --time (time=...)"
+                f"round {turn} of {_ROUNDS} has until {share:.0%} of the time, "
+                f"{format_time(share * self._seconds)} of {format_time(self._seconds)}: {late} of "
+                f"its {total} candidates are left out; give more with --time (time=...)"
             )
         if not found:
             raise UsageError("nothing could be tried: " + "; ".join(self._notes))
@@ -259,11 +267,23 @@ class Tuning:
             p: top.differences(records[p].judgement.of(choosing), mine)[self._by] for p in three
         }
         level = [p for p in three if p == first or not behind[p].low > 0]
-        chosen, reason = decided(first, level, usual, {p: records[p].bytes for p in level})
         judged: dict[Point, Interval] = {}
+        held: dict[Point, Interval] = {}
         if judging.any():
             others = Bootstrap(int(judging.sum()), seed=self._seed)
             judged = {p: records[p].judgement.of(judging).figures(others)[self._by] for p in three}
+            if usual in three:
+                base = records[usual].judgement.of(judging)
+                held = {
+                    p: records[p].judgement.of(judging).differences(base, others)[self._by]
+                    for p in three
+                }
+        if self._wanted_best:
+            chosen, reason = first, "the best by the pages that chose, as asked for"
+        else:
+            sizes = {p: records[p].bytes for p in level}
+            chosen, reason = decided(first, level, usual if usual in three else None, sizes, held)
+        self._notes += self._few_pages(int(choosing.sum()), int(judging.sum()))
         tried = {}
         for each, turn in self._last.items():
             rows = choosing[self._part(turn)]
@@ -286,6 +306,18 @@ class Tuning:
             tried=[tried[p] for p in order],
             notes=list(dict.fromkeys(self._notes)),
         )
+
+    def _few_pages(self, chose: int, judged: int) -> list[str]:
+        """How little a choice rests on, if it does."""
+        if min(chose, judged) >= _FEW:
+            return []
+        more = "label more pages" if self._truth else "hide more links with --share"
+        told = f"{judged} others judge it" if judged else "no others judge it"
+        return [
+            f"the choice rests on {chose} page{'s' * (chose != 1)}, and {told}: so few tell hardly "
+            f"more than chance, and another --seed may choose otherwise. Take --queries 0, if that "
+            f"are not all pages; or {more}"
+        ]
 
     def _record(self, each: Point) -> Record:
         turn = self._last[each]

@@ -11,7 +11,9 @@ tell how good what was chosen is, as a best of many looks better on the pages th
 
 Who is best in round 3 is chosen, but what is not told apart from it by the pages (the 95 % interval
 of the difference, over resamples of the pages, reaches 0) goes before it: the default, if that is
-among them, or else the smallest index.
+among them, or else the smallest index. The default is left only for what is ahead of it, by more
+than chance, on the pages that chose and on the others, too; unless the ``best`` is asked for. Where
+a choice rests on few pages, that is told.
 
 What was judged is kept beside the output, and a run with the same settings goes on behind it. A
 choice follows from graph, settings and seed, unless the time was up: a round has until 40, 75 and
@@ -66,6 +68,7 @@ def tune(
     memory: str | int | None = None,
     overwrite: bool = False,
     restart: bool = False,
+    best: bool = False,
     progress: Progress = lambda stage, done, total, remark: None,
 ) -> Tuned:
     """Find out what an index of ``graph`` should be made of.
@@ -104,6 +107,8 @@ def tune(
         Replace ``output``.
     restart
         Throw away an unfinished run with other settings.
+    best
+        Choose the best by the pages that choose, even if the default is not told apart from it.
     progress
         Called with (stage, done, total, remark).
 
@@ -151,7 +156,7 @@ def tune(
         building = stack.enter_context(Building(place, resumable=True))
         building.goes_on(plan, "tuning", restart=restart)
         records = stack.enter_context(Records(building.path / "records"))
-        work = Tuning(graph, building.path, records, plan, means, seconds, progress)
+        work = Tuning(graph, building.path, records, plan, means, seconds, progress, best)
         try:
             found = work.run(None if labels is None else Path(labels))
         except KeyboardInterrupt as stopped:

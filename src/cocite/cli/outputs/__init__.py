@@ -13,7 +13,7 @@ from typing import cast
 
 from cocite.documents import Document
 
-__all__ = ["OUTPUTS", "Reply", "Show", "output_called"]
+__all__ = ["OUTPUTS", "Reply", "Show", "output_called", "prints_json"]
 
 OUTPUTS = {
     "table": "cocite.cli.outputs.table",
@@ -39,3 +39,8 @@ Show = Callable[[Reply], None]
 def output_called(name: str) -> Show:
     """The function that prints a reply in the format ``name``."""
     return cast(Show, import_module(OUTPUTS[name]).show)
+
+
+def prints_json(show: Show) -> bool:
+    """Whether it is JSON that is printed."""
+    return show is output_called("json")

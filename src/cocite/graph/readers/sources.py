@@ -264,8 +264,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
     inputs = list(inputs)
     if not all(isinstance(entry, str | os.PathLike) for entry in inputs):
         raise UsageError(
-            "inputs are paths of files; to store pairs that are in memory, write them to a file "
-            "first, one link a line"
+            "inputs are paths of files, or links that are in memory, and not some of both"
         )
     for name in [os.fspath(entry) for entry in inputs]:
         if name == "-":

@@ -119,6 +119,7 @@ def _pieces(*columns: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
 
 
 def _named(names: Names, columns: dict[str, NDArray[np.float64]]) -> Iterator[Columns]:
+    names = names.stored
     for low in range(0, len(names), _PIECE):
         part = slice(low, min(low + _PIECE, len(names)))
         named = {"node": np.array(names.names(np.arange(part.start, part.stop)), dtype=object)}

@@ -119,7 +119,7 @@ class Replay:
         """Nodes of the graph in the ids of the index."""
         different, rows = np.unique(nodes, return_inverse=True)
         ids = np.empty(different.size, np.uint32)
-        for row, name in enumerate(self._graph.names.names(different)):
+        for row, name in enumerate(self._graph.names.stored.names(different)):
             found = self._names.find(name)
             if found is None:
                 if name not in gone:

@@ -139,7 +139,7 @@ class Question:
         if self._other_sites:
             names = self.index.nodes
             for node in nodes.tolist():
-                site_of(names.name(node))
+                site_of(names.stored.name(node))
 
     def answer(self, nodes: Ids) -> Found:
         """The hits of some nodes: of any number if they are answered together, else of one."""
@@ -185,7 +185,7 @@ class Question:
     def _site(self, node: int) -> tuple[Ids, ...]:
         """The ids of the pages of a node's own site."""
         names = self.index.nodes
-        site = site_of(names.name(node))
+        site = site_of(names.stored.name(node))
         if self._latest[0] != site:
             self._latest = site, tuple(pages_of(names, site))
         return self._latest[1]

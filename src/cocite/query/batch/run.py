@@ -190,7 +190,7 @@ class Work:
         if self._ids:
             return ids.astype(np.int64)
         different, where = np.unique(ids, return_inverse=True)
-        return np.array(self.index.nodes.names(different), object)[where]
+        return np.array(self.index.nodes.stored.names(different), object)[where]
 
 
 def _chosen(index: Ordered, nodes: Iterable[object] | None) -> Ids:
@@ -250,7 +250,12 @@ class Batch:
         self.output: Output = output_of(output, kind)
         self._path = self.output.check(Path(output), overwrite)
         self.work, self._restart = Work(index, k, **options), restart
-        made = [index.measure, index.direction, index.settings, index.stored.weighted]
+        made = {
+            "measure": index.measure,
+            "direction": index.direction,
+            "settings": index.settings,
+            "weighted": index.stored.weighted,
+        }
         self._facts = self.work.question.facts | {"made": made}
         if index.stored.lost:
             self._facts["lost"] = [each.file for each in index.stored.lost]

@@ -1,0 +1,211 @@
+"""The help of a verb: on one screen if there is much of it (``--help``), or all of it
+(``--help-all``).
+
+What fits a screen is shown whole. Else every option has one line, the first sentence of what it is,
+and of the settings of measures there are only those that can be given here: of the index that is
+named (``cocite related web.index --help``), of ``--measure``, or of the default measure for a file
+of links, a graph, or a verb that builds. Those of the others are told by ``cocite measures NAME``,
+and are taken whether they are shown or not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from cocite.errors import CociteError
+
+if TYPE_CHECKING:
+    from cocite.measures import Measure
+
+__all__ = ["SETTING", "Sectioned", "SectionedVerb"]
+
+SETTING = "setting_"
+"""What the commands' parameters begin with: a setting may be called what an option is called."""
+_SCREEN = 45
+"""Lines that a help has at most, unless there are more options than that."""
+_NAMED = 24
+"""Columns for the names of options: what is longer has its values behind it, or not at all."""
+_SHORT = 12
+"""Signs that a default has at most, to stand behind a line."""
+_ARGUMENTS = "cocite.arguments"
+_WHOLE = "cocite.help.whole"
+
+
+class _Line(NamedTuple):
+    """An option on one line: its names, what it is, and its values or its default behind that."""
+
+    names: str
+    text: str
+    values: str
+
+
+class Sectioned(click.Option):
+    """An option that stands under a title of its own in the help of a :class:`SectionedVerb`."""
+
+    def __init__(self, *declarations: Any, section: str, **more: Any) -> None:
+        super().__init__(*declarations, **more)
+        self.section = section
+
+
+def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_WHOLE] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+class SectionedVerb(click.Command):
+    """A verb with many options: those that are always there first, then a section a title."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Remember what was given: help goes by the index that is named."""
+        ctx.meta[_ARGUMENTS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """All parameters, ``--help-all`` among them."""
+        *others, last = super().get_params(ctx)
+        whole = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show all options, each with all that is to say of it.",
+        )
+        return [*others, whole, last]
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Whole if it fits a screen, or is asked for; else a line an option."""
+        whole = super().get_help(ctx)
+        if ctx.meta.get(_WHOLE) or whole.count("\n") < _SCREEN:
+            return whole
+        return self._short(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write all options, each under its title."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = _record(ctx, parameter)
+            if isinstance(parameter, click.Option) and record is not None:
+                title = parameter.section if isinstance(parameter, Sectioned) else "Options"
+                sections.setdefault(title, []).append(record)
+        for title in sorted(sections, key=lambda title: title != "Options"):
+            with formatter.section(title):
+                formatter.write_dl(sections[title])
+
+    # -- on one screen ---------------------------------------------------------------------
+
+    def _short(self, ctx: click.Context) -> str:
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(" ".join((self.help or "").split("\n\n", 1)[0].split()))
+        measure, indexed = _measure_of(ctx)
+        sections: dict[str, list[_Line]] = {}
+        for option in self.get_params(ctx):
+            if not isinstance(option, click.Option) or option.hidden:
+                continue
+            name = str(option.name)
+            if name.startswith(SETTING):
+                line = _of_measure(option, name.removeprefix(SETTING), measure, indexed)
+                if line is not None and measure is not None:
+                    sections.setdefault(f"Settings of {measure.name}", []).append(line)
+            elif not (indexed and isinstance(option, Sectioned) and "GRAPH" in option.section):
+                title = option.section if isinstance(option, Sectioned) else "Options"
+                sections.setdefault(title, []).append(_line_of(ctx, option))
+        room = (formatter.width or 80) - 2
+        for title in sorted(sections, key=lambda title: title != "Options"):
+            width = min(_NAMED, max(len(line.names) for line in sections[title]))
+            with formatter.section(title):
+                for line in sections[title]:
+                    names = f"{line.names:<{width}}  "
+                    text = _cut(line.text, room - len(names) - len(line.values)) + line.values
+                    formatter.write(f"  {names}{text}".rstrip() + "\n")
+        settled = any(str(p.name).startswith(SETTING) for p in self.params)
+        formatter.write_paragraph()
+        formatter.write(f"All that is to say: {ctx.command_path} --help-all")
+        if settled:
+            formatter.write("\nSettings of a measure: cocite measures NAME")
+            if measure is None:
+                formatter.write(f"\nThose of an index: {ctx.command_path} INDEX --help")
+        return formatter.getvalue().rstrip("\n")
+
+
+def _measure_of(ctx: click.Context) -> tuple[Measure | None, bool]:
+    """The measure whose settings can be given, if that is known, and whether an index says so."""
+    from cocite.measures import DEFAULT, OF_A_GRAPH, find_measure
+    from cocite.store import Manifest, kind_of
+
+    given: tuple[str, ...] = ctx.meta.get(_ARGUMENTS, ())
+    try:
+        for path in given:
+            if kind_of(path) == "index":
+                from pathlib import Path
+
+                return find_measure(Manifest.read(Path(path), "index").facts["measure"]), True
+        named = re.search(r"(?:^|\n)--measure[=\n]([^\n]+)", "\n".join(given))
+        if named:
+            return find_measure(named[1]), False
+    except (CociteError, KeyError):
+        return None, False
+    if any(kind_of(path) == "graph" for path in given) and "index" in _arguments(ctx):
+        return find_measure(OF_A_GRAPH), False
+    if any(os.path.isfile(path) for path in given) or "index" not in _arguments(ctx):
+        return find_measure(DEFAULT), False
+    return None, False
+
+
+def _arguments(ctx: click.Context) -> set[str | None]:
+    return {p.name for p in ctx.command.params if isinstance(p, click.Argument)}
+
+
+def _of_measure(
+    option: click.Option, name: str, measure: Measure | None, indexed: bool
+) -> _Line | None:
+    """The line of a setting as a measure takes it; None if it takes none of that name here."""
+    takes = () if measure is None else measure.ask if indexed else (*measure.build, *measure.ask)
+    for setting in takes:
+        if setting.name == name:
+            text = setting.text[0].upper() + setting.text[1:]
+            if option.is_flag:
+                return _Line(option.opts[0], text, "")
+            values = " or ".join(setting.choices) or setting.default
+            return _Line(f"{option.opts[0]} VALUE", text, f"  [{values}]")
+    return None
+
+
+def _line_of(ctx: click.Context, option: click.Option) -> _Line:
+    """Names, first sentence and default of an option; values that are words stand behind it."""
+    names, text = _record(ctx, option) or ("", "")
+    found = re.search(r"\[default: ([^\];]+)\]", text)
+    values = f"  [{found[1]}]" if found and len(found[1]) <= _SHORT else ""
+    if len(names) > _NAMED:
+        words = re.search(r"\[(.+)\]$", names)
+        names = ", ".join(option.opts)
+        values = f"  [{words[1]}]" if words else values
+    sentence = text.partition(". ")[0].partition("  [default")[0].rstrip(".")
+    return _Line(names, sentence, values)
+
+
+def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] | None:
+    """What click says of an option, but for its own words for numbers."""
+    record = parameter.get_help_record(ctx)
+    if record is None:
+        return None
+    names = re.sub(r" INTEGER( RANGE)?$", " N", record[0])
+    names = re.sub(r" FLOAT( RANGE)?$", " X", names)
+    text = re.sub(r"(; )?[0-9]*(<=|<)?x(>=|<=)[0-9]+\]$", "]", record[1]).replace("  []", "")
+    return names, text
+
+
+def _cut(text: str, width: int) -> str:
+    """A text in ``width`` columns, whole words of it."""
+    if len(text) <= width:
+        return text
+    return text[: max(width - 3, 10)].rsplit(" ", 1)[0].rstrip(",;:") + "..."

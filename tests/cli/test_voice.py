@@ -1,0 +1,128 @@
+"""``--quiet`` and ``--log-json``, before the verb and behind it; on a terminal, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from cocite.cli.main import _VERBS, cli, main
+
+LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
+ASK = ["related", "links.tsv", "x", "--format", "csv"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.tsv").write_text(LINKS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", [["-q", *ASK], ["--quiet", *ASK], [*ASK, "--quiet"]])
+def test_quiet_says_nothing_but_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert main(command) == 0
+    quiet = capsys.readouterr()
+    assert quiet.err == ""
+    assert main(ASK) == 0
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == (quiet.out, 1)
+    assert main(["related", "none.tsv", "x", "--quiet"]) == 1
+    assert capsys.readouterr().err == "Error: none.tsv does not exist\n"
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in text.splitlines()]
+    for line in found:
+        assert datetime.fromisoformat(line["time"]).utcoffset() is not None
+        assert line["level"] in ("info", "warning", "error")
+        assert isinstance(line["message"], str)
+    return found
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_every_line_is_json(capsys: pytest.CaptureFixture[str], before: bool) -> None:
+    assert main(["--log-json", *ASK] if before else [*ASK, "--log-json"]) == 0
+    told = lines(capsys.readouterr().err)
+    progress = [line for line in told if "done" in line]
+    assert {"done", "total", "unit"} <= progress[0].keys()
+    written = [line for line in progress if line["message"] == "writing the links"]
+    assert (written[-1]["done"], written[-1]["total"], written[-1]["unit"]) == (6, 6, "links")
+    notes = [line["message"] for line in told if "done" not in line]
+    assert notes[0].startswith("read links.tsv: ")
+    assert notes[1].endswith("neighbourhood answers")
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        (["related", "none.tsv", "x"], 1, "none.tsv does not exist"),
+        (["related", "links.tsv", "nobody"], 2, "no node is named 'nobody'"),
+        (["related", "links.tsv", "x", "--sample", "3"], 2, "'--samples'"),
+        (["related", "links.tsv"], 2, "no node is named"),
+        (["relate"], 2, "There is no verb 'relate'"),
+    ],
+)
+def test_errors_are_json_with_their_code(
+    capsys: pytest.CaptureFixture[str], command: list[str], code: int, said: str
+) -> None:
+    assert main(["--log-json", *command]) == code
+    last = lines(capsys.readouterr().err)[-1]
+    assert (last["level"], last["code"]) == ("error", code)
+    assert said in last["message"]
+
+
+def test_every_verb_takes_both() -> None:
+    """Those of a group, too; and no verb has an option of its own that is called so."""
+
+    def see(command: click.Command) -> None:
+        flags = [flag for parameter in command.params for flag in parameter.opts]
+        assert flags.count("--quiet") == flags.count("--log-json") == flags.count("-q") == 1
+        if isinstance(command, click.Group):
+            for verb in command.commands.values():
+                see(verb)
+
+    for verb in _VERBS:
+        found = cli.get_command(click.Context(cli), verb)
+        assert found is not None
+        see(found)
+
+
+@pytest.mark.parametrize(
+    ("option", "drawn"), [((), True), (("-q",), False), (("--log-json",), False)]
+)
+def test_a_terminal_is_drawn_on_only_for_people(
+    here: Path, option: tuple[str, ...], drawn: bool
+) -> None:
+    (here / "links.tsv").write_text("".join(f"{i % 997}\t{i * i % 991}\n" for i in range(20_000)))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "cocite", "ingest", "links.tsv", "-o", "g", *option]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        screen = b""
+        while piece := _read(ours):
+            screen += piece
+    os.close(ours)
+    assert process.returncode == 0
+    assert (b"\x1b[" in screen) == drawn
+    if option == ("-q",):
+        assert screen == b""
+    elif option:
+        assert lines(screen.decode())
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # the other end is closed
+        return b""

@@ -1,0 +1,113 @@
+"""Extras are named as they can be installed from where cocite was installed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cocite import extras, plots
+from cocite.errors import UsageError
+from cocite.extras import MissingLibrary, install_command, need
+
+
+class Installed:
+    """The metadata of an installed package."""
+
+    def __init__(self, origin: dict[str, Any] | None) -> None:
+        self._origin = origin
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return None if self._origin is None else json.dumps(self._origin)
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    found = tmp_path / "my clone"
+    (found / "docs").mkdir(parents=True)
+    (found / "pyproject.toml").write_text("")
+    monkeypatch.chdir(found)
+    return found
+
+
+def came_from(monkeypatch: pytest.MonkeyPatch, origin: dict[str, Any] | None) -> None:
+    monkeypatch.setattr(extras, "distribution", lambda name: Installed(origin))
+
+
+def test_a_clone_is_named_as_seen_from_here(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    came_from(monkeypatch, {"url": clone.as_uri(), "dir_info": {}})
+    assert install_command("evaluate") == "pip install '.[evaluate]'"
+    monkeypatch.chdir(clone / "docs")
+    assert install_command("evaluate") == "pip install '..[evaluate]'"
+    monkeypatch.chdir(clone.parent)
+    assert install_command("plots") == "pip install './my clone[plots]'"
+    (clone.parent / "elsewhere").mkdir()
+    monkeypatch.chdir(clone.parent / "elsewhere")
+    assert install_command("texts") == f"pip install '{clone}[texts]'"
+
+
+def test_an_editable_install_stays_one(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    came_from(monkeypatch, {"url": clone.as_uri(), "dir_info": {"editable": True}})
+    assert install_command("evaluate") == "pip install -e '.[evaluate]'"
+
+
+@pytest.mark.parametrize(
+    ("origin", "what"),
+    [
+        (None, "cocite[embed]"),
+        ({}, "cocite[embed]"),
+        ({"url": "file:///nowhere/that/is", "dir_info": {}}, "cocite[embed]"),
+        (
+            {
+                "url": "https://example.org/cocite.git",
+                "vcs_info": {"vcs": "git", "requested_revision": "v1", "commit_id": "abc"},
+            },
+            "cocite[embed] @ git+https://example.org/cocite.git@v1",
+        ),
+        (
+            {"url": "https://example.org/cocite.git", "vcs_info": {"vcs": "git"}},
+            "cocite[embed] @ git+https://example.org/cocite.git",
+        ),
+        (
+            {"url": "file:///tmp/it's/cocite-1.whl", "archive_info": {}},
+            "cocite[embed] @ file:///tmp/it's/cocite-1.whl",
+        ),
+    ],
+)
+def test_without_a_clone_the_name_or_the_address(
+    origin: dict[str, Any] | None, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came_from(monkeypatch, origin)
+    monkeypatch.setattr(extras, "_clone", lambda: None)
+    command = install_command("embed")
+    assert shlex.split(command) == ["pip", "install", what]
+    assert "'" in command
+
+
+def test_code_that_runs_in_a_clone_without_being_installed(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent(name: str) -> Installed:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(extras, "distribution", absent)
+    monkeypatch.setattr(extras, "__file__", str(clone / "src" / "cocite" / "extras.py"))
+    assert install_command("evaluate") == "pip install '.[evaluate]'"
+    monkeypatch.setattr(extras, "__file__", str(clone / "site-packages" / "cocite" / "extras.py"))
+    assert install_command("evaluate") == "pip install 'cocite[evaluate]'"
+
+
+def test_whoever_needs_it_says_so(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    came_from(monkeypatch, {"url": clone.as_uri(), "dir_info": {}})
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingLibrary, match=r"not installed: pip install '\.\[embed\]'$"):
+        need("gensim", "the embedding of walks")
+    with pytest.raises(UsageError, match=r"pip install '\.\[plots\]'; or leave them out$"):
+        plots.require("plots", "leave them out")
