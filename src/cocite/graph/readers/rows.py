@@ -21,7 +21,7 @@ from cocite.store import disk
 
 __all__ = ["RowWriter", "RowsFound", "clean_rows"]
 
-_ROWS = 1 << 14
+_ROWS = 1 << 12
 _MARK = "-\t"
 """Begins every line, so that none is blank, however empty its names."""
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
