@@ -67,6 +67,7 @@ def compare_indexes(
     about = "Indexes of one graph, side by side" if len(paths) > 1 else f"The index {paths[0]}"
     suite = replace(suite, name="indexes", about=about)
     study = Study(suite, facts_of(first.stored.nodes, edges, truth, seed))
+    study.sources += truth.sources
     for path, index in zip(paths, indexes, strict=True):
         ranker = IndexRanker(index, truth.candidates, **settings)
         judgement = judge(

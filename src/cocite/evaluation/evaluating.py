@@ -41,7 +41,10 @@ def evaluate(
     *of: What,
     suite: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     labels: str | os.PathLike[str] | None = None,
-    label_columns: Sequence[int] | None = None,
+    label_columns: Sequence[int | str] | None = None,
+    delimiter: str | None = None,
+    header: str | None = None,
+    skip_bad_rows: bool | str | None = None,
     separator: str | None = None,
     depth: int | None = None,
     gamma_least: float | None = None,
@@ -68,9 +71,11 @@ def evaluate(
     suite
         A study that comes along, by name, or a TOML file; several for one table of all.
     labels, label_columns, separator
-        A table of names and categories; its columns of both, from 1; and what separates the parts
-        of a category, the most general first, ``""`` for nothing. By default ``(1, 2)`` and ``"."``
-        or what the suite says.
+        A table of names and categories; its columns of both, as titles or numbers from 1; and what
+        separates the parts of a category, the most general first, ``""`` for nothing. By default
+        ``(1, 2)`` and ``"."`` or what the suite says.
+    delimiter, header, skip_bad_rows
+        How the labels are read, as for :func:`~cocite.ingest`.
     depth
         How many parts of a category make a class, for sibling Gamma; by default as many as most
         have.
@@ -107,6 +112,9 @@ def evaluate(
     data: dict[str, Any] = {
         "labels": None if labels is None else os.fspath(labels),
         "label_columns": None if label_columns is None else tuple(label_columns),
+        "delimiter": delimiter,
+        "header": header,
+        "skip_bad_rows": skip_bad_rows,
         "separator": separator,
         "depth": depth,
         "texts": None if texts is None else os.fspath(texts),

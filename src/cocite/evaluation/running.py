@@ -161,7 +161,7 @@ class _Run:
         """Do all of it."""
         suite, graph = self._suite, self._graph
         facts = facts_of(graph.nodes, graph.edges, self._truth, self._seed)
-        study = Study(suite, facts)
+        study = Study(suite, facts, sources=self._truth.sources)
         methods = suite.methods(self._seed)
         swept: list[Swept] = []
         for plan in suite.sweep:

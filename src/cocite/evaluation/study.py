@@ -89,6 +89,8 @@ class Study:
     accuracy: list[Precise] = field(default_factory=list)
     trees: list[Trees] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    """How the labels were read, in words."""
 
 
 def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:

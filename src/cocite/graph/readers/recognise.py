@@ -23,7 +23,7 @@ from cocite.graph.readers.signs import Sign, begins, begins_text, has_line, json
 from cocite.graph.readers.sources import Source
 from cocite.store import kind_of
 
-__all__ = ["FORMATS", "PARQUET", "TEXT", "Format", "reader_of", "readers"]
+__all__ = ["FORMATS", "PARQUET", "TEXT", "Format", "format_of", "reader_of", "readers"]
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,12 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
         f"{source.label} is {found.name}{_packed(source)}, which cocite does not read so. "
         + _filled(found.advice, source)
     )
+
+
+def format_of(source: Source) -> Format | None:
+    """The format that an input surely has, if it is another one than rows of text."""
+    beginning = source.beginning()
+    return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
 
 
 def _streamed(source: Source, reader: LinkReader) -> LinkReader:
