@@ -450,6 +450,20 @@ def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeSite) -> 
     assert list(graph_of(folder).names) == ["a.HTM", "b", "c.php", "f.xhtml"]
 
 
+def test_titles_are_kept(site: MakeSite) -> None:
+    folder = site(
+        {
+            "a.html": "<title> Käse\n &amp; Brot</title>" + anchors("b.html"),
+            "b.html": "<title></title>",
+            "c.html": "<title>Copy</title><link rel=canonical href=a.html>",
+        }
+    )
+    graph = graph_of(folder)
+    titles = graph.titles
+    assert titles is not None
+    assert [titles[i] for i in range(graph.nodes)] == ["Käse & Brot", None]
+
+
 def test_pages_called_as_numbers_are_text(site: MakeSite) -> None:
     page = "<!DOCTYPE html><html><a href='{}'>x</a></html>"
     folder = site({"1": page.format("2"), "2": page.format("1"), "index.html": ""})

@@ -6,6 +6,7 @@
                         index/         as ``build`` makes it, of the default measure
                         index-0f3a.../ the same of another measure, or with other settings, if such
                                        a question was asked; its manifest says which
+    links.tsv.without-9c1d....cocite/  the same of a graph from which pages are left out, by which
 
 It is used again while the file has the same size and time of its last change (in nanoseconds), and
 made anew else; that of a folder of HTML pages while all its files have. Where there is no place
@@ -28,7 +29,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,21 +116,23 @@ def keep(
     *,
     index: bool = True,
     options: BuildOptions | None = None,
+    exclude: Sequence[str] = (),
     cache: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> Kept:
     """The graph of a file of links, and an ``index`` of it if wanted, found or made: the default
-    one, or that of ``options``, which is kept beside it.
+    one, or that of ``options``, which is kept beside it. Pages in ``exclude`` are left out.
 
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
     file = _file(links)
-    places = _places(file, os.environ) if file is not None and cache else []
+    without = _digest(exclude)
+    places = _places(file, os.environ, without) if file is not None and cache else []
     means = {"threads": threads, "memory": memory}
-    now = None if file is None else _state(file)
+    now = None if file is None else _state(file, without)
     name = _INDEX if options is None else _called(options)
     part = name if index else None
     for folder in places:
@@ -142,12 +145,12 @@ def keep(
                 # Whoever had the folder before us may have made it all.
                 found = now is not None and _is_whole(folder, now, part)
                 if not found:
-                    _make(links, folder, file, part, options, means, progress)
+                    _make(links, folder, file, part, options, exclude, means, progress)
                 return Kept(folder, not found, why, None, name)
         why = why or fault
     temporary = tempfile.TemporaryDirectory(prefix="cocite-")
     try:
-        _make(links, Path(temporary.name), file, part, options, means, progress)
+        _make(links, Path(temporary.name), file, part, options, exclude, means, progress)
     except BaseException:
         temporary.cleanup()
         raise
@@ -175,21 +178,28 @@ def _called(options: BuildOptions) -> str:
     return f"{_INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
 
 
-def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
+def _digest(exclude: Sequence[str]) -> str:
+    """The same of the same names, in any order; empty if nothing is left out."""
+    names = json.dumps(sorted(set(exclude))).encode()
+    return hashlib.sha256(names).hexdigest()[:12] if exclude else ""
+
+
+def _places(file: Path, environ: Mapping[str, str], without: str = "") -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
-    places = [file.with_name(file.name + ENDING)] if file.name else []
+    ending = f".without-{without}{ENDING}" if without else ENDING
+    places = [file.with_name(file.name + ending)] if file.name else []
     cache = environ.get("XDG_CACHE_HOME", "")
     home = environ.get("HOME", "")
     if not os.path.isabs(cache) and os.path.isabs(home):
         cache = os.path.join(home, ".cache")
     if os.path.isabs(cache):
         whole = os.fsencode(file.resolve())
-        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ENDING}"
+        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ending}"
         places.append(Path(cache, "cocite", _KIND, name))
     return places
 
 
-def _state(file: Path) -> dict[str, Any]:
+def _state(file: Path, without: str = "") -> dict[str, Any]:
     """What changes if the file does, or what is made of it."""
     more = {}
     if file.is_dir():
@@ -199,7 +209,7 @@ def _state(file: Path) -> dict[str, Any]:
     else:
         found = file.stat()
         size, changed = found.st_size, found.st_mtime_ns
-    return {
+    return ({"without": without} if without else {}) | {
         "file": file.name,
         "bytes": size,
         "mtime_ns": changed,
@@ -313,19 +323,22 @@ def _make(
     file: Path | None,
     index: str | None,
     options: BuildOptions | None,
+    exclude: Sequence[str],
     means: dict[str, Any],
     progress: Progress,
 ) -> None:
     """Make what is missing in a folder."""
     from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
 
-    now = {} if file is None else _state(file)
+    without = _digest(exclude)
+    now = {} if file is None else _state(file, without)
     anew = file is None or not _is_whole(folder, now, None)
     if anew:
         _write_mark(folder, {})
         _clear(folder / "graph", "graph")
-        ingest(links, folder / "graph", overwrite=True, progress=progress, **means)
-        if file is not None and _state(file) != now:
+        out = exclude or None
+        ingest(links, folder / "graph", exclude=out, overwrite=True, progress=progress, **means)
+        if file is not None and _state(file, without) != now:
             raise InputError(f"{file} changed while it was read. Give the same command again")
         _write_mark(folder, now)
         # Indexes of what the file was before are asked by nobody any more.

@@ -252,6 +252,8 @@ class _SiteRead:
         others, links, chosen = self._others, self._links, self._chosen
         for name, found in self._spooled():
             page = self._real.get(name, name)
+            if page == name:
+                self._job.titles.add(page, found["title"])
             for number, main, url, written in found["links"]:
                 tag = TAGS[number]
                 if tag not in chosen.tags:

@@ -7,7 +7,7 @@ meant is put right as in a browser. Of it are taken
                 leads to, without its fragment
     base        the first <base href>, against which all URLs are resolved (WHATWG, ada-url)
     same as     <link rel=canonical>, and <meta http-equiv=refresh> that leads elsewhere
-    title       the first <title>, runs of blanks as one
+    title       the first <title>, runs of blanks as one, its first thousand characters
 
 The encoding is what a byte order mark says, else what the server said (``charset``), else
 ``<meta charset>`` in the first 1,024 bytes; what says nothing is UTF-8, or windows-1252 if it
@@ -41,6 +41,7 @@ _NAVIGATION = (
     "[role=complementary i], [role=search i]"
 )
 _MAIN = "main, [role=main i]"
+_TITLE = 1000
 _PARTS = ("main", "article", "section")
 """What has headers and footers of its own."""
 _LINKS = ", ".join(_ATTRIBUTE)
@@ -136,7 +137,7 @@ def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
         if found is not None and not found.startswith(("data:", "javascript:")):
             base = found
     titles = (node for node in tree.css("title") if node.parent and node.parent.tag != "svg")
-    title = next((" ".join(node.text().split()) for node in titles), "")
+    title = next((" ".join(node.text().split())[:_TITLE] for node in titles), "")
     return {"title": title, "same": _same(tree, url, base), "links": _links(tree, base)}
 
 
