@@ -26,7 +26,7 @@ from cocite.errors import Busy, Damaged, OutputExists, ResourceError, UsageError
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import PartSettings
 from cocite.query.batch import pieces
-from cocite.query.batch import run as batches
+from cocite.query.batch import work as batches
 from cocite.query.batch.run import Batch, related_all
 from cocite.store import disk
 from tests.conftest import MakeGraph

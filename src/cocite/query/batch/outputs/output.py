@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -108,6 +109,16 @@ class Output(ABC):
         ``empty`` has the types of pages without any of them; ``scratch`` is a directory on the same
         disk, where what is half done may stay; ``facts`` say what is written.
         """
+
+    def trial(self, pages: Iterable[Pages], scratch: Path) -> tuple[int, float]:
+        """The bytes that some pages take, and the seconds that it takes to write them."""
+        began = time.perf_counter()
+        size = 0
+        for some in pages:
+            content = self.text(some, False, scratch)
+            (scratch / "trial").write_bytes(content)
+            size += len(content)
+        return size, time.perf_counter() - began
 
     def text(self, pages: Pages, first: bool, scratch: Path) -> bytes:
         """What a file of them begins with, if they are the ``first``, or goes on with."""
