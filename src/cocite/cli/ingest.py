@@ -128,7 +128,8 @@ and counted.
 @exclude_option(
     "Leave out the nodes that are named in this file, one a line, with all links to and from them: "
     "hubs that are linked with all, for one. - reads standard input. LINKS may be a stored graph "
-    "then, of which one without them is made."
+    "then, of which one without them is made.",
+    dash=True,
 )
 @memory_option
 @threads_option

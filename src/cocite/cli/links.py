@@ -86,9 +86,9 @@ def made_of(
     measure: str = "",
 ) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
-    verb has ended. ``options`` has ``no_cache``, and ``memory`` and ``threads`` where the verb
-    takes them. ``made`` is what the index is made of, unless it is the default one; ``measure`` is
-    what answers, for a graph that is asked.
+    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads`` and ``exclude`` where
+    the verb takes them. ``made`` is what the index is made of, unless it is the default one;
+    ``measure`` is what answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
@@ -99,6 +99,7 @@ def made_of(
                 links,
                 index=index,
                 options=made,
+                exclude=options.get("exclude") or (),
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),
