@@ -1,4 +1,4 @@
-"""Titles beside names: wherever pages are listed, in every format, and only where there are some."""
+"""Titles beside names: wherever pages are listed, in every format, only where there are some."""
 
 from __future__ import annotations
 
