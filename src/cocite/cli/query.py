@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -118,6 +118,7 @@ def related(
 ) -> None:
     """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.query.documents import RelatedDocument
+    from cocite.query.kept import is_links
 
     from_input = nodes == ("-",) and draft is None
     if from_input and index == "-":
@@ -127,8 +128,7 @@ def related(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"
         )
-    named = nodes[-1] if nodes and not from_input else None
-    opened_index, settings = opened(index, options, named)
+    opened_index, settings = opened(index, options, () if from_input else nodes)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         filters["among"] = names_in(among)
@@ -155,15 +155,23 @@ def related(
     opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     with preparing(opened_index, refine or target_error is not None):
         found = answered(asked)
-    show(
-        Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, filters))
-    )
+    typed = _Asked(filters, settings, options["graphs"], is_links(index))
+    show(Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, typed)))
 
 
 def _chosen(parameter: str) -> bool:
     """Whether a parameter was given, and not left to its default."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is not ParameterSource.DEFAULT
+
+
+class _Asked(NamedTuple):
+    """What was typed: filters, settings of the measure, graphs; whether of a file of links."""
+
+    filters: dict[str, Any]
+    settings: dict[str, Any]
+    graphs: tuple[str, ...]
+    links: bool
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
@@ -185,19 +193,22 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
         raise UsageError(f"{wrong:,} of the names are no nodes: see the lines with an error")
 
 
-def _lacking(index: Index, found: RelatedDocument, chosen: dict[str, Any]) -> str:
-    """Why a list is empty, where links are why, and not what was asked for."""
-    if found.hits or found.offset or len(found.nodes) > 1 or any(chosen.values()):
+def _lacking(index: Index, found: RelatedDocument, asked: _Asked) -> str:
+    """Why a list is empty: what was asked for, or where its links lead, and what to do."""
+    if found.hits or found.offset or len(found.nodes) > 1:
         return ""
+    from cocite.query.empty import why_empty, why_filtered
+
+    node = found.nodes[0]
+    if any(asked.filters.values()):
+        return f". {why_filtered(index, node, asked.settings)}"
     if index.stored.drafted:
         from cocite.index.drafted import DraftedIndex
 
         stored = index.stored
         unlinked = stored.unlinked if isinstance(stored, DraftedIndex) else ""
         return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
-    from cocite.query.empty import why_empty
-
-    why = why_empty(index.stored, found.nodes[0])
+    why = why_empty(index.stored, node, asked.graphs or None, links=asked.links)
     return f". {why}" if why else ""
 
 
@@ -277,7 +288,7 @@ def similarity(
     """
     from cocite.query.documents import SimilarityDocument
 
-    opened_index, settings = opened(index, options, b)
+    opened_index, settings = opened(index, options, (a, b))
     with preparing(opened_index, refine or target_error is not None):
         found = SimilarityDocument.of(
             opened_index,

@@ -31,7 +31,7 @@ from cocite.index import StoredIndex
 from cocite.query.source import Given, find_graph
 from cocite.store import forget, kind_of
 
-__all__ = ["FoundNode", "NodesDocument"]
+__all__ = ["FoundNode", "NodesDocument", "linked_with"]
 
 _PIECE = 1 << 22
 
@@ -199,3 +199,10 @@ def _targets(graph: Graph, ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64
         forget(sources[low : low + _PIECE])
     nothing = np.empty(0, np.int64)
     return {node: np.concatenate([nothing, *rows]) for node, rows in found.items()}
+
+
+def linked_with(graph: Graph, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ids of all that link to some nodes, or that these link to, ascending."""
+    sources = [graph.in_neighbours(node).astype(np.int64) for node in ids.tolist()]
+    targets = _targets(graph, ids).values()
+    return np.unique(np.concatenate([np.empty(0, np.int64), *sources, *targets]))
