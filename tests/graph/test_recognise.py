@@ -165,7 +165,6 @@ def test_every_format_is_tried_here() -> None:
         *("packed by lz4", "packed by compress", "packed by lzip", "a 7z archive", "a rar archive"),
         *("Arrow or Feather", "ORC", "Avro", "HDF5", "a MATLAB file", "a database of DuckDB"),
         "a spreadsheet (ods)",
-        "a folder of HTML pages",
         "what belongs to a BVGraph",
     }
 
