@@ -87,7 +87,8 @@ def ingest(
         The directory to make. By default a temporary one, which goes with the last object that was
         made of it.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``.
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"bvgraph"``, ``"graphml"``,
+        ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``, ``"matrix-market"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.

@@ -54,11 +54,14 @@ PACKED = {
 
 @dataclass(frozen=True)
 class Beginning:
-    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what."""
+    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, and
+    the ``path`` of one that is a file.
+    """
 
     content: bytes
     whole: bool = True
     packed: str = ""
+    path: Path | None = None
 
     @cached_property
     def text(self) -> str:
@@ -149,7 +152,7 @@ class Source:
         else:
             stream.close()
             raw.close()
-        return Beginning(content[:LOOK], len(content) < LOOK, packed)
+        return Beginning(content[:LOOK], len(content) < LOOK, packed, self.path)
 
     def close(self) -> None:
         """Give back what :meth:`beginning` opened."""
@@ -244,6 +247,12 @@ def unpack_errors() -> tuple[type[Exception], ...]:
     return (EOFError, OSError, zlib.error, lzma.LZMAError, _zstd().ZstdError)
 
 
+def _pair(name: str) -> list[str]:
+    """The graph of a name without ending, by which WebGraph calls its two files."""
+    both = [name + ".graph", name + ".properties"]
+    return both[:1] if all(map(os.path.isfile, both)) else []
+
+
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
     """The inputs, globs expanded in sorted order; ``-`` is standard input.
 
@@ -262,7 +271,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
             sources.append(Source(None))
             continue
         exists = os.path.exists(name)  # Path.exists raises for over-long names
-        matches = [name] if exists else sorted(glob.glob(name, recursive=True))
+        matches = [name] if exists else sorted(glob.glob(name, recursive=True)) or _pair(name)
         if not matches:
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:
