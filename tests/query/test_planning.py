@@ -170,6 +170,10 @@ def test_what_has_no_samples_is_built_as_its_own_pilot(
     assert plan.planned.median is not None
     assert plan.planned.p99 is not None
     assert 0 < plan.planned.median <= plan.planned.p99
+    shell = plan.planned.shell_median, plan.planned.shell_p99
+    assert shell[0] is not None
+    assert shell[1] is not None
+    assert plan.planned.median < shell[0] <= shell[1]
 
 
 def test_what_would_take_longer_than_its_pilot_may_is_estimated(graph: Graph) -> None:
