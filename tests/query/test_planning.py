@@ -35,6 +35,12 @@ PILOT = 0.5
 """Seconds: enough for pilots of graphs this small."""
 
 
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts of real processes take seconds on a busy machine: ``test_starts.py`` has them."""
+    monkeypatch.setattr("cocite.query.plan.pilots.starts", lambda *given: np.array([0.5, 0.6]))
+
+
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(4)
