@@ -70,7 +70,7 @@ def test_what_is_refused(
         (("related", index, "u", *draft), "'u' is named beside a draft"),
         (("why", index, "u", "v", *draft), "'u' is named beside a draft"),
         (("related", index), "no node is named: name one, or give a page of your own"),
-        (("why", index, "u"), "no node is named: name one, or give a page of your own"),
+        (("why", index, "u"), "why takes two nodes, and only 'u' is named"),
         (("related", index, "u", "--skip-unknown"), "--skip-unknown goes with a draft"),
         (("related", index, "u", "--draft-name", "x"), "--draft-name goes with a draft"),
         (("related", index, *draft, "--skip-unknown", "--draft-name", "v"), "a node is named 'v'"),

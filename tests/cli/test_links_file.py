@@ -527,3 +527,42 @@ def test_cocite_alone_leads_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].startswith("cocite related links.tsv PAGE ")
     assert lines[-1].startswith("cocite --help ")
     assert max(map(len, lines)) <= 100
+
+
+def test_pages_are_left_out_and_what_is_made_without_them_is_kept_apart(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def asked(*more: str) -> tuple[set[str], str]:
+        assert main(["related", "links.tsv", "x", "--format", "json", *more]) == 0
+        out, err = capsys.readouterr()
+        return {hit["node"] for hit in json.loads(out)["hits"]}, err
+
+    without = ["--exclude-nodes", "out"]
+    plain, _ = asked()
+    (here / "out").write_text("a\nb\n")
+    found, err = asked(*without)
+    assert found == {"c"}
+    assert "left out 2 pages, with 4 links\n" in err
+    (here / "out").write_text("b\n\na\n")
+    (folder,) = here.glob("links.tsv.without-*.cocite")
+    found, err = asked(*without)
+    assert found == {"c"}
+    assert err.startswith(f"links.tsv: unchanged, so {folder.name} is asked")
+    (here / "out").write_text("c\n")
+    assert asked(*without)[0] == {"a", "b", "y", "z"}
+    found, err = asked()
+    assert found == plain == {"a", "b", "c", "y", "z"}
+    assert err.startswith("links.tsv: unchanged, so links.tsv.cocite is asked")
+    assert main(["related-all", "links.tsv", "-o", "all.csv", *without]) == 0
+    assert "c" not in {line.split(",")[0] for line in (here / "all.csv").read_text().splitlines()}
+
+
+def test_what_is_left_out_is_not_asked_for(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "out").write_text("x\n")
+    out = ["--exclude-nodes", "out"]
+    for verb in (["related", "links.tsv", "x"], ["why", "links.tsv", "x", "y"]):
+        assert main([*verb, *out]) == 2
+        assert "'x' is asked for, and is to be left out by out" in capsys.readouterr().err
+    assert main(["ingest", "links.tsv", "-o", "g"]) == 0
+    assert main(["related", "g", "y", *out]) == 2
+    assert "cocite ingest g -o DIR --exclude-nodes out" in capsys.readouterr().err

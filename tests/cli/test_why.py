@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -204,7 +206,14 @@ def test_a_terminal_without_arrows_gets_plain_ones(
     [
         ("trees", "one", "top", "their walks do not meet in any of 40 samples of psimrank"),
         ("cocitation", "one", "top", "they have nothing in common by cocitation"),
-        ("ppr", "one", "top", "no walk was found to come from one to the other"),
+        (
+            "ppr",
+            "one",
+            "top",
+            "top was not reached from one along the links that ppr has read; the score is 0.0001 "
+            "at most",
+        ),
+        ("nearest", "alpha", "one", "no page is near to both"),
     ],
 )
 def test_a_score_of_0_is_said_so(
@@ -213,6 +222,71 @@ def test_a_score_of_0_is_said_so(
     assert ask(capsys, folder / index, a, b)[:2] == (0, f"the score of {a} and {b} is 0: {said}\n")
     out = ask(capsys, folder / index, a, b, "--format", "json")[1]
     assert (json.loads(out)["score"], json.loads(out)["reasons"]) == (0, [])
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chain of links, with two that go both ways, and a pair beside it."""
+    folder = tmp_path_factory.mktemp("chain")
+    rows = [f"p{i}\tp{i + 1}\n" for i in range(400)] + ["p2\tp1\n", "x\ty\n"]
+    (folder / "links.tsv").write_text("".join(rows))
+    cocite.ingest(folder / "links.tsv", folder / "g", header="no")
+    return folder
+
+
+@pytest.mark.parametrize("measure", ["neighbourhood", "proximity", "companion", "ppr"])
+def test_what_is_said_of_a_score_of_0_agrees_with_its_interval(
+    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], measure: str
+) -> None:
+    index = cocite.build(chain / "g", tmp_path / "i", measure=measure)
+    for a, b in (("p0", "p300"), ("x", "p5")):
+        found = index.similarity(a, b)
+        assert found.score == 0
+        said = ask(capsys, tmp_path / "i", a, b)[1]
+        bound = f"the score is {found.high:.4g} at most"
+        assert (bound in said) == (found.high > 0)
+        if measure == "neighbourhood":
+            assert ("no links connect them" in said) == (a == "x")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"measure": "proximity"},
+        {},
+        {"measure": "psimrank", "direction": "any", "samples": 30},
+        {"measure": "ppr", "direction": "any"},
+    ],
+)
+def test_links_that_are_taken_either_way_are_shown_as_they_go(
+    chain: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    cocite.build(chain / "g", tmp_path / "i", **options)  # type: ignore[arg-type]
+    links = {tuple(row.split("\t")) for row in (chain / "links.tsv").read_text().split("\n")}
+    steps = 0
+    for a, b in (("p0", "p2"), ("p2", "p0"), ("p1", "p2"), ("p3", "p1")):
+        out = ask(capsys, tmp_path / "i", a, b)[1]
+        for one, sign, other in re.findall(r"(?=\b(p\d+) ([→←↔–]) (p\d+))", out):
+            there, back = (one, other) in links, (other, one) in links
+            assert sign == {(True, True): "↔", (True, False): "→", (False, True): "←"}[there, back]
+            steps += 1
+    assert steps > 2
+
+
+def test_without_the_graph_links_have_no_direction(
+    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(chain / "g", tmp_path / "g")
+    cocite.build(tmp_path / "g", tmp_path / "i", measure="proximity")
+    shutil.move(tmp_path / "g", tmp_path / "moved")
+    assert "p0 – … – p1 – p2" in ask(capsys, tmp_path / "i", "p0", "p2")[1]
+    found = ask(capsys, tmp_path / "i", "p0", "p2", "--graph", tmp_path / "moved")[1]
+    assert "p0 – … – p1 ↔ p2" in found
 
 
 def test_small_scores_have_decimals_enough(

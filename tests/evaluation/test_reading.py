@@ -72,6 +72,85 @@ def test_labels(tmp_path: Path, graph: Graph) -> None:
         read_labels(path, graph.names, columns=(2, 1))
 
 
+def test_labels_are_read_in_every_dialect(tmp_path: Path, graph: Graph) -> None:
+    path = tmp_path / "l"
+    for content, said in (
+        ("Ship sea\nU.S._Navy war\n", "blank-separated, no header"),
+        ("# c\n\nShip   sea\r\nU.S._Navy\twar\r\n", "blank-separated, no header"),
+        ("Ship;sea\nU.S._Navy;war\n", "semicolon-separated, no header"),
+        ('Ship, "sea"\nU.S._Navy, war\n', "comma-separated, no header"),
+        ("Ship|sea\nU.S._Navy|war\n", "pipe-separated, no header"),
+        ("page,category\nShip,sea\nU.S._Navy,war\n", "comma-separated, a header ('page', 'cat"),
+        ("Name\tTopic\nShip\tsea\nU.S._Navy\twar\n", "tab-separated, a header ('Name', 'Topic'"),
+    ):
+        path.write_text(content)
+        found = read_labels(path, graph.names)
+        assert found.paths == (("sea",), ("war",)), content
+        assert found.unknown == 0
+        assert found.read.startswith(f"{path}: {said}"), found.read
+
+
+def test_columns_of_labels_are_named(tmp_path: Path, graph: Graph) -> None:
+    path = tmp_path / "l.csv"
+    path.write_text("id,Topic,Page\n1,sea,Ship\n2,war,U.S._Navy\n")
+    for columns in (("page", "topic"), ("Page", "2"), (3, 2)):
+        found = read_labels(path, graph.names, columns, header="yes")
+        assert found.paths == (("sea",), ("war",))
+        assert "name and label in columns 3 and 2" in found.read
+    with pytest.raises(UsageError, match="has no column 'kind'; its first row is 'id', 'Topic'"):
+        read_labels(path, graph.names, ("page", "kind"))
+    with pytest.raises(UsageError, match="are one column twice"):
+        read_labels(path, graph.names, ("page", "3"), header="yes")
+    with pytest.raises(UsageError, match="columns are numbered from 1"):
+        read_labels(path, graph.names, (0, 1))
+    other = tmp_path / "any"
+    rows = "SELECT 'sea' AS topic, 'Ship' AS page"
+    duckdb.execute(f"COPY ({rows}) TO '{other}' (FORMAT parquet)")
+    assert read_labels(other, graph.names, ("page", "topic")).paths == (("sea",),)
+    assert (
+        "Parquet, name and label in columns 2 and 1" in read_labels(other, graph.names, (2, 1)).read
+    )
+    with pytest.raises(InputError, match="has 2 columns; column 3 was asked for"):
+        read_labels(other, graph.names, (1, 3))
+
+
+def test_a_first_row_that_names_a_node_is_no_header(tmp_path: Path, make_graph: MakeGraph) -> None:
+    graph = make_graph([("page", "Ship"), ("Ship", "x")])
+    path = tmp_path / "l.tsv"
+    path.write_text("page\tcategory\nShip\tsea\n")
+    assert read_labels(path, graph.names).nodes.size == 2
+    assert read_labels(path, graph.names, header="yes").nodes.size == 1
+    assert read_labels(path, graph.names, header="no").nodes.size == 2
+
+
+def test_bad_rows_of_labels_are_refused_or_counted(tmp_path: Path, graph: Graph) -> None:
+    path = tmp_path / "l.tsv"
+    path.write_text("Ship\tsea\nShip\nU.S._Navy\twar\n\tsea\n")
+    with pytest.raises(MalformedRow, match=r"l\.tsv:2: 1 columns, where 2 are needed: 'Ship'"):
+        read_labels(path, graph.names)
+    found = read_labels(path, graph.names, skip_bad_rows=True)
+    assert found.nodes.size == 2
+    assert "left out 2 bad rows, such as line 2: 1 columns" in found.read
+    path.write_text("Ship\tsea\nShip\nU.S._Navy\n")
+    with pytest.raises(InputError, match="2 of 3 rows are bad, more than half"):
+        read_labels(path, graph.names, skip_bad_rows=True)
+    assert read_labels(path, graph.names, skip_bad_rows="all").nodes.size == 1
+
+
+def test_labels_in_doubt_are_asked_about(tmp_path: Path, graph: Graph) -> None:
+    path = tmp_path / "l"
+    path.write_text("Ship sea\nNew York city\n")
+    with pytest.raises(UsageError, match="2 to 3 columns between blanks, such as 'Ship sea'"):
+        read_labels(path, graph.names)
+    with pytest.raises(MalformedRow, match=r"l:2: not 2 blank-separated columns"):
+        read_labels(path, graph.names, delimiter="space")
+    path.write_text("<html><body>Ship</body></html>\n")
+    with pytest.raises(UsageError, match="is an HTML page; labels are rows of a name and a label"):
+        read_labels(path, graph.names)
+    with pytest.raises(UsageError, match="delimiter 'dot' is not known"):
+        read_labels(path, graph.names, delimiter="dot")
+
+
 TEXTS = {"U.S._Navy.txt": "ships", "Ship": "a hull", "100%_Ünï.html": "ü", "stranger.txt": "no"}
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import csv
 import gzip
+import html
 import json
 import re
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.evaluation import Study, built_in_suites, embed, load_suite, run_suite
 from cocite.evaluation.data import graph_of, read_truth
+from cocite.evaluation.documents import StudyDocument
 from cocite.evaluation.plans import DataPlan, JudgePlan
 from cocite.evaluation.report import LONG_TITLES, long_rows, write_report
 from cocite.extras import install_command
@@ -525,6 +528,66 @@ def test_indexes_side_by_side(
     assert capsys.readouterr().out.startswith(",".join(LONG_TITLES))
 
 
+def test_a_report_says_where_it_comes_from_and_shows_lists(
+    web: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(web)
+    output, pictures = tmp_path / "r.html", tmp_path / "new" / "pictures"
+    command = ["evaluate", "i", "j", "--labels", "labels.tsv", "--queries", "30"]
+    typed = [*command, "-o", str(output), "--figures", str(pictures)]
+    assert main(typed) == 0
+    said = capsys.readouterr().err
+    assert "read labels.tsv: tab-separated, no header\n" in said
+    assert f"{pictures}: 1 picture, as SVG and PNG\n" in said
+    assert sorted(file.name for file in pictures.iterdir()) == ["methods.png", "methods.svg"]
+    assert (pictures / "methods.png").read_bytes().startswith(b"\x89PNG\r\n")
+    svg = (pictures / "methods.svg").read_text("utf-8")
+    page, text = output.read_text("utf-8"), output.with_suffix(".md").read_text("utf-8")
+    assert base64.b64encode(svg.encode()).decode() in page
+    found = cocite.evaluate("i", "j", labels="labels.tsv", queries=30)
+    assert isinstance(found, StudyDocument)
+    for line in (
+        "- graph: g",
+        f"- cocite: {cocite.__version__}",
+        f"- date: {found.study.date}",
+        f"- command: {shlex.join(['cocite', *typed])}",
+        "- labels: labels.tsv: tab-separated, no header",
+        "Sorted by precision@10, the best first.",
+    ):
+        assert f"\n{line}\n" in text
+        assert html.escape(line.removeprefix("- ").partition(": ")[2] or line) in page
+    results = {result.name: result.figures["precision@10"].value for result in found.study.methods}
+    rows = re.findall(r"^\| (i|j) \|", text, re.M)
+    assert rows == sorted(results, key=lambda name: -results[name])
+    index = cocite.open("i")
+    truth = dict(line.split("\t") for line in Path("labels.tsv").read_text().splitlines())
+    assert len(found.study.examples) == 3
+    for example in found.study.examples:
+        assert f"## Example: {example.name}\n\nLabelled {truth[example.name]}. " in text
+        hits = example.hits["i"]
+        assert [hit.name for hit in hits] == [hit.node for hit in index.related(example.name, 10)][
+            : len(hits)
+        ]
+        assert [hit.alike for hit in hits] == [
+            truth[hit.name] == truth[example.name] for hit in hits
+        ]
+        assert f"| 1 | {hits[0].name}{' ✓' * bool(hits[0].alike)} |" in text or rows[0] == "j"
+    again = found.to_json()
+    assert again["examples"][0]["hits"]["i"][0]["name"] == found.study.examples[0].hits["i"][0].name
+    assert (again["graph"], again["cocite"]) == ("g", cocite.__version__)
+    assert found.command == "cocite.evaluate('i', 'j', labels='labels.tsv', queries=30)"
+    assert main(typed) == 1  # neither is overwritten
+    assert main([*command, "--figures", str(pictures)]) == 1
+    assert "is there and not empty" in capsys.readouterr().err
+    assert main([*command, "--figures", str(pictures), "--overwrite"]) == 0
+    assert main([*command, "--figures", "labels.tsv"]) == 2
+    assert main(["evaluate", "--suite", "web", "--suite", "cora", "--figures", "x"]) == 2
+
+
 def test_gamma_takes_a_least_similarity(
     make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -633,3 +696,36 @@ def test_missing_extras_name_the_command(
     message = f"matplotlib, which is not installed: {install_command('evaluate')}; or leave out"
     assert message in capsys.readouterr().err
     assert main(["evaluate", str(web / "i"), "--labels", labels, "--queries", "5"]) == 0
+
+
+def test_labels_are_read_as_the_options_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages = [f"p{v}" for v in range(8)]
+    links = [f"{a}\t{b}\n" for a in pages for b in pages if a != b and (a < "p4") == (b < "p4")]
+    Path("links.tsv").write_text("".join(links))
+    Path("titles.tsv").write_text("".join(f"{page}\tPage {page[1]}\n" for page in pages))
+    cocite.build(cocite.ingest("links.tsv", "g", titles="titles.tsv"), "i")
+    rows = [f"{v};{'ab'[v > 3]};p{v}" for v in range(8)]
+    Path("labels").write_text("\n".join(["id;topic;page", *rows[:5], "broken", *rows[5:]]))
+    command = ["evaluate", "i", "--labels", "labels", "--label-columns", "page,topic"]
+    assert main([*command, "--delimiter", "semicolon"]) == 1
+    assert "labels:7: 1 columns, where 3 are needed: 'broken'" in capsys.readouterr().err
+    assert main([*command, "--skip-bad-rows", "--delimiter", "semicolon"]) == 0
+    said = capsys.readouterr().err
+    assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in said
+    assert "left out 1 bad row, such as line 7: 1 columns" in said
+    assert main([*command, "--skip-bad-rows", "--header", "no"]) == 2
+    assert "are titles, but header is no" in capsys.readouterr().err
+    found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), skip_bad_rows=True)
+    assert isinstance(found, StudyDocument)
+    for page in found.study.examples:
+        assert page.title == f"Page {page.name[1]}"
+        assert [hit.title for hit in page.hits["i"]] == [
+            f"Page {hit.name[1]}" for hit in page.hits["i"]
+        ]
+    pytest.importorskip("matplotlib")
+    text = found.write("r.html").with_suffix(".md").read_text("utf-8")
+    first = found.study.examples[0]
+    assert f"## Example: Page {first.name[1]} ({first.name})\n" in text

@@ -23,6 +23,8 @@ def normalise(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, 
         ord("#"),
     ]
     words[k.WEIGHT] = rules.get("weight", -1)
+    words[k.MORE] = rules.get("more", -1)
+    words[k.UNFINISHED] = rules.get("unfinished", -1)
     out = np.empty(len(data) + 1, np.uint8)
     bad = np.zeros((100, k.BAD_FIELDS), np.int64)
     tally = np.zeros(k.TALLY, np.int64)
@@ -119,6 +121,52 @@ def test_quotes_are_undone_or_refused(line: str, out: str, reason: int) -> None:
     found, bad, _ = normalise(line.encode(), ",")
     assert found.decode() == (out + "\n" if out else "")
     assert bad[:, 3].tolist() == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "bad", "lines"),
+    [
+        ('a,b,"x\ny"\nc,d,e\n', "a,b c,d", [], 3),
+        ('a,b,"x\r\n\r\ny"\r\nc,d,e', "a,b c,d", [], 4),
+        ('a,b,"x\r""y""\r"\rc,d,e', "a,b c,d", [], 4),
+        ('a,b,"\n"\n"c",d,"\n""\n"\n', "a,b c,d", [], 5),
+        ('a,b,"\n#\n\n" \nc,d,e', "a,b c,d", [], 5),
+        ('"x\ny",b,c\nc,d,e', "c,d", [(1, 3)], 3),
+        ('a,"\nb,c\nd,"e\nf,g,h\n', "f,g", [(1, 5), (2, 1), (3, 5)], 4),
+        ('a,b,"x\nc,d,e\n', "c,d", [(1, 5)], 2),
+        ('a,b,"x\nc,d,e""', "c,d", [(1, 5)], 2),
+    ],
+)
+def test_a_quoted_field_may_go_on_over_lines(
+    text: str, rows: str, bad: list[tuple[int, int]], lines: int
+) -> None:
+    found, wrong, tally = normalise(text.encode(), ",", expected=3)
+    assert found.decode().replace("\t", ",").split() == rows.split()
+    assert wrong[:, [0, 3]].tolist() == [list(row) for row in bad]
+    assert tally[k.T_LINES] == lines
+
+
+def test_a_row_that_goes_on_behind_the_piece_is_read_again() -> None:
+    text = b'a,b\n"c",d\n"e\n'
+    found, wrong, tally = normalise(text, ",", unfinished=1)
+    assert (found, len(wrong)) == (b"a\tb\nc\td\n", 0)
+    assert text[tally[k.T_REST] :] == b'"e\n'
+    assert (tally[k.T_LINES], tally[k.T_ROWS]) == (2, 2)
+    _, wrong, tally = normalise(text, ",")
+    assert (tally[k.T_REST], wrong[:, [0, 3]].tolist()) == (-1, [[3, 5]])
+
+
+def test_a_quote_is_closed_within_a_megabyte_or_never() -> None:
+    text = b'a,"' + b"x\n" * k.MAX_RECORD + b"c,d\n"
+    found, wrong, tally = normalise(text, ",", unfinished=1)
+    assert found == b"c\td\n"
+    assert (tally[k.T_REST], wrong[0, [0, 3]].tolist()) == (-1, [1, 5])
+
+
+def test_more_fields_are_copied_as_they_are() -> None:
+    assert normalise(b"a\tb\t\x01c\t\n", expected=4, more=2)[0] == b"a\tb\t\x01c\t\n"
+    assert normalise(b"a\tb\t2\tc\n", expected=4, more=1, weight=2)[0] == b"a\tb\t2\tc\n"
+    assert normalise(b"a\tb\n", expected=2, more=1, second=-1)[0] == b"a\tb\n"
 
 
 @pytest.mark.parametrize("line", ["a b", " a  b ", "\ta \t b\t", "a\tb"])

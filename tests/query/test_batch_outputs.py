@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Index
 from cocite.errors import OutputExists, StoreError, UsageError
-from cocite.query.batch import run as batches
+from cocite.query.batch import work as batches
 from cocite.query.batch.outputs import folder as folders
 from cocite.query.batch.outputs.folder import file_name, levels_of
 from cocite.store import disk

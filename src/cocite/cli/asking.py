@@ -15,7 +15,7 @@ import click
 
 from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import cache_option, made_of
-from cocite.cli.options import Sectioned
+from cocite.cli.options import Sectioned, exclude_option, excluded_in
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
 from cocite.cli.text import or_of, say
@@ -48,6 +48,11 @@ _GRAPH = click.option(
     multiple=True,
     help="Where the graph of an INDEX is now, if it was moved. Repeat it for an index that was "
     "refreshed from several graphs.",
+)
+_EXCLUDE = exclude_option(
+    "Leave out of a file of LINKS the nodes that are named in this file, one a line, with all "
+    "links to and from them: hubs that are linked with all, for one.",
+    dash=False,
 )
 _ONLY = (
     click.option(
@@ -167,7 +172,14 @@ def asked_nodes(
 
 def asking_options(command: Command) -> Command:
     """Add ``--graph``, ``--no-cache``, the settings of questions, and what is of a graph only."""
-    options: list[Command] = [_GRAPH, cache_option, ask_options, *_ONLY, graph_options(_GRAPH_ONLY)]
+    options: list[Command] = [
+        _GRAPH,
+        cache_option,
+        _EXCLUDE,
+        ask_options,
+        *_ONLY,
+        graph_options(_GRAPH_ONLY),
+    ]
     for option in reversed(options):
         command = option(command)
     return command
@@ -181,16 +193,16 @@ def refine_options(command: Command) -> Command:
 
 
 def opened(
-    path: str, options: dict[str, Any], swapped: str | None = None
+    path: str, options: dict[str, Any], named: Sequence[str] = ()
 ) -> tuple[Index, dict[str, Any]]:
-    """What is there to be asked, and the settings of the question. ``swapped`` is the argument that
-    may have taken the place of ``path``; ``options`` has ``memory``, and ``threads`` where the verb
-    takes it.
+    """What is there to be asked, and the settings of the question. ``named`` are the nodes that are
+    asked for, of which the last one may have taken the place of ``path``; ``options`` has
+    ``memory``, and ``threads`` where the verb takes it.
     """
     from cocite.query import open_graph, open_index
     from cocite.query.kept import is_links
 
-    links = is_links(path)
+    links, swapped = is_links(path), named[-1] if named else None
     if swapped is not None and kind_of(path) is None and not links:
         kind = kind_of(swapped) or ("file of links" if is_links(swapped) else None)
         if kind is not None and swapped != "-":
@@ -202,6 +214,7 @@ def opened(
         raise UsageError(f"{path} is a file of links: leave --graph out")
     if not links and options["no_cache"]:
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
+    options = options | {"exclude": _left_out(path, options["exclude_nodes"], links, named)}
     if not links and kind_of(path) != "graph":
         if chosen:
             raise UsageError(
@@ -229,6 +242,22 @@ def opened(
     else:
         say(f"{path}: a graph without an index; {measure.name} answers")
     return open_graph(path, measure=measure.name, **chosen, **means, **built), asked
+
+
+def _left_out(path: str, file: str | None, links: bool, named: Sequence[str]) -> list[str]:
+    """The nodes that are to be left out, none of them asked for."""
+    if file is None:
+        return []
+    if not links:
+        graph = path if kind_of(path) == "graph" else "GRAPH"
+        raise UsageError(
+            f"{path} is no file of links. Leave nodes out of the graph, and ask what comes of it: "
+            f"cocite ingest {graph} -o DIR --exclude-nodes {file}"
+        )
+    exclude = excluded_in(file, ()) or []
+    for name in {*named} & {*exclude}:
+        raise UsageError(f"{name!r} is asked for, and is to be left out by {file}")
+    return exclude
 
 
 def _see_it_takes(measure: Measure, settings: Iterable[str], what: str) -> None:

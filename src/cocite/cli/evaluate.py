@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import refuse_links
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import fitting, say, table_text
+from cocite.graph.readers.options import DELIMITERS
 
 if TYPE_CHECKING:
     from cocite.evaluation.across_report import AcrossDocument
     from cocite.evaluation.documents import StudyDocument
     from cocite.evaluation.study import Study
 
-__all__ = ["evaluate", "numbers_option"]
+__all__ = ["evaluate", "label_options", "numbers_option"]
 
 _UNITS = {
     "loading": "bytes",
@@ -38,6 +42,51 @@ def numbers_option(
         return None if value is None else tuple(int(part) for part in value.split(","))
     except ValueError:
         raise click.BadParameter(f"{value!r} is no list of whole numbers such as 1,5,10") from None
+
+
+def _columns(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    return None if value is None else tuple(part.strip() for part in value.split(","))
+
+
+_LABELS = (
+    click.option(
+        "--label-columns",
+        callback=_columns,
+        metavar="A,B",
+        help="The columns of name and category, as titles or as numbers from 1.  [default: 1,2]",
+    ),
+    click.option(
+        "--delimiter",
+        type=click.Choice(["auto", *DELIMITERS], case_sensitive=False),
+        help="What separates the columns of the labels.  [default: auto]",
+    ),
+    click.option(
+        "--header",
+        type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
+        help="Whether the first row of the labels holds titles.  [default: auto]",
+    ),
+    click.option(
+        "--skip-bad-rows",
+        is_flag=True,
+        help="Leave malformed rows of the labels out, if they are at most half of them.",
+    ),
+    click.option("--skip-all-bad-rows", is_flag=True, help="The same, however many they are."),
+)
+
+
+def label_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add how a table of labels is read; what is not said is None."""
+
+    @wraps(command)
+    def called(*given: Any, **options: Any) -> Any:
+        some, every = options.pop("skip_bad_rows"), options.pop("skip_all_bad_rows")
+        return command(*given, skip_bad_rows="all" if every else some or None, **options)
+
+    for option in reversed(_LABELS):
+        called = option(called)
+    return called
 
 
 def _settings(
@@ -73,14 +122,10 @@ def _settings(
 @click.option(
     "--labels",
     metavar="FILE",
-    help="A table of names and categories: text with tabs, .csv or Parquet.",
+    help="A table of names and categories: text (tabs, commas, semicolons, bars or blanks) or "
+    "Parquet.",
 )
-@click.option(
-    "--label-columns",
-    callback=numbers_option,
-    metavar="A,B",
-    help="The columns of name and category, from 1.  [default: 1,2]",
-)
+@label_options
 @click.option(
     "--separator",
     metavar="TEXT",
@@ -128,6 +173,11 @@ def _settings(
     help="Write a report, and the same as .md and .csv beside it.",
 )
 @click.option(
+    "--figures",
+    metavar="DIR",
+    help="Write the pictures into a folder, too, as SVG and PNG.",
+)
+@click.option(
     "--seed",
     type=int,
     default=0,
@@ -145,6 +195,7 @@ def evaluate(
     paths: tuple[str, ...],
     suites: tuple[str, ...],
     output: str | None,
+    figures: str | None,
     overwrite: bool,
     show: Show,
     **data: Any,
@@ -161,25 +212,49 @@ def evaluate(
     The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation import evaluate as run
+    from cocite.evaluation.documents import StudyDocument
     from cocite.evaluation.pages import check_report
+    from cocite.evaluation.report import check_pictures
 
-    if output is not None:
+    if figures is not None and len(suites) > 1:
+        raise click.UsageError(
+            "several suites are one table, without pictures: leave out --figures"
+        )
+    if output is not None or figures is not None:
         from cocite import plots
 
-        plots.require("evaluate", "leave out --output and take --format csv, which has all figures")
+        option = "--figures" if output is None else "--output"
+        plots.require(
+            "evaluate", f"leave out {option} and take --format csv, which has all figures"
+        )
+    if output is not None:
         check_report(output, overwrite)
+    if figures is not None:
+        check_pictures(figures, overwrite)
     for path in paths if not suites else ():
         refuse_links(path, "cocite evaluate {} --labels FILE")
     with Stages(_UNITS) as stages:
         found = run(*paths, suite=suites, progress=stages, **data)
         if output is not None:
             stages("drawing", 0, 0)
-            found.write(output, overwrite=overwrite)
+            found.write(output, overwrite=overwrite, command=_typed())
+        drawn = []
+        if figures is not None and isinstance(found, StudyDocument):
+            stages("drawing", 0, 0)
+            drawn = found.write_pictures(figures, overwrite=overwrite)
     show(Reply(found, lambda: _text(found)))
     for note in _notes(found):
         say(note)
     if output is not None:
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
+    if drawn:
+        count = len(drawn) // 2
+        say(f"{figures}: {count} picture{'s' * (count != 1)}, as SVG and PNG")
+
+
+def _typed() -> str:
+    """The command that was given."""
+    return shlex.join(["cocite", *click.get_current_context().meta.get(GIVEN, ())])
 
 
 def _notes(found: StudyDocument | AcrossDocument) -> list[str]:
@@ -188,7 +263,8 @@ def _notes(found: StudyDocument | AcrossDocument) -> list[str]:
 
     if not isinstance(found, StudyDocument):
         return found.across.notes
-    notes, unknown = list(found.study.notes), found.study.facts.get("rows_of_unknown_nodes")
+    notes = [*(f"read {source}" for source in found.study.sources), *found.study.notes]
+    unknown = found.study.facts.get("rows_of_unknown_nodes")
     if unknown:
         notes.append(f"{unknown:,} rows of the labels name nodes that are not in the graph")
     return notes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -77,6 +77,7 @@ def _graph_text(found: GraphDocument) -> str:
             "nodes": f"{info.nodes:,}, named by {info.names}",
             "links": f"{info.edges:,}, {mean:.1f} a node",
             **weights,
+            **({"titles": _titles_text(found.titles)} if found.titles else {}),
             "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
             "most links": most(info.largest_out_degree, info.largest_out_degree_node),
             **hubs,
@@ -90,6 +91,15 @@ def _graph_text(found: GraphDocument) -> str:
             "on disk": format_size(info.bytes),
         }
     )
+
+
+def _titles_text(titles: dict[str, Any]) -> str:
+    """Of how many nodes there are titles, and what became of others."""
+    unknown, others = titles["unknown"], titles["others"]
+    text = f"of {titles['nodes']:,} nodes"
+    if unknown:
+        text += f"; {unknown:,} of names that no node has"
+    return text + (f"; {others:,} more of nodes that have one" if others else "")
 
 
 def _index_reply(path: str) -> Reply:

@@ -8,7 +8,7 @@ from textwrap import fill
 import click
 
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import said_of
+from cocite.cli.links import said_of, said_of_titles
 from cocite.cli.options import (
     exclude_option,
     excluded_in,
@@ -66,6 +66,19 @@ and counted.
     "Repeatable.",
 )
 @click.option(
+    "--titles",
+    multiple=True,
+    metavar="FILE",
+    help="A table of names and titles, which are shown beside names: text with tabs or commas, or "
+    "Parquet. Repeatable.",
+)
+@click.option(
+    "--title-columns",
+    metavar="NAME,TITLE",
+    help="The columns of these, as titles or as numbers from 1.  [default: those whose titles say "
+    "so; else 1,2]",
+)
+@click.option(
     "--delimiter",
     type=click.Choice(["auto", "tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False),
     default="auto",
@@ -115,7 +128,8 @@ and counted.
 @exclude_option(
     "Leave out the nodes that are named in this file, one a line, with all links to and from them: "
     "hubs that are linked with all, for one. - reads standard input. LINKS may be a stored graph "
-    "then, of which one without them is made."
+    "then, of which one without them is made.",
+    dash=True,
 )
 @memory_option
 @threads_option
@@ -125,6 +139,8 @@ def ingest(
     inputs: tuple[str, ...],
     output: str,
     nodes: tuple[str, ...],
+    titles: tuple[str, ...],
+    title_columns: str | None,
     columns: str | None,
     skip_bad_rows: bool,
     skip_all_bad_rows: bool,
@@ -142,6 +158,8 @@ def ingest(
             inputs,
             output,
             nodes=nodes or None,
+            titles=titles or None,
+            title_columns=title_columns or (),
             columns=columns or (),
             skip_bad_rows="all" if skip_all_bad_rows else skip_bad_rows,
             exclude=exclude,
@@ -150,6 +168,7 @@ def ingest(
         )
     for source in graph.store.facts["sources"] if kind_of(inputs[0]) != "graph" else ():
         said_of(source)
+    said_of_titles(graph.store.facts.get("titles"))
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))

@@ -20,7 +20,7 @@ from cocite.memory import format_size
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
-__all__ = ["cache_option", "graph_of", "made_of", "refuse_links", "said_of"]
+__all__ = ["cache_option", "graph_of", "made_of", "refuse_links", "said_of", "said_of_titles"]
 
 _TEMPORARY = "cocite.temporary"
 _OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
@@ -86,9 +86,9 @@ def made_of(
     measure: str = "",
 ) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
-    verb has ended. ``options`` has ``no_cache``, and ``memory`` and ``threads`` where the verb
-    takes them. ``made`` is what the index is made of, unless it is the default one; ``measure`` is
-    what answers, for a graph that is asked.
+    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads`` and ``exclude`` where
+    the verb takes them. ``made`` is what the index is made of, unless it is the default one;
+    ``measure`` is what answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
@@ -99,6 +99,7 @@ def made_of(
                 links,
                 index=index,
                 options=made,
+                exclude=options.get("exclude") or (),
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),
@@ -137,6 +138,21 @@ def made_of(
     else:
         say(f"{label}: unchanged, so {kept.folder} is asked{by}")
     return str(kept.index if index else kept.graph)
+
+
+def said_of_titles(titles: dict[str, Any] | None) -> None:
+    """Say how titles were read, and of which no use was made."""
+    if titles is None:
+        return
+    for source in titles["sources"]:
+        said_of(source)
+    if titles["unknown"]:
+        some = ", ".join(map(repr, titles["strangers"]))
+        more = ", ..." if titles["unknown"] > len(titles["strangers"]) else ""
+        names = f"{titles['unknown']:,} name{'s' * (titles['unknown'] > 1)}"
+        say(f"  no node is called like {names} with a title: {some}{more}")
+    if titles["others"]:
+        say(f"  {titles['others']:,} more titles of nodes that have one: the first one is taken")
 
 
 def said_of(source: dict[str, Any], typed: Callable[[str], str] = str) -> None:

@@ -109,12 +109,14 @@ def keep_options(command: Any) -> Any:
     return command
 
 
-def exclude_option(help_text: str) -> Decorator:
-    """Add ``--exclude-nodes``, the pages that are left out of a graph that is made."""
+def exclude_option(help_text: str, *, dash: bool) -> Decorator:
+    """Add ``--exclude-nodes``, the pages that are left out of a graph that is made; ``dash`` is for
+    verbs that have standard input to themselves.
+    """
     return click.option(
         "--exclude-nodes",
         metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        type=click.Path(exists=True, dir_okay=False, allow_dash=dash),
         help=help_text,
     )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import (
@@ -20,7 +21,9 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.settings import all_options, given, measure_options
 from cocite.cli.text import facts_text, settings_text, table_text
+from cocite.errors import UsageError
 from cocite.memory import format_size, format_time
+from cocite.store import kind_of
 
 if TYPE_CHECKING:
     from cocite.query.plan.plan import Figures, Plan
@@ -32,7 +35,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
 
 
 @click.command(cls=SectionedVerb)
-@click.argument("graph", metavar="GRAPH|LINKS")
+@click.argument("graph", metavar="GRAPH|INDEX|LINKS")
 @measure_options
 @click.option(
     "--delta",
@@ -92,9 +95,19 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
     help="Where to build the trial, best on the disk that the index will be on.  [default: the "
     "system's directory for temporary files]",
 )
+@click.option(
+    "-k",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="How many hits related-all is to write for each node; of an INDEX only.",
+)
 @cache_option
 @format_option
+@click.pass_context
 def plan(
+    context: click.Context,
+    /,
     graph: str,
     measure: str,
     direction: str | None,
@@ -114,6 +127,7 @@ def plan(
     keep_prefix: tuple[str, ...],
     texts: Path | None,
     texts_share: float | None,
+    k: int,
     no_cache: bool,
     show: Show,
     **settings: object,
@@ -123,9 +137,17 @@ def plan(
     It builds a small index as a trial, asks it, and removes it. So it can tell the size, the memory
     and the time of the whole index, and the time of a question. Choose the number of samples by one
     of --samples, --delta, --disk and --time. A second column shows twice as many samples.
+
+    Of an INDEX it tells what related-all takes: time, memory, and size.
     """
     from cocite.query.plan.plan import plan_index
 
+    if kind_of(graph) == "index":
+        _see_what_is_given(context, graph)
+        _plan_batch(graph, k, threads, memory, scratch, given(settings), show)
+        return
+    if context.get_parameter_source("k") is not ParameterSource.DEFAULT:
+        raise UsageError(f"-k is of related-all; {graph} is no index: leave it out")
     graph = graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)
     with Stages({"pilot": "samples", "asking": "nodes"}) as stages:
         found = plan_index(
@@ -152,6 +174,54 @@ def plan(
             **given(settings),
         )
     show(Reply(found, lambda: _text(found)))
+
+
+_OF_AN_INDEX = ("graph", "k", "threads", "memory", "scratch", "show")
+
+
+def _see_what_is_given(context: click.Context, index: str) -> None:
+    """Raise :class:`UsageError` for an option of an index that is yet to be built."""
+    from cocite.measures import MEASURES
+
+    asked = {setting.name for measure in MEASURES.values() for setting in measure.ask}
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if source is ParameterSource.DEFAULT or name in _OF_AN_INDEX:
+            continue
+        if name.removeprefix("setting_") not in asked:
+            raise UsageError(
+                f"{parameter.opts[0]} is of an index that is yet to be built, and {index} is one: "
+                "leave it out, or give the graph"
+            )
+
+
+def _plan_batch(
+    path: str,
+    k: int,
+    threads: int | None,
+    memory: int | None,
+    scratch: str | None,
+    settings: dict[str, Any],
+    show: Show,
+) -> None:
+    from cocite.query import open_index
+    from cocite.query.plan.whole import plan_related_all
+
+    index = open_index(path, threads=threads, memory=memory)
+    with Stages({"relating": "nodes"}) as stages:
+        found = plan_related_all(index, k, scratch=scratch, progress=stages, **settings)
+    s = "s" * (found.threads > 1)
+    shown = {
+        "index": f"{path}, {found.nodes:,} nodes",
+        "related-all": f"{format_time(found.seconds)} on {found.threads} thread{s}, up to {k} hits "
+        "a node",
+        "memory": f"{format_size(found.memory)}, beside the index's {format_size(found.index)}",
+        "output": f"{found.hits:,} rows, {format_size(found.bytes)} as Parquet",
+        "disk": f"{format_size(found.disk)} while it is made",
+        "measured": f"on {found.sampled:,} nodes",
+    }
+    show(Reply(found, lambda: facts_text(shown)))
 
 
 def _text(plan: Plan) -> str:

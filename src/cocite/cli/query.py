@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -25,6 +25,7 @@ from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
+from cocite.cli.wide import with_titles
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
 
@@ -118,6 +119,7 @@ def related(
 ) -> None:
     """List the nodes most related to a node; ``_RELATED`` is what is shown."""
     from cocite.query.documents import RelatedDocument
+    from cocite.query.kept import is_links
 
     from_input = nodes == ("-",) and draft is None
     if from_input and index == "-":
@@ -127,8 +129,7 @@ def related(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"
         )
-    named = nodes[-1] if nodes and not from_input else None
-    opened_index, settings = opened(index, options, named)
+    opened_index, settings = opened(index, options, () if from_input else nodes)
     filters = {name: value for name, value in options.items() if name in _FILTERS}
     if among is not None:
         filters["among"] = names_in(among)
@@ -155,15 +156,23 @@ def related(
     opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     with preparing(opened_index, refine or target_error is not None):
         found = answered(asked)
-    show(
-        Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, filters))
-    )
+    typed = _Asked(filters, settings, options["graphs"], is_links(index))
+    show(Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, typed)))
 
 
 def _chosen(parameter: str) -> bool:
     """Whether a parameter was given, and not left to its default."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is not ParameterSource.DEFAULT
+
+
+class _Asked(NamedTuple):
+    """What was typed: filters, settings of the measure, graphs; whether of a file of links."""
+
+    filters: dict[str, Any]
+    settings: dict[str, Any]
+    graphs: tuple[str, ...]
+    links: bool
 
 
 def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
@@ -185,19 +194,22 @@ def _answer_each(answered: Callable[[Sequence[str]], RelatedDocument]) -> None:
         raise UsageError(f"{wrong:,} of the names are no nodes: see the lines with an error")
 
 
-def _lacking(index: Index, found: RelatedDocument, chosen: dict[str, Any]) -> str:
-    """Why a list is empty, where links are why, and not what was asked for."""
-    if found.hits or found.offset or len(found.nodes) > 1 or any(chosen.values()):
+def _lacking(index: Index, found: RelatedDocument, asked: _Asked) -> str:
+    """Why a list is empty: what was asked for, or where its links lead, and what to do."""
+    if found.hits or found.offset or len(found.nodes) > 1:
         return ""
+    from cocite.query.empty import why_empty, why_filtered
+
+    node = found.nodes[0]
+    if any(asked.filters.values()):
+        return f". {why_filtered(index, node, asked.settings)}"
     if index.stored.drafted:
         from cocite.index.drafted import DraftedIndex
 
         stored = index.stored
         unlinked = stored.unlinked if isinstance(stored, DraftedIndex) else ""
         return f": the draft has no {unlinked}, which the index looks at" if unlinked else ""
-    from cocite.query.empty import why_empty
-
-    why = why_empty(index.stored, found.nodes[0])
+    why = why_empty(index.stored, node, asked.graphs or None, links=asked.links)
     return f". {why}" if why else ""
 
 
@@ -214,7 +226,8 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
         titles.insert(5, "pagerank")
         ranked = zip(rows, found.pageranks, strict=True)
         rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
-    text = table_text(titles, rows)
+    named = None if found.titles is None else [hit.title or "" for hit in hits]
+    text = table_text(*with_titles(titles, rows, named))
     if len(hits) == 1:
         return text
     if found.order == "pagerank":
@@ -277,7 +290,7 @@ def similarity(
     """
     from cocite.query.documents import SimilarityDocument
 
-    opened_index, settings = opened(index, options, b)
+    opened_index, settings = opened(index, options, (a, b))
     with preparing(opened_index, refine or target_error is not None):
         found = SimilarityDocument.of(
             opened_index,
@@ -302,11 +315,16 @@ def _similarity_text(found: SimilarityDocument) -> str:
         steps = {"meeting": f"{mean:.2f} steps on average, {length + 1} where they do not meet"}
     return facts_text(
         {
-            "a": found.a,
-            "b": found.b,
+            "a": _called(found.a, found.titles, 0),
+            "b": _called(found.b, found.titles, 1),
             "score": f"{score.score:.4f}",
             "error": f"{score.stderr:.4f}",
             "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
             **steps,
         }
     )
+
+
+def _called(node: str, titles: Sequence[str] | None, place: int) -> str:
+    """A name, and its title, if it has one."""
+    return f"{node}  {titles[place]}" if titles and titles[place] else node

@@ -19,10 +19,11 @@ from cocite.cli.text import facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES
-from cocite.memory import format_size
+from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
     from cocite.query import Index
+    from cocite.query.batch.told import BatchPlan
 
 __all__ = ["related_all"]
 
@@ -141,6 +142,8 @@ def related_all(
             )
             with Stages(units) as stages:
                 _tell(opened_index, work.refined, stages)
+                if (told := work.told(stages)) is not None:
+                    say(told_in_words(told))
                 report = work.run(stages)
         label, asked = output, work.nodes
     found = BatchDocument.of(opened_index, output, report, clock() - begin)
@@ -155,6 +158,16 @@ def related_all(
         )
     with redirect_stdout(sys.stderr if output == "-" else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))
+
+
+def told_in_words(plan: BatchPlan) -> str:
+    """What a batch will take, in a line."""
+    s = "s" * (plan.threads > 1)
+    return (
+        f"about {format_time(plan.seconds)} on {plan.threads} thread{s}, "
+        f"{format_size(plan.memory)} of memory beside the index's {format_size(plan.index)}, "
+        f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk while it is made"
+    )
 
 
 def _tell(index: Index, refined: bool, stages: Stages) -> None:

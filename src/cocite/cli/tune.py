@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.evaluate import numbers_option
+from cocite.cli.evaluate import label_options
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
@@ -40,15 +40,10 @@ _NAME = 20
     "--labels",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Choose by a table of names and categories (text with tabs, .csv or Parquet), instead of "
-    "by links that are hidden.",
+    help="Choose by a table of names and categories (text or Parquet), instead of by "
+    "links that are hidden.",
 )
-@click.option(
-    "--label-columns",
-    callback=numbers_option,
-    metavar="A,B",
-    help="The columns of name and category, from 1.  [default: 1,2]",
-)
+@label_options
 @click.option(
     "--separator",
     metavar="TEXT",
@@ -141,7 +136,6 @@ def tune(
     graph: str,
     output: str | None,
     show: Show,
-    label_columns: Any,
     no_cache: bool,
     **options: Any,
 ) -> None:
@@ -159,13 +153,15 @@ def tune(
     """  # noqa: D301 - click wants the backspace itself
     from cocite.tuning import tune as run
 
+    for name in ("label_columns", "delimiter", "header", "skip_bad_rows"):
+        if options[name] is None:
+            del options[name]
     means = {name: options[name] for name in ("memory", "threads")}
     stored = graph_of(graph, no_cache=no_cache, **means)
     with Stages({"round": "candidates"}) as stages:
         found = run(
             stored,
             output,
-            label_columns=label_columns or (1, 2),
             progress=stages,
             **options,
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -20,6 +22,7 @@ from cocite.cli.completion import node_names
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, table_text
+from cocite.errors import StoreError, UsageError
 from cocite.graph.links import NO_LINKS
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ _GAP = 3
 """Columns between two of a table."""
 _LEAST = 10
 """Columns that a page or a path gets, however narrow the terminal."""
+_EITHER = ("any", "both")
+"""The links of reasons whose paths take them either way."""
 _LEGIBLE = 36
 """Columns that a path gets before other columns give way to it, if it is as long."""
 
@@ -67,25 +72,40 @@ def why(
     With several nodes before B, as several were asked together, show what each of them adds. With
     --draft a page that is not in the graph yet stands for A.
 
-    Each page has its share of the score, and the shares add up to the score. The arrows are links:
-    the ways from A and from B to the page. Long names are cut to fit the terminal, but not in JSON
-    and CSV. In CSV, a row without a rank sums up the pages that are not shown, and another one what
-    comes from samples whose graph was not found. Write -- before names that begin with -.
+    Each page has its share of the score, and the shares add up to the score. Arrows are links, as
+    they go: the ways from A and from B to the page. A line without a head is a link of which that
+    is not known, or several; a page behind ~ is near by what both are linked with. Long names are
+    cut to fit the terminal, but not in JSON and CSV. In CSV, a row without a rank sums up the pages
+    that are not shown, and another one what comes from samples whose graph was not found. Write --
+    before names that begin with -.
     """
     from cocite.query.documents import WhyDocument, WhyTogetherDocument
 
-    opened_index, settings = opened(index, options, b)
+    if not nodes and draft is None:
+        raise UsageError(
+            f"why takes two nodes, and only {b!r} is named: cocite why {index} A B, or a page of "
+            "your own with --draft in the place of A"
+        )
+    opened_index, settings = opened(index, options, (*nodes, b))
+    typed = _Asked(settings, options["graphs"])
     opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     if len(set(asked)) > 1:
         parts = WhyTogetherDocument.of(opened_index, asked, b, k, together=together, **settings)
-        show(Reply(parts, lambda: _text_together(opened_index, parts)))
+        show(Reply(parts, lambda: _text_together(opened_index, parts, typed)))
         return
     found = WhyDocument.of(opened_index, asked[0], b, k, **settings)
-    show(Reply(found, lambda: _text(opened_index, found)))
+    show(Reply(found, lambda: _text(opened_index, found, typed)))
 
 
-def _text_together(opened_index: Index, found: WhyTogetherDocument) -> str:
-    texts = [_text(opened_index, found.of_page(page)) for page in found.pages]
+class _Asked(NamedTuple):
+    """What was typed: settings of the measure, graphs."""
+
+    settings: dict[str, Any]
+    graphs: tuple[str, ...]
+
+
+def _text_together(opened_index: Index, found: WhyTogetherDocument, asked: _Asked) -> str:
+    texts = [_text(opened_index, found.of_page(page), asked) for page in found.pages]
     names = and_of([page.node for page in found.pages])
     whole = f"the score of {found.b} with {names} together is"
     how = {"mean": "the mean of these", "least": "the least of these"}[found.together]
@@ -96,11 +116,13 @@ def _text_together(opened_index: Index, found: WhyTogetherDocument) -> str:
     return "\n\n".join([*texts, f"{whole} {score}, {how}"])
 
 
-def _text(opened_index: Index, found: WhyDocument) -> str:
+def _text(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
     score = f"the score of {found.a} and {found.b} is"
     if not found.reasons and not found.unplaced:
-        return f"{score} 0: {_nothing(opened_index, found.a, found.b)}"
-    lines = [_table(opened_index, found)] if found.reasons else []
+        from cocite.query.empty import why_zero
+
+        return f"{score} 0: {why_zero(opened_index, found.a, found.b, asked.settings)}"
+    lines = [_table(opened_index, found, asked)] if found.reasons else []
     if found.unplaced:
         lines.append(
             f"{_number(found.unplaced, found.score)} comes of pages that are not known: of "
@@ -115,24 +137,10 @@ def _number(share: float, score: float) -> str:
     return f"{share:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
-def _nothing(opened_index: Index, a: str, b: str) -> str:
-    """What a score of 0 means."""
-    if opened_index.stored.parts[0].measure.step is not None:
-        known = int(
-            opened_index.stored.freshness.knowing(
-                opened_index.nodes.id(a), opened_index.nodes.ids([b])
-            )[0]
-        )
-        return f"their walks do not meet in any of {known:,} samples of {opened_index.measure}"
-    if not opened_index.stored.measure.symmetric:
-        return "no walk was found to come from one to the other"
-    return f"they have nothing in common by {opened_index.measure}"
-
-
 # -- the table -------------------------------------------------------------------------
 
 
-def _table(opened_index: Index, found: WhyDocument) -> str:
+def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
     reasons = found.reasons
     shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
@@ -147,6 +155,12 @@ def _table(opened_index: Index, found: WhyDocument) -> str:
     names = [_page(reason) for reason in reasons]
     signs, measure = _signs(), opened_index.stored.measure
     ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
+    if any(reason.links in _EITHER for reason in reasons):
+        arrow = _arrows(opened_index, asked)
+        ways = [
+            (_as_they_go(way, arrow), at) if reason.links in _EITHER else (way, at)
+            for reason, (way, at) in zip(reasons, ways, strict=True)
+        ]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
     wanted = min(_LEGIBLE, max((len(_joined(way, signs)) for way, _ in ways), default=0))
     for title in ("steps", "samples", "share"):
@@ -176,11 +190,15 @@ def _left(columns: dict[str, list[str]]) -> int:
     return shutil.get_terminal_size().columns - used - _GAP
 
 
+_SIGNS = ("to", "from", "both", "line", "near")
+
+
 def _signs() -> dict[str, str]:
     """Arrows and dots, for terminals that have them and for those that do not."""
-    if (sys.stdout.encoding or "").lower().startswith("utf"):
-        return {"to": " → ", "from": " ← ", "near": " ~ ", "gap": "…"}
-    return {"to": " -> ", "from": " <- ", "near": " ~ ", "gap": "..."}
+    utf = (sys.stdout.encoding or "").lower().startswith("utf")
+    arrows = ("→", "←", "↔", "–", "~") if utf else ("->", "<-", "<->", "-", "~")
+    signs = dict(zip(_SIGNS, (f" {arrow} " for arrow in arrows), strict=True))
+    return signs | {"gap": "…" if utf else "..."}
 
 
 _Way = list[tuple[str, str | None]]
@@ -205,12 +223,48 @@ def _way(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Way, int]:
     return ahead + [(back, name) for name in reversed(other[:-1])], len(one) - 1
 
 
+def _arrows(index: Index, asked: _Asked) -> Callable[[str, str], str]:
+    """Which way the links of two pages go: the sign from one to the other; a line where the graph
+    of the index is not there, or not the page.
+    """
+    from cocite.query.source import find_graph
+
+    try:
+        graph = find_graph(index.stored, asked.graphs or None)
+    except (StoreError, UsageError):
+        return lambda one, other: "line"
+
+    def arrow(one: str, other: str) -> str:
+        ends = graph.names.find(one), graph.names.find(other)
+        if ends[0] is None or ends[1] is None:
+            return "line"
+        there = ends[0] in graph.in_neighbours(ends[1])
+        back = ends[1] in graph.in_neighbours(ends[0])
+        return {(True, True): "both", (True, False): "to", (False, True): "from"}.get(
+            (there, back), "line"
+        )
+
+    return arrow
+
+
+def _as_they_go(way: _Way, arrow: Callable[[str, str], str]) -> _Way:
+    """The same with the links as they go, for a measure that takes them either way."""
+    steps = [way[0]]
+    for (_, before), (sign, name) in pairwise(way):
+        between = "line" if before is None or name is None else arrow(before, name)
+        steps.append((sign if sign == "near" else between, name))
+    return steps
+
+
 def _fitted(way: _Way, page: int, width: int, signs: dict[str, str]) -> str:
     """The way in ``width`` columns if that can be: first without what is between, then cut."""
     text = _joined(way, signs)
     if len(text) > width:
         kept = {0, page, len(way) - 1}
         bare = [(arrow, name if i in kept else None) for i, (arrow, name) in enumerate(way)]
+        for first, last in ((1, page + 1), (page + 1, len(way))):
+            several = len({arrow for arrow, _ in way[first:last]}) > 1
+            bare[first:last] = [("line" if several else arrow, n) for arrow, n in bare[first:last]]
         way = [step for i, step in enumerate(bare) if i == 0 or step[1] or step != bare[i - 1]]
         text = _joined(way, signs)
     if len(text) > width:

@@ -38,6 +38,11 @@ class Truth:
     candidates: NDArray[np.uint32] | None
     """The nodes that may be hits: those with a label, or None for all."""
 
+    @property
+    def sources(self) -> list[str]:
+        """How the labels were read, in words."""
+        return [] if self.labels is None else [self.labels.read]
+
     def judge(self, plan: JudgePlan, queries: NDArray[np.uint32] | None = None) -> Judge:
         """The judge of this truth; ``queries`` by default all of its own."""
         return Judge(
@@ -120,8 +125,15 @@ def read_truth(
     labels = content = None
     if plan.labels:
         progress("reading labels", 0, 0)
-        columns = plan.label_columns[0], plan.label_columns[1]
-        labels = read_labels(folder / plan.labels, names, columns, plan.separator)
+        labels = read_labels(
+            folder / plan.labels,
+            names,
+            plan.label_columns,
+            plan.separator,
+            delimiter=plan.delimiter,
+            header=plan.header,
+            skip_bad_rows=plan.skip_bad_rows if type(plan.skip_bad_rows) is bool else "all",
+        )
     texts: dict[int, str] = {}
     if plan.texts:
         stage = "reading texts"

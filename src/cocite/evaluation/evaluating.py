@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from cocite.evaluation.compare import compare_indexes
 from cocite.evaluation.documents import StudyDocument
 from cocite.evaluation.running import run_suite
 from cocite.evaluation.study import Study
+from cocite.evaluation.suite import Suite
 from cocite.evaluation.suite_file import load_across, load_suite, with_data
 from cocite.graph import Graph
 from cocite.measures import Value
@@ -41,7 +44,10 @@ def evaluate(
     *of: What,
     suite: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     labels: str | os.PathLike[str] | None = None,
-    label_columns: Sequence[int] | None = None,
+    label_columns: Sequence[int | str] | None = None,
+    delimiter: str | None = None,
+    header: str | None = None,
+    skip_bad_rows: bool | str | None = None,
     separator: str | None = None,
     depth: int | None = None,
     gamma_least: float | None = None,
@@ -68,9 +74,11 @@ def evaluate(
     suite
         A study that comes along, by name, or a TOML file; several for one table of all.
     labels, label_columns, separator
-        A table of names and categories; its columns of both, from 1; and what separates the parts
-        of a category, the most general first, ``""`` for nothing. By default ``(1, 2)`` and ``"."``
-        or what the suite says.
+        A table of names and categories; its columns of both, as titles or numbers from 1; and what
+        separates the parts of a category, the most general first, ``""`` for nothing. By default
+        ``(1, 2)`` and ``"."`` or what the suite says.
+    delimiter, header, skip_bad_rows
+        How the labels are read, as for :func:`~cocite.ingest`.
     depth
         How many parts of a category make a class, for sibling Gamma; by default as many as most
         have.
@@ -101,12 +109,32 @@ def evaluate(
     ------
     UsageError, InputError, StoreError, ResourceError
     """
+    call = _call(
+        of,
+        suite=suite,
+        labels=labels,
+        label_columns=label_columns,
+        delimiter=delimiter,
+        header=header,
+        skip_bad_rows=skip_bad_rows,
+        separator=separator,
+        depth=depth,
+        gamma_least=gamma_least,
+        texts=texts,
+        queries=queries,
+        cutoffs=cutoffs,
+        settings=settings,
+        seed=seed,
+    )
     suites = [suite] if isinstance(suite, str | os.PathLike) else list(suite)
     if cutoffs is not None and not (cutoffs and all(type(k) is int and k > 0 for k in cutoffs)):
         raise UsageError(f"cutoffs are {list(cutoffs)}; they are whole numbers, 1 or more")
     data: dict[str, Any] = {
         "labels": None if labels is None else os.fspath(labels),
         "label_columns": None if label_columns is None else tuple(label_columns),
+        "delimiter": delimiter,
+        "header": header,
+        "skip_bad_rows": skip_bad_rows,
         "separator": separator,
         "depth": depth,
         "texts": None if texts is None else os.fspath(texts),
@@ -126,9 +154,19 @@ def evaluate(
     chosen = dict(settings or {})
     if len(suites) > 1:
         names = [os.fspath(each) for each in suites]
-        return _across([_path(each) for each in of], names, data, judge, chosen, options)
+        return _across([_path(each) for each in of], names, data, judge, chosen, options, call)
     name = os.fspath(suites[0]) if suites else None
-    return StudyDocument(_study(of, name, data | judge, chosen, options))
+    return StudyDocument(_study(of, name, data | judge, chosen, options), call)
+
+
+def _call(of: Sequence[What], **given: Any) -> str:
+    """The call as it would be typed, without what is as it is anyway."""
+    words = [repr(_path(each)) for each in of]
+    for name, value in given.items():
+        if value is not None and value != () and (name, value) != ("seed", 0):
+            shown = os.fspath(value) if isinstance(value, os.PathLike) else value
+            words.append(f"{name}={shown!r}")
+    return f"cocite.evaluate({', '.join(words)})"
 
 
 def _check(given: Mapping[str, Any]) -> None:
@@ -158,6 +196,7 @@ def _across(
     judge: Mapping[str, Any],
     settings: Mapping[str, Value],
     options: dict[str, Any],
+    call: str,
 ) -> AcrossDocument:
     """Several suites: one table of all."""
     if len(paths) > 1:
@@ -170,8 +209,24 @@ def _across(
     plan = with_data(load_across(), judge, settings)
     root = Path(paths[0]) if paths else None
     with tempfile.TemporaryDirectory(prefix="cocite-") as work:
-        found = run_across(list(map(load_suite, suites)), root, Path(work), plan, **options)
-    return AcrossDocument(found)
+        found = run_across(_told_apart(suites), root, Path(work), plan, **options)
+    return AcrossDocument(found, call)
+
+
+def _told_apart(names: Sequence[str]) -> list[Suite]:
+    """The suites of these names; files that share a base name are called as their paths."""
+    found = []
+    suites = list(map(load_suite, names))
+    often = Counter(suite.name for suite in suites)
+    for name, suite in zip(names, suites, strict=True):
+        if often[suite.name] == 1:
+            found.append(suite)
+            continue
+        if names.count(name) > 1:
+            raise UsageError(f"the suite {name} is named twice")
+        data = replace(suite.data, folder=suite.data.folder or suite.name)
+        found.append(replace(suite, name=name.removesuffix(".toml"), data=data))
+    return found
 
 
 def _study(

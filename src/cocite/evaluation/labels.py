@@ -19,6 +19,7 @@ Source: the familial ordering of Haveliwala, Gionis, Klein, Indyk 2002 as in Fog
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError, UsageError
 from cocite.graph.names import Names
-from cocite.graph.readers import read_columns
+from cocite.graph.readers import Labelled, ReadOptions
 
 __all__ = ["OTHER", "SAME", "SIBLING", "Hierarchy", "Labels", "read_labels"]
 
@@ -40,13 +41,15 @@ _EXAMPLES = 3
 class Labels:
     """Pairs of node and label: ``nodes`` uint32[p], ``labels`` int64[p] into ``paths``.
 
-    ``unknown`` counts the rows that name a node that the graph does not have.
+    ``unknown`` counts the rows that name a node that the graph does not have; ``read`` says in
+    words how the table was read, and what was left out.
     """
 
     paths: tuple[tuple[str, ...], ...]
     nodes: NDArray[np.uint32]
     labels: NDArray[np.int64]
     unknown: int = 0
+    read: str = ""
 
     @cached_property
     def labelled(self) -> NDArray[np.uint32]:
@@ -69,31 +72,45 @@ class Labels:
 
 
 def read_labels(
-    path: Path, names: Names, columns: tuple[int, int] = (1, 2), separator: str = "."
+    path: Path,
+    names: Names,
+    columns: Sequence[int | str] = (1, 2),
+    separator: str = ".",
+    *,
+    delimiter: str = "auto",
+    header: str = "auto",
+    skip_bad_rows: bool | str = False,
 ) -> Labels:
     """Labels from a table of names and paths, a row for each.
 
     Parameters
     ----------
     path
-        Text (tabs, or commas in ``.csv``) or Parquet, packed or not.
+        Text (tabs, commas, semicolons, bars or blanks; packed or not) or Parquet.
     names
         Of the graph's nodes. Rows of others are counted.
     columns
-        Which columns hold name and label, from 1.
+        Which columns hold name and label, as titles or as numbers from 1.
     separator
         What stands between the parts of a path; empty if labels are not to be cut.
+    delimiter, header, skip_bad_rows
+        As for :func:`~cocite.ingest`. A first row that names a node of the graph is no header,
+        unless it is said to be one.
 
     Raises
     ------
     InputError
         If it cannot be read, or labels no node of the graph.
+    UsageError
+        For an option that is not allowed, or a file that could be read in several ways.
     """
     found: dict[tuple[str, ...], int] = {}
     ids: dict[str, int | None] = {}
     pairs: set[tuple[int, int]] = set()
     strangers: list[str] = []
-    for name, label in read_columns(path, columns):
+    options = ReadOptions(delimiter, header, tuple(map(str, columns)), skip_bad_rows=skip_bad_rows)
+    table = Labelled(path, options, lambda name: names.find(name) is not None)
+    for name, label in table:
         if name not in ids:
             ids[name] = names.find(name)
         node = ids[name]
@@ -103,13 +120,15 @@ def read_labels(
         elif parts:
             pairs.add((node, found.setdefault(parts, len(found))))
     if not pairs:
+        how = table.describe().removeprefix(f"{table.label}: ")
         raise InputError(
             f"{path} labels no node of the graph; it names "
             + (", ".join(map(repr, list(dict.fromkeys(strangers))[:_EXAMPLES])) or "nothing")
-            + ". Choose the columns of name and label with --label-columns"
+            + f". It was read as {how}; choose the columns of name and label with --label-columns, "
+            "or how they are separated with --delimiter"
         )
     nodes, labels = np.array(sorted(pairs)).T
-    return Labels(tuple(found), nodes.astype(np.uint32), labels, len(strangers))
+    return Labels(tuple(found), nodes.astype(np.uint32), labels, len(strangers), table.describe())
 
 
 class Hierarchy:

@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 Settings = Mapping[str, Value]
+Column = int | str
 _ALL = "*"
 
 
@@ -29,7 +30,8 @@ _ALL = "*"
 class DataPlan:
     """Where the graph, the labels and the texts come from; ``unlabelled`` says that there are
     neither, and answers are only counted. ``folder`` is where a suite's data lies in the folder of
-    all data, where several run; its name by default.
+    all data, where several run; its name by default. ``delimiter``, ``header`` and
+    ``skip_bad_rows`` are for the labels.
     """
 
     links: str = ""
@@ -38,7 +40,10 @@ class DataPlan:
     columns: tuple[int, ...] = ()
     undirected: bool = False
     labels: str = ""
-    label_columns: tuple[int, ...] = (1, 2)
+    label_columns: tuple[Column, ...] = (1, 2)
+    delimiter: str = "auto"
+    header: str = "auto"
+    skip_bad_rows: Value = False
     separator: str = "."
     depth: int = 0
     texts: str = ""

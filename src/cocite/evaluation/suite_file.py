@@ -7,7 +7,8 @@ baseline = "spectral"          a method; the others' differences from it are rep
 links = "links.tsv"            a file to ingest; with columns, undirected, as cocite ingest
 graph = "wiki.graph"           a stored graph
 web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
-labels = "categories.tsv"      with label_columns, separator, depth (of the tree, for Gamma)
+labels = "categories.tsv"      with label_columns, delimiter, header, skip_bad_rows (as the options
+                               of cocite evaluate), separator, depth (of the tree, for Gamma)
 texts = "texts.tar.gz"
 unlabelled = true              if there are neither labels nor texts
 folder = "wikispeedia"         where it lies in the folder of all data, where several suites run
@@ -212,6 +213,7 @@ def _checked(item: Any, annotation: Any, where: str) -> Any:
         "float": (float, int),
         "bool": (bool,),
         "Value": (bool, int, float, str),
+        "Column": (int, str),
     }
     if text.startswith("tuple["):
         inner = text.removeprefix("tuple[").split(",")[0]

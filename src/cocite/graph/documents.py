@@ -20,7 +20,7 @@ __all__ = ["GraphDocument"]
 class GraphDocument(Document):
     """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;
     ``excluded`` counts the pages that were left out, their links, and names of no page, if any were
-    to be.
+    to be; ``titles`` is what came of titles, None if it has none.
     """
 
     path: str
@@ -30,14 +30,16 @@ class GraphDocument(Document):
     hubs: Sequence[Hub]
     sources: list[dict[str, Any]]
     excluded: dict[str, int] | None
+    titles: dict[str, Any] | None
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
         """Count what there is to count."""
         weighted = graph.in_weights is not None
         sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
+        titles = None if graph.titles is None else graph.store.facts["titles"]
         path, info = str(graph.path), graph.info()
-        return cls(path, info, weighted, graph.digest, graph.hubs, sources, left_out)
+        return cls(path, info, weighted, graph.digest, graph.hubs, sources, left_out, titles)
 
     def facts(self) -> dict[str, Any]:
         """All facts side by side."""
@@ -45,4 +47,5 @@ class GraphDocument(Document):
         end: dict[str, Any] = {"digest": self.digest}
         end["hubs"] = [hub._asdict() for hub in self.hubs]
         end |= {"excluded": self.excluded} if self.excluded else {}
+        end |= {"titles": self.titles} if self.titles else {}
         return begin | asdict(self.info) | end | {"sources": self.sources}

@@ -25,6 +25,7 @@ from cocite.graph.left_out import LeftOut, nothing_left
 from cocite.graph.readers.options import Progress
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
 from cocite.graph.some_names import write_some_names
+from cocite.graph.title_files import write_some_titles
 from cocite.graph.weights import WeightFacts
 from cocite.store import ArrayWriter, Draft, Entry, Manifest
 
@@ -63,6 +64,9 @@ def leave_out(
         kind, name_files = write_some_names(
             draft.path, graph.store, graph.names, ids, as_ingested=True
         )
+        if graph.titles is not None:
+            name_files |= write_some_titles(draft.path, graph.titles, ids)
+            facts["titles"] = facts["titles"] | {"nodes": graph.titles.known(ids)}
         out = LeftOut(
             graph.nodes - ids.size,
             graph.edges - edges,

@@ -27,6 +27,7 @@ from cocite.graph.names import (
     take_name_files,
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
+from cocite.graph.titles import TITLES_DATA, Titles, open_titles, take_title_files
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
 if TYPE_CHECKING:
@@ -142,6 +143,11 @@ class Graph(Exchanged):
     def names(self) -> Names:
         """The names of the nodes."""
         return names_of(self._store)
+
+    @cached_property
+    def titles(self) -> Titles | None:
+        """The titles of the nodes; None if it has none."""
+        return open_titles(self._store, self.nodes)
 
     def in_neighbours(self, node: int) -> NDArray[np.uint32]:
         """uint32: the ids of the nodes that link to ``node``, an id, ascending."""
@@ -274,4 +280,10 @@ def check_graph(store: Store) -> None:
     files = DeclaredFiles(store.path, store.manifest.files)
     files.take(_FILES, {"n": nodes, "m": edges}, optional=(WEIGHTS,))
     take_name_files(files, facts.text("names"), nodes)
+    if TITLES_DATA in store.manifest.files:
+        titles = facts.group("titles")
+        for name in ("nodes", "unknown", "others"):
+            titles.whole(name)
+        titles.groups("sources")
+    take_title_files(files, nodes)
     files.no_more()

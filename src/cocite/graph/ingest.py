@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.exchange import store_object
@@ -32,6 +32,7 @@ from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
+from cocite.graph.titling import Titling
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store, kind_of
@@ -56,6 +57,8 @@ def ingest(
     *,
     format: str = "auto",
     nodes: Any = None,
+    titles: Any = None,
+    title_columns: str | Iterable[str | int] = (),
     delimiter: str = "auto",
     header: str = "auto",
     columns: str | Iterable[str | int] = (),
@@ -84,10 +87,18 @@ def ingest(
         The directory to make. By default a temporary one, which goes with the last object that was
         made of it.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``.
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"bvgraph"``, ``"graphml"``,
+        ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``, ``"matrix-market"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
+    titles
+        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Of
+        several titles of a node the first one is taken; those of names that no node has are
+        counted.
+    title_columns
+        The columns of name and title in these, as titles or numbers from 1; by default those whose
+        titles say so, such as ``name`` and ``title``, else the first two.
     delimiter
         Between columns: ``"tab"``, ``"comma"``, ``"semicolon"``, ``"pipe"``, ``"space"`` (runs of
         blanks), or ``"auto"``: found out from the first rows.
@@ -144,6 +155,8 @@ def ingest(
 
     in_memory, inputs = told_apart(inputs)
     if in_memory:
+        if titles is not None:
+            raise UsageError("titles are for files: leave them out for what is in memory")
         _see_no_text(
             format=(format, "auto"),
             delimiter=(delimiter, "auto"),
@@ -170,21 +183,15 @@ def ingest(
         raise UsageError(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
-    weight = "" if weight_column is None else str(weight_column).strip()
-    if weight_column is not None and not weight:
-        raise UsageError("weight_column is empty; it is a title or a number from 1")
-    if weight and count_duplicates:
-        raise UsageError(
-            "count_duplicates (--count-duplicates) makes weights, and weight_column "
-            "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
-        )
+    weight = _weight(weight_column, count_duplicates)
     options = ReadOptions(
         delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
     if stored is not None and names is not None:
-        if nodes is not None or options != ReadOptions() or any(how):
+        more = nodes is not None or titles is not None
+        if more or options != ReadOptions() or any(how):
             raise UsageError(
                 f"{stored.path} is a stored graph, whose links are read as they are: pages can be "
                 "left out of it, and nothing else chosen"
@@ -195,40 +202,63 @@ def ingest(
     means = Means.checked(threads, memory)
     memory_limit = means.memory
     _check_memory(memory_limit)
-    links = expand(inputs)
-    extra = expand(nodes) if nodes is not None else []
-    if [source.path for source in links + extra].count(None) > 1:
-        raise UsageError("standard input (-) is named twice, for links and for nodes")
-    for sources, wanted in ((links, 2), (extra, 1)):
-        for source in sources:
-            if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-                reader_of(source, options, wanted)
-    home, place = _place(output, _size(links + extra), memory_limit)
+    given = _Inputs.checked(inputs, nodes, titles, options)
+    called = Titling.checked(given.titles, _split(title_columns), options)
+    home, place = _place(output, _size(given.links + given.nodes), memory_limit)
     with Draft(place, "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
-        threads = _threads(links + extra, means.threads)
-        with Tables(work, links + extra, spare, threads, weighted=bool(weight)) as tables:
-            load = partial(_load, tables, work, tuple(links))
-            read = [load(source, 2, options, progress) for source in links]
-            read += [load(source, 1, options.for_nodes(), progress) for source in extra]
+        threads = _threads(given.all, means.threads)
+        titling = Titling(given.titles, called, options, work)
+        with Tables(work, given.all, spare, threads, weighted=bool(weight)) as tables:
+            titling.read(tables, progress)
+            load = partial(_load, tables, work, tuple(given.links), titling)
+            read = [load(source, 2, options, progress) for source in given.links]
+            read += [load(source, 1, options.for_nodes(), progress) for source in given.nodes]
             _check_some(read)
             if names is not None:
                 tables.leave_out(names)
             facts, files = store_links(draft.path, tables, how, progress)
-        facts["rows"] = sum(found.rows for found in read[: len(links)])
+            told, of_titles = titling.store(draft.path, tables)
+        facts["rows"] = sum(found.rows for found in read[: len(given.links)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        draft.publish(Manifest("graph", facts, files))
+        draft.publish(Manifest("graph", facts | told, files | of_titles))
     return _made(place, home)
 
 
+class _Inputs(NamedTuple):
+    """The files that are read: of links, of names of nodes, of titles."""
+
+    links: list[Source]
+    nodes: list[Source]
+    titles: list[Source]
+
+    @classmethod
+    def checked(cls, links: Any, nodes: Any, titles: Any, options: ReadOptions) -> _Inputs:
+        """Those that are named, each of a kind that there is a reader for."""
+        found = cls(*([] if each is None else expand(each) for each in (links, nodes, titles)))
+        if [source.path for source in found.all].count(None) > 1:
+            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
+        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
+            for source in sources:
+                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
+                    reader_of(source, options, wanted)
+        return found
+
+    @property
+    def all(self) -> list[Source]:
+        """All of them."""
+        return self.links + self.nodes + self.titles
+
+
 def _check_memory(memory: int) -> None:
+    least = format_size(2 * OWN_MEMORY)
     if memory < 2 * OWN_MEMORY:
+        found = format_size(memory)
         raise ResourceError(
-            f"ingest needs at least {format_size(2 * OWN_MEMORY)}; found {format_size(memory)}. "
-            "Give more with --memory"
+            f"ingest needs at least {least}; found {found}. Give more with --memory"
         )
 
 
@@ -240,6 +270,19 @@ def _place(
         return None, Path(os.fspath(output))
     home = Temporary(nbytes, memory)
     return home, home.path / "graph"
+
+
+def _weight(weight_column: str | int | None, count_duplicates: bool) -> str:
+    """The column of weights, "" for none."""
+    weight = "" if weight_column is None else str(weight_column).strip()
+    if weight_column is not None and not weight:
+        raise UsageError("weight_column is empty; it is a title or a number from 1")
+    if weight and count_duplicates:
+        raise UsageError(
+            "count_duplicates (--count-duplicates) makes weights, and weight_column "
+            "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
+        )
+    return weight
 
 
 def _split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
@@ -298,6 +341,7 @@ def _load(
     tables: Tables,
     work: Path,
     inputs: tuple[Source, ...],
+    titling: Titling,
     source: Source,
     wanted: int,
     options: ReadOptions,
@@ -306,7 +350,7 @@ def _load(
     scratch = work / "input"
     scratch.mkdir()
     with tables.reading() as database:
-        job = Job(source, wanted, options, scratch, database, progress, inputs)
+        job = Job(source, wanted, options, scratch, database, progress, inputs, titling.met)
         read = reader_of(source, options, wanted).read(job)
         _check_few_bad(source, read.found, options)
         progress("loading " + source.short, 0, 0)

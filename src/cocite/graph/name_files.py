@@ -21,7 +21,14 @@ from cocite.store import ArrayWriter, Entry
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
 
-__all__ = ["HashSorter", "TextPiece", "joined_names", "write_names", "write_text_names"]
+__all__ = [
+    "HashSorter",
+    "TextPiece",
+    "encode_texts",
+    "joined_names",
+    "write_names",
+    "write_text_names",
+]
 
 TextPiece = tuple[NDArray[np.uint8], NDArray[np.uint64]]
 """Names in UTF-8, one behind the other, and where each ends."""
@@ -84,16 +91,27 @@ def _encode_all(
     pieces: Iterable[TextPiece], data: ArrayWriter, blocks: ArrayWriter
 ) -> Iterator[NDArray[np.uint32]]:
     """Front-code all names into the writers; yields their hashes, piece by piece."""
-    from cocite.kernels.names import BLOCK, encode
-
     base = 0
     for text, ends in pieces:
-        out = np.empty(text.size + 6 * ends.size, np.uint8)
-        begins = np.empty(-(-ends.size // BLOCK), np.uint64)
-        written = encode(text, ends, out, begins)
-        data.write(out[:written])
-        blocks.write(begins + np.uint64(base))
-        base += written
+        base += encode_texts(text, ends, data, blocks, base)
         whole, bounds = text.tobytes(), [0, *ends.tolist()]
         hashes = (name_hash(whole[begin:end]) for begin, end in pairwise(bounds))
         yield np.fromiter(hashes, np.uint32, ends.size)
+
+
+def encode_texts(
+    text: NDArray[np.uint8],
+    ends: NDArray[np.uint64],
+    data: ArrayWriter,
+    blocks: ArrayWriter,
+    base: int,
+) -> int:
+    """Front-code a piece of texts behind ``base`` bytes of others; returns the bytes written."""
+    from cocite.kernels.names import BLOCK, encode
+
+    out = np.empty(text.size + 6 * ends.size, np.uint8)
+    begins = np.empty(-(-ends.size // BLOCK), np.uint64)
+    written = int(encode(text, ends, out, begins))
+    data.write(out[:written])
+    blocks.write(begins + np.uint64(base))
+    return written

@@ -23,6 +23,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UnknownNode, UsageError
+from cocite.graph.coded import CODED_BLOCK, coded_texts
 from cocite.store import DeclaredFiles, Facts, Store, forget
 
 __all__ = [
@@ -61,8 +62,6 @@ _FILES: dict[str, dict[str, str]] = {
         BY_NAME: "<u4[n]",
     },
 }
-_BLOCK = 16
-"""Names of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
 _INTEGER = re.compile("[0-9]{1,20}")
 _SCAN_LIMIT = 3_000_000
 """Names among which a misspelt one is searched by edit distance, or as a part: about a second."""
@@ -289,26 +288,9 @@ class TextNames(Names):
         self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
 
     def names(self, ids: NDArray[Any]) -> list[str]:
-        from cocite.kernels.names import decode
-
-        wanted = np.ascontiguousarray(self._check(ids), np.uint32)
-        ends = np.empty(wanted.size, np.uint64)
-        out = np.empty(64 * wanted.size + 1024, np.uint8)
-        needed = decode(self._data, self._blocks, wanted, out, ends)
-        if needed < 0:
+        found = coded_texts(self._data, self._blocks, self._check(ids))
+        if found is None:
             raise self._damaged()
-        if needed > out.size:
-            out = np.empty(needed, np.uint8)
-            decode(self._data, self._blocks, wanted, out, ends)
-        data = out[:needed].tobytes()
-        begin = 0
-        found: list[str] = []
-        try:
-            for end in ends.tolist():
-                found.append(data[begin:end].decode())
-                begin = end
-        except UnicodeDecodeError:
-            raise self._damaged() from None
         return found
 
     def _damaged(self) -> Damaged:
@@ -398,7 +380,7 @@ def name_hash(name: bytes) -> int:
 
 def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
     """See that the files of ``count`` names of a kind are as declared; raises :class:`Damaged`."""
-    files.take(_FILES[kind], {"n": count, "b": -(-count // _BLOCK)}, optional=(BY_NAME,))
+    files.take(_FILES[kind], {"n": count, "b": -(-count // CODED_BLOCK)}, optional=(BY_NAME,))
 
 
 def open_names(store: Store) -> Names:

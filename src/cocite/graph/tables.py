@@ -3,6 +3,8 @@
     part(a, b)   what a reader found in one input; a alone of one that names nodes
     raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
     names(name)  distinct names in the order of numbering; the row number is the id
+    titles(title) of the names, in their order, if there are any; on the way titled(place, name,
+                 title) as read
     excluded(name)  names that are left out, with their links, if any are
     links(key)   destination * 2**32 + source, ascending; duplicates still in it; with weights w,
                  ascending among duplicates, so that their sum is always the same
@@ -22,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import duckdb
 import numpy as np
@@ -31,8 +33,9 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError
 from cocite.graph.left_out import LeftOut
 from cocite.graph.readers import Source
+from cocite.graph.readers.title_file import TITLE_COLUMNS, TitleFile
 
-__all__ = ["MAX_NODES", "Tables"]
+__all__ = ["MAX_NODES", "Tables", "TitlesKept"]
 
 MAX_NODES = 2**32 - 1
 """Ids are uint32 and the largest one means "none"."""
@@ -52,7 +55,19 @@ SORT_KEY = (
     f"regexp_extract({_REST}, '^:[0-9]*') || ')' || regexp_replace({_REST}, '^:[0-9]*', '') "
     "ELSE name END"
 )
+
 IS_URL = f"regexp_matches(name, '{_SCHEME}')"
+
+
+class TitlesKept(NamedTuple):
+    """What came of titles: of how many ``names`` there are some; how many of these are ``unknown``,
+    the first of them in ``strangers``; and how many titles were one more of a node, and another.
+    """
+
+    names: int
+    unknown: int
+    others: int
+    strangers: list[str]
 
 
 class Tables:
@@ -245,6 +260,45 @@ class Tables:
         self._run("DROP TABLE keys")
         return int(self._run("SELECT count(*) FROM links")[0][0])
 
+    # -- titles ---------------------------------------------------------------------
+
+    def load_titles(self, files: Sequence[TitleFile]) -> TitlesKept:
+        """Give the named nodes their titles, of each the one with the first place."""
+        columns = ", ".join(f"'{name}': '{kind}'" for name, kind in TITLE_COLUMNS.items())
+        each = [
+            f"SELECT * FROM read_csv('{_quoted(file.path)}', delim = '\t', header = false, "
+            "auto_detect = false, quote = '', escape = '', comment = '', new_line = '\\n', "
+            f"nullstr = '\x01', columns = {{{columns}}})"
+            for file in files
+            if file.count
+        ]
+        self._run("CREATE TABLE titled AS " + " UNION ALL ".join(each))
+        self._run(
+            "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
+        )
+        others = "SELECT count(*) FROM titled t JOIN firsts f ON f.name = t.name "
+        others += "JOIN titled o ON o.place = f.place WHERE o.title <> t.title"
+        unknown = "FROM firsts f ANTI JOIN names n ON n.name::VARCHAR = f.name"
+        strangers = self._run(f"SELECT name {unknown} ORDER BY place LIMIT 3")
+        kept = TitlesKept(
+            int(self._run("SELECT count(*) FROM firsts")[0][0]),
+            int(self._run(f"SELECT count(*) {unknown}")[0][0]),
+            int(self._run(others)[0][0]),
+            [str(row[0]) for row in strangers],
+        )
+        self._run(
+            "CREATE TABLE titles AS SELECT coalesce(t.title, '') AS title FROM names n "
+            "LEFT JOIN firsts f ON f.name = n.name::VARCHAR "
+            "LEFT JOIN titled t ON t.place = f.place ORDER BY n.rowid"
+        )
+        self._run("DROP TABLE titled")
+        self._run("DROP TABLE firsts")
+        return kept
+
+    def titles(self) -> Iterator[list[str]]:
+        """The titles in order of id, "" for none, in pieces as of names."""
+        return (piece.tolist() for piece in self._stream("titles", "title", _NAMES_PIECE))
+
     # -- streaming out --------------------------------------------------------------
 
     def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
@@ -299,3 +353,7 @@ class Tables:
         self._run("CREATE TABLE by_hash AS SELECT key FROM hashes ORDER BY key")
         self._run("DROP TABLE hashes")
         return self._stream("by_hash", "key", _PIECE)
+
+
+def _quoted(path: Path | None) -> str:
+    return str(Path(path or "").resolve()).replace("'", "''")

@@ -28,6 +28,8 @@ from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.graph.some_names import write_some_names
+from cocite.graph.title_files import write_some_titles
+from cocite.graph.titles import TITLE_FILES
 from cocite.index.asked import ASKS
 from cocite.index.estimate import BuildReport, IndexEstimate
 from cocite.index.keep import KeptPages
@@ -334,7 +336,8 @@ class IndexBuild:
 
     def _name_files(self) -> dict[str, Entry]:
         files = self._graph.store.manifest.files
-        return {name: entry for name, entry in files.items() if name.startswith(NAME_FILES)}
+        copied = NAME_FILES, TITLE_FILES
+        return {name: entry for name, entry in files.items() if name.startswith(copied)}
 
     def _make_ready(self, report: SweepReport) -> tuple[dict[str, Entry], dict[str, Any]]:
         """What refined answers need of each part: its files, and what is to be said of them."""
@@ -363,6 +366,8 @@ class IndexBuild:
         if self._wanted is not None:
             ids = self._wanted.ids()
             kind, files = write_some_names(folder, graph.store, graph.names, ids)
+            if graph.titles is not None:
+                files |= write_some_titles(folder, graph.titles, ids)
             return kind, files | {WANTED: self._wanted.entry}
         for name, entry in self._name_files().items():
             copy_array(graph.path / name, folder / name, entry)

@@ -1,6 +1,7 @@
 """The files of an index, compared with what its parts' layouts declare.
 
     names...        those of the graph's kind of names (``graph/names.py``)
+    titles...       those of the graph, if it has any (``graph/titles.py``)
     since           of an index with samples of several graphs
     wanted          of an index that keeps some pages of its graph only
     in....          those of each part's layout; shards of samples by number
@@ -16,6 +17,7 @@ from pathlib import Path
 from cocite.engine.certificate import LIMITS
 from cocite.errors import Damaged
 from cocite.graph.names import take_name_files
+from cocite.graph.titles import take_title_files
 from cocite.index.facts import IndexFacts
 from cocite.index.refined import DIAGONAL
 from cocite.layouts.format import SHARD, shard_number
@@ -34,6 +36,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
     files = DeclaredFiles(path, manifest.files)
     sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
     take_name_files(files, facts.names, facts.nodes)
+    take_title_files(files, facts.nodes)
     if len(facts.generations) > 1:
         files.take({SINCE: "<u4[n]"}, sizes, optional=(SINCE,))
     if facts.kept is not None:

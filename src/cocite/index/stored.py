@@ -16,6 +16,7 @@ from cocite.engine.certificate import Diagonal
 from cocite.errors import Damaged, UsageError
 from cocite.graph.labelled import names_of
 from cocite.graph.names import Names
+from cocite.graph.titles import Titles, open_titles
 from cocite.index.asked import asked_settings
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
@@ -202,6 +203,11 @@ class StoredIndex:
             return None
         ends, words = part.array("texts.offsets"), part.array("words.offsets").size - 1
         return {"pages": int(np.count_nonzero(ends[1:] != ends[:-1])), "words": words}
+
+    @cached_property
+    def titles(self) -> Titles | None:
+        """The titles of the nodes, from the index's own copy; None if there are none."""
+        return open_titles(self.store, int(self.store.facts["nodes"]))
 
     @cached_property
     def names(self) -> Names:

@@ -1,4 +1,5 @@
-"""How kernels are compiled: three decorators, the prefetch hint, and words by their address.
+"""How kernels are compiled: three decorators, the prefetch hint, words by their address, and the
+bits of a word.
 
 Compiled code is kept for other processes at the place that ``compiled`` names, a file for each
 kernel and its types. Numba's own cache keeps an index a kernel, which two processes that write at
@@ -32,7 +33,7 @@ from cocite.compiled import kept
 from cocite.compiled.clock import compiling
 from cocite.compiled.place import VARIABLE, place
 
-__all__ = ["helper", "kernel", "prefetch", "shared", "word_at"]
+__all__ = ["helper", "kernel", "leading_zeros", "prefetch", "shared", "word_at"]
 
 _log = logging.getLogger("cocite")
 _LITERALS = types.IntegerLiteral, types.BooleanLiteral
@@ -198,3 +199,20 @@ def word_at(address: Any, index: Any) -> Any:
 
 
 word_at = cast(Any, word_at)
+
+
+@intrinsic
+def _leading_zeros(typing_context: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def leading_zeros(word: Any) -> Any:
+    """How many bits above the highest one of a uint64; 64 of 0."""
+    return _leading_zeros(word)
+
+
+leading_zeros = cast(Any, leading_zeros)

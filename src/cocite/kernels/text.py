@@ -3,12 +3,15 @@
 ``normalise`` reads whole lines of UTF-8 and writes ``source TAB target LF`` for each good row, or
 ``source TAB target TAB weight LF``, so that whoever loads the result needs no quoting, no dialect
 and no mercy. It accepts LF, CR and CRLF ends in any mixture, skips blank and comment lines, trims
-blanks around fields, undoes CSV quoting, and classifies every bad row instead of guessing:
+blanks around fields, undoes CSV quoting, of which a field may go on over several lines, and
+classifies every bad row instead of guessing:
 
     COLUMNS   not the expected number of fields     EMPTY     a node without a name
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
     QUOTE     text after, or no, closing quote      LONG      a name over the limit
     NO_WEIGHT no decimal number in [1e-30, 1e30)
+
+Last fields that a row has beyond these may be copied as they are, for whoever writes such rows.
 
 Cost: about two nanoseconds a byte, one thread.
 """
@@ -20,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import helper, kernel
+from cocite.kernels.text_checks import is_integer, is_utf8, is_weight
 
 __all__ = [
     "BAD_FIELDS",
@@ -28,6 +32,7 @@ __all__ = [
     "EXPECTED",
     "FIRST",
     "MAX_NAME",
+    "MORE",
     "NO_WEIGHT",
     "QUOTES",
     "REASONS",
@@ -40,8 +45,10 @@ __all__ = [
     "T_COMMENT",
     "T_INTEGER",
     "T_LINES",
+    "T_REST",
     "T_ROWS",
     "T_SKIP",
+    "UNFINISHED",
     "WEIGHT",
     "normalise",
 ]
@@ -50,22 +57,29 @@ MAX_NAME = 65_535
 """Bytes of the longest name."""
 
 WHITESPACE = 32
-DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT = range(7)
-RULES = 7
+DELIMITER, QUOTES, EXPECTED, FIRST, SECOND, COMMENT, WEIGHT, MORE, UNFINISHED = range(9)
+RULES = 9
 """int64 words of the rules: delimiter byte (32: runs of blanks), whether double quotes
 quote, fields a row, index of the first and of the second field taken (-1: only one), comment
-byte (-1: none), index of the weight's field (-1: none)."""
+byte (-1: none), index of the weight's field (-1: none), how many of the last fields are
+copied as they are, whether text follows behind this piece (1)."""
 
-T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_BAD = range(8)
-TALLY = 15
+T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
+TALLY = 16
 """int64 words counted: good rows, blank lines, comment lines, all lines, whether all
-names so far are canonical integers below 2**64, bytes written, rows still to skip; from
-T_BAD on: all bad rows, then those of each reason."""
+names so far are canonical integers below 2**64, bytes written, rows still to skip, where the row
+begins that is to be read again with what follows (-1: none); from T_BAD on: all bad rows, then
+those of each reason."""
+
+MAX_RECORD = 1 << 20
+"""Bytes within which a quote is closed; else its row ends with its line, and is bad."""
 
 BAD_FIELDS = 4
 """int64 words kept of a bad row: line, first and last byte in this piece, reason."""
 
 COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT = range(1, 8)
+_OPEN = 8
+"""The quote that is not closed may be on a line below; none of the reasons."""
 REASONS = {
     COLUMNS: "columns",
     EMPTY: "empty name",
@@ -79,10 +93,6 @@ REASONS = {
 _LF, _CR, _TAB, _SPACE, _QUOTE = 10, 13, 9, 32, 34
 _LF8, _CR8, _SPACE8, _DELETE8, _WIDE8 = map(np.uint8, (10, 13, 32, 127, 128))
 _ONE64 = np.uint64(1)
-_PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
-_LARGEST_POWER = 30
-"""Weights have their first digit at 10**-30 to 10**29: far from what float32 cannot hold."""
-_MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 
 @helper
@@ -92,92 +102,6 @@ def _find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
     while i < end and text[i] != first and text[i] != second:
         i += _ONE64
     return np.int64(i)
-
-
-@helper
-def _is_utf8(text: Any, low: Any, high: Any) -> Any:
-    """Whether text[low:high] is well-formed UTF-8 (Unicode 15, table 3-7)."""
-    i = low
-    while i < high:
-        byte = text[i]
-        if byte < 0x80:
-            i += 1
-            continue
-        floor, ceiling = 0x80, 0xBF
-        if 0xC2 <= byte <= 0xDF:
-            more = 1
-        elif 0xE0 <= byte <= 0xEF:
-            more = 2
-            if byte == 0xE0:
-                floor = 0xA0
-            elif byte == 0xED:
-                ceiling = 0x9F
-        elif 0xF0 <= byte <= 0xF4:
-            more = 3
-            if byte == 0xF0:
-                floor = 0x90
-            elif byte == 0xF4:
-                ceiling = 0x8F
-        else:
-            return False
-        if i + more >= high:
-            return False
-        for j in range(i + 1, i + 1 + more):
-            if text[j] < floor or text[j] > ceiling:
-                return False
-            floor, ceiling = 0x80, 0xBF
-        i += more + 1
-    return True
-
-
-@helper
-def _is_integer(text: Any, low: Any, high: Any) -> Any:
-    """Whether text[low:high] is an integer below 2**64 as ``str`` would print it."""
-    size = high - low
-    if size > 20 or (size > 1 and text[low] == 48):
-        return False
-    for i in range(low, high):
-        if text[i] < 48 or text[i] > 57:
-            return False
-    if size == 20:
-        for i in range(20):
-            if text[low + i] != _MAX_U64[i]:
-                return text[low + i] < _MAX_U64[i]
-    return True
-
-
-@helper
-def _is_weight(text: Any, low: Any, high: Any) -> Any:
-    """Whether text[low:high] is a decimal number that is at least 1e-30 and below 1e30.
-
-    Decided by its digits: the power of ten of the first one that is not 0.
-    """
-    i = low + 1 if low < high and text[low] == _PLUS else low
-    digits, whole, leading = 0, -1, -1
-    while i < high and (_ZERO <= text[i] <= _NINE or (text[i] == _POINT and whole < 0)):
-        if text[i] == _POINT:
-            whole = digits
-        else:
-            if leading < 0 and text[i] != _ZERO:
-                leading = digits
-            digits += 1
-        i += 1
-    if leading < 0:
-        return False
-    power = (digits if whole < 0 else whole) - 1 - leading
-    if i < high and (text[i] == 69 or text[i] == 101):  # E or e
-        i += 1
-        sign = -1 if i < high and text[i] == _MINUS else 1
-        if i < high and (text[i] == _MINUS or text[i] == _PLUS):
-            i += 1
-        exponent, begin = 0, i
-        while i < high and _ZERO <= text[i] <= _NINE:
-            exponent = min(exponent * 10 + text[i] - _ZERO, 1 << 40)
-            i += 1
-        if i == begin:
-            return False
-        power += sign * exponent
-    return i == high and -_LARGEST_POWER <= power < _LARGEST_POWER
 
 
 @helper
@@ -195,14 +119,14 @@ def _fault(text: Any, low: Any, high: Any) -> Any:
         wide |= byte
     if control:
         return CONTROL
-    if wide >= _WIDE8 and not _is_utf8(text, low, high):
+    if wide >= _WIDE8 and not is_utf8(text, low, high):
         return ENCODING
     return 0
 
 
 @helper
 def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
-    """Find the fields of text[low:high]; returns their number, or -QUOTE.
+    """Find the fields of text[low:high]; returns their number, -QUOTE or -_OPEN.
 
     ``fields`` int64[f, 3] receives begin, end, and whether the field is quoted, for the
     first f fields.
@@ -224,7 +148,7 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
             while i < high and (text[i] != _QUOTE or (i + 1 < high and text[i + 1] == _QUOTE)):
                 i += 2 if text[i] == _QUOTE else 1
             if i >= high:
-                return -QUOTE
+                return -_OPEN
             end = i
             i += 1
             while i < high and (text[i] == _SPACE or text[i] == _TAB) and text[i] != delimiter:
@@ -276,9 +200,73 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
             if reason:
                 return reason
     which = rules[WEIGHT]
-    if which >= 0 and not _is_weight(text, fields[which, 0], fields[which, 1]):
+    if which >= 0 and not is_weight(text, fields[which, 0], fields[which, 1]):
         return NO_WEIGHT
     return 0
+
+
+@helper
+def _closed(text: Any, low: Any, delimiter: Any) -> Any:
+    """Where the field that is quoted at ``low`` ends, behind its quote; -1 if nowhere near, or
+    other text follows; -2 if the text ends first.
+    """
+    i, limit = low, min(low + MAX_RECORD, text.size)
+    while i < limit:
+        if text[i] != _QUOTE:
+            i += 1
+        elif i + 1 < text.size and text[i + 1] == _QUOTE:
+            i += 2
+        else:
+            i += 1
+            j = i
+            while j < text.size and (text[j] == _SPACE or text[j] == _TAB) and text[j] != delimiter:
+                j += 1
+            if j < text.size and text[j] != delimiter and text[j] != _LF and text[j] != _CR:
+                return -1
+            return i
+    return -2 if limit == text.size else -1
+
+
+@helper
+def _behind(text: Any, end: Any) -> Any:
+    """Where the line begins that follows one which ends at ``end``."""
+    if end + 1 < text.size and text[end] == _CR and text[end + 1] == _LF:
+        return end + 2
+    return end + 1
+
+
+@helper
+def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any) -> Any:
+    """(where the row ends that begins at ``begin`` and is within a quoted field at ``high``, where
+    the next one begins); the end is -1 if that field is not closed, or is in the next piece.
+    """
+    behind = _closed(text, high, rules[DELIMITER])
+    if behind == -2 and rules[UNFINISHED] > 0:
+        tally[T_REST] = begin
+    if behind < 0 or behind - begin > MAX_RECORD:
+        return -1, low
+    while high < behind:
+        high = _find(text, low, text.size, _LF8, _CR8)
+        low = _behind(text, high)
+        tally[T_LINES] += 1
+    return high, low
+
+
+@helper
+def _trimmed(text: Any, begin: Any, end: Any) -> Any:
+    """Both ends without the blanks there."""
+    while end > begin and text[end - 1] == _SPACE:
+        end -= 1
+    while begin < end and (text[begin] == _SPACE or text[begin] == _TAB):
+        begin += 1
+    return begin, end
+
+
+@helper
+def _keep(bad: Any, at: Any, line: Any, begin: Any, end: Any, reason: Any) -> None:
+    """Keep a bad row."""
+    bad[at, 0], bad[at, 1] = line, begin
+    bad[at, 2], bad[at, 3] = end, reason
 
 
 @kernel
@@ -289,35 +277,39 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
     on counting over pieces, but for T_BYTES, which is this piece's. Returns the number of
     bad rows in this piece.
     """
-    fields = np.empty((max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1, 3), np.int64)
-    size = text.size
+    more = max(rules[MORE], 0)
+    most = rules[EXPECTED] if more else max(rules[FIRST], rules[SECOND], rules[WEIGHT]) + 1
+    fields = np.empty((most, 3), np.int64)
+    tally[T_REST] = -1
     at, wrong, low = 0, 0, 0
-    while low < size:
-        high = _find(text, low, size, _LF8, _CR8)
+    while low < text.size:
+        high = _find(text, low, text.size, _LF8, _CR8)
         tally[T_LINES] += 1
-        begin, end = low, high
-        low = high + 1
-        if high + 1 < size and text[high] == _CR and text[high + 1] == _LF:
-            low = high + 2
-        while end > begin and (text[end - 1] == _SPACE):
-            end -= 1
-        first = begin
-        while first < end and (text[first] == _SPACE or text[first] == _TAB):
-            first += 1
+        begin, low, line = low, _behind(text, high), tally[T_LINES]
+        first, end = _trimmed(text, begin, high)
         if first == end:
             tally[T_BLANK] += 1
             continue
         if text[first] == rules[COMMENT]:
             tally[T_COMMENT] += 1
             continue
+        until, below, reason = end, low, _OPEN
+        while reason == _OPEN:
+            reason = _take(text, begin, end, rules, fields)
+            if reason == _OPEN:
+                high, low = _gone_on(text, begin, high, low, rules, tally)
+                end = high
+                if high < 0:
+                    reason, end, low, tally[T_LINES] = QUOTE, until, below, line
+        if tally[T_REST] >= 0:
+            tally[T_LINES] -= 1
+            break
         if tally[T_SKIP]:
             tally[T_SKIP] -= 1
             continue
-        reason = _take(text, begin, end, rules, fields)
         if reason:
             if wrong < bad.shape[0]:
-                bad[wrong, 0], bad[wrong, 1] = tally[T_LINES], begin
-                bad[wrong, 2], bad[wrong, 3] = end, reason
+                _keep(bad, wrong, line, begin, end, reason)
             wrong += 1
             tally[T_BAD] += 1
             tally[T_BAD + reason] += 1
@@ -326,11 +318,13 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
             if which < 0:
                 continue
             if tally[T_INTEGER]:
-                integer = _is_integer(text, fields[which, 0], fields[which, 1])
+                integer = is_integer(text, fields[which, 0], fields[which, 1])
                 tally[T_INTEGER] = 1 if integer else 0
             at = _copy(text, fields[which], out, at)
         if rules[WEIGHT] >= 0:
             at = _copy(text, fields[rules[WEIGHT]], out, at)
+        for which in range(rules[EXPECTED] - more, rules[EXPECTED] if more else 0):
+            at = _copy(text, fields[which], out, at)
         out[at - 1] = _LF
         tally[T_ROWS] += 1
     tally[T_BYTES] = at

@@ -15,6 +15,7 @@ from cocite.measures import AskValue, WholeSettings
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence, leading_apart
 from cocite.query.draft import Drafting
 from cocite.query.filters import Filter
+from cocite.query.hits import HitLists, Hits
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
 from cocite.query.ordered import DEFAULT_ORDER, Order, RanksLike
 from cocite.query.scores import Hit, Score, scores_of
@@ -124,7 +125,7 @@ class Index(Drafting):
         confidence: float = DEFAULT_CONFIDENCE,
         bound: str = DEFAULT_BOUND,
         **settings: AskValue,
-    ) -> list[Hit]:
+    ) -> Hits:
         """The nodes most related to ``node``, itself left out; or to several together.
 
         Parameters
@@ -178,8 +179,10 @@ class Index(Drafting):
 
         Returns
         -------
-        list of Hit
-            By score descending, then by node id ascending; or in the ``order`` asked for.
+        Hits
+            A list of :class:`Hit`, and a table: ``to_pandas()``, ``to_polars()``, ``to_arrow()``,
+            and what a notebook shows. By score descending, then by node id ascending; or in the
+            ``order`` asked for.
 
         Raises
         ------
@@ -226,7 +229,9 @@ class Index(Drafting):
             clear = better.above(min_score)
             rows = zip(self.nodes.names(better.ids), better.rows(), clear, strict=True)
             found = [(Hit(name, *values), clearly) for name, values, clearly in rows]
-            return [h for h, clearly in found if min_confidence is None or clearly]
+            named = self._titled([hit for hit, _ in found], better.ids)
+            kept = zip(named, clear, strict=True)
+            return Hits(h for h, clearly in kept if min_confidence is None or clearly)
         ids, best = self.top(me, most, min_score, chosen, asked)
         places = self._places(listed, ids, best[:, 0], ranks)
         ids, (scores, errors) = ids[places], scores_of(best[places])
@@ -241,13 +246,20 @@ class Index(Drafting):
         errors: list[float],
         ends: list[tuple[list[float], list[float]]],
         min_score: float,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Hits, with the first ends; without those that by the others may not be better."""
         (low, high), *others = ends
         hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
+        hits = self._titled(hits, ids)
         for least, _ in others:
             hits = [hit for hit, low in zip(hits, least, strict=True) if low > min_score]
-        return hits
+        return Hits(hits)
+
+    def _titled(self, hits: list[Hit], ids: NDArray[np.uint32]) -> list[Hit]:
+        """The hits with the titles of their pages, if the graph has any."""
+        if self.titles is None:
+            return hits
+        return [hit.titled(title) for hit, title in zip(hits, self.titles.of(ids), strict=True)]
 
     @from_the_others
     def certain(
@@ -288,10 +300,41 @@ class Index(Drafting):
         return self._leading(nodes, ids, asked, confidence, bound)
 
     def related_many(
-        self, nodes: Iterable[object], k: int = DEFAULT_K, **options: Any
-    ) -> list[list[Hit]]:
-        """``related`` for each of ``nodes``, in their order."""
-        return [self.related(node, k, **options) for node in nodes]
+        self,
+        nodes: Iterable[object],
+        k: int = DEFAULT_K,
+        *,
+        threads: int | None = None,
+        **options: Any,
+    ) -> HitLists:
+        """:meth:`related` for each of ``nodes``, on all cores: its very answers, in their order.
+
+        Parameters
+        ----------
+        nodes
+            Names; for an item that is a list of names these are asked together.
+        k, options
+            As for :meth:`related`.
+        threads
+            How many questions at a time; by default as many as the index was opened with.
+
+        Returns
+        -------
+        HitLists
+            A list of :class:`Hits` for each of the nodes, and a table.
+
+        Raises
+        ------
+        UnknownNode
+            Before any work is done.
+        UsageError
+        """
+        from cocite.query.many import related_many
+
+        def ask(index: Index, node: object) -> Hits:
+            return index.related(node, k, **options)
+
+        return related_many(self, nodes, ask, threads)
 
     def related_all(
         self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any

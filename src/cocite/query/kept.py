@@ -6,6 +6,7 @@
                         index/         as ``build`` makes it, of the default measure
                         index-0f3a.../ the same of another measure, or with other settings, if such
                                        a question was asked; its manifest says which
+    links.tsv.without-9c1d....cocite/  the same of a graph from which pages are left out, by which
 
 It is used again while the file has the same size and time of its last change (in nanoseconds), and
 made anew else. Where there is no place beside the file, it is kept in the user's cache directory;
@@ -27,7 +28,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,21 +107,23 @@ def keep(
     *,
     index: bool = True,
     options: BuildOptions | None = None,
+    exclude: Sequence[str] = (),
     cache: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> Kept:
     """The graph of a file of links, and an ``index`` of it if wanted, found or made: the default
-    one, or that of ``options``, which is kept beside it.
+    one, or that of ``options``, which is kept beside it. Pages in ``exclude`` are left out.
 
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
     file = Path(links) if links != "-" and os.path.isfile(links) else None
-    places = _places(file, os.environ) if file is not None and cache else []
+    without = _digest(exclude)
+    places = _places(file, os.environ, without) if file is not None and cache else []
     means = {"threads": threads, "memory": memory}
-    now = None if file is None else _state(file)
+    now = None if file is None else _state(file, without)
     name = _INDEX if options is None else _called(options)
     part = name if index else None
     for folder in places:
@@ -133,12 +136,12 @@ def keep(
                 # Whoever had the folder before us may have made it all.
                 found = now is not None and _is_whole(folder, now, part)
                 if not found:
-                    _make(links, folder, file, part, options, means, progress)
+                    _make(links, folder, file, part, options, exclude, means, progress)
                 return Kept(folder, not found, why, None, name)
         why = why or fault
     temporary = tempfile.TemporaryDirectory(prefix="cocite-")
     try:
-        _make(links, Path(temporary.name), file, part, options, means, progress)
+        _make(links, Path(temporary.name), file, part, options, exclude, means, progress)
     except BaseException:
         temporary.cleanup()
         raise
@@ -158,24 +161,31 @@ def _called(options: BuildOptions) -> str:
     return f"{_INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
 
 
-def _places(file: Path, environ: Mapping[str, str]) -> list[Path]:
+def _digest(exclude: Sequence[str]) -> str:
+    """The same of the same names, in any order; empty if nothing is left out."""
+    names = json.dumps(sorted(set(exclude))).encode()
+    return hashlib.sha256(names).hexdigest()[:12] if exclude else ""
+
+
+def _places(file: Path, environ: Mapping[str, str], without: str = "") -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
-    places = [file.with_name(file.name + ENDING)]
+    ending = f".without-{without}{ENDING}" if without else ENDING
+    places = [file.with_name(file.name + ending)]
     cache = environ.get("XDG_CACHE_HOME", "")
     home = environ.get("HOME", "")
     if not os.path.isabs(cache) and os.path.isabs(home):
         cache = os.path.join(home, ".cache")
     if os.path.isabs(cache):
         whole = os.fsencode(file.resolve())
-        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ENDING}"
+        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ending}"
         places.append(Path(cache, "cocite", _KIND, name))
     return places
 
 
-def _state(file: Path) -> dict[str, Any]:
+def _state(file: Path, without: str = "") -> dict[str, Any]:
     """What changes if the file does, or what is made of it."""
     found = file.stat()
-    return {
+    return ({"without": without} if without else {}) | {
         "file": file.name,
         "bytes": found.st_size,
         "mtime_ns": found.st_mtime_ns,
@@ -288,19 +298,22 @@ def _make(
     file: Path | None,
     index: str | None,
     options: BuildOptions | None,
+    exclude: Sequence[str],
     means: dict[str, Any],
     progress: Progress,
 ) -> None:
     """Make what is missing in a folder."""
     from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
 
-    now = {} if file is None else _state(file)
+    without = _digest(exclude)
+    now = {} if file is None else _state(file, without)
     anew = file is None or not _is_whole(folder, now, None)
     if anew:
         _write_mark(folder, {})
         _clear(folder / "graph", "graph")
-        ingest(links, folder / "graph", overwrite=True, progress=progress, **means)
-        if file is not None and _state(file) != now:
+        out = exclude or None
+        ingest(links, folder / "graph", exclude=out, overwrite=True, progress=progress, **means)
+        if file is not None and _state(file, without) != now:
             raise InputError(f"{file} changed while it was read. Give the same command again")
         _write_mark(folder, now)
         # Indexes of what the file was before are asked by nobody any more.

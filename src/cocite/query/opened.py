@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from cocite.errors import UsageError
 from cocite.graph.names import Names
+from cocite.graph.titles import Titles
 from cocite.index import StoredIndex
 from cocite.index.lost import Lost
 from cocite.layouts.stored import DamagedShard
@@ -116,6 +117,16 @@ class Opened(Several):
     def nodes(self) -> Names:
         """The names of the nodes: ``len``, ``in``, iteration, ``complete``, ``nearest``."""
         return self._stored.names
+
+    @property
+    def titles(self) -> Titles | None:
+        """The titles of the nodes; None if the graph had none."""
+        return self._stored.titles
+
+    def titles_of(self, names: Sequence[str]) -> list[str] | None:
+        """The titles of nodes by their names, "" for none; None if the graph had none at all."""
+        titles = self.titles
+        return None if titles is None else titles.of(self.nodes.ids(list(names)))
 
     def _ids_of(self, node: object) -> tuple[int, ...]:
         """The ids of a name, or of a list of names, each once."""

@@ -87,6 +87,7 @@ class Tuning:
         self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
         self._seed, self._by = int(plan["seed"]), str(plan["figure"])
         self._notes: list[str] = []
+        self._read = ""
 
     def run(self, labels: Path | None) -> Tuned:
         """Do all of it."""
@@ -144,10 +145,15 @@ class Tuning:
         data = DataPlan(
             labels=str(labels.absolute()),
             label_columns=tuple(plan["label columns"]),
+            delimiter=plan["delimiter"],
+            header=plan["header"],
+            skip_bad_rows=plan["skip bad rows"],
             separator=plan["separator"],
         )
         judging = JudgePlan(queries=plan["queries"])
         self._truth = read_truth(self._graph.names, data, judging, seed=self._seed)
+        if self._truth.labels is not None:
+            self._read = f"read {self._truth.labels.read}"
         return self._truth.judge(judging)
 
     def _choosers(self) -> NDArray[np.bool_]:
@@ -304,7 +310,7 @@ class Tuning:
             reason=reason,
             settings=whole_settings(chosen, bool(self._plan["unweighted"])),
             tried=[tried[p] for p in order],
-            notes=list(dict.fromkeys(self._notes)),
+            notes=list(dict.fromkeys([self._read, *self._notes] if self._read else self._notes)),
         )
 
     def _few_pages(self, chose: int, judged: int) -> list[str]:
@@ -315,8 +321,8 @@ class Tuning:
         told = f"{judged} others judge it" if judged else "no others judge it"
         return [
             f"the choice rests on {chose} page{'s' * (chose != 1)}, and {told}: so few tell hardly "
-            f"more than chance, and another --seed may choose otherwise. Take --queries 0, if that "
-            f"are not all pages; or {more}"
+            f"more than chance, and another --seed may choose otherwise. Take all pages with "
+            f"--queries 0; or {more}"
         ]
 
     def _record(self, each: Point) -> Record:

@@ -53,7 +53,10 @@ def tune(
     output: str | os.PathLike[str] | None = None,
     *,
     labels: str | os.PathLike[str] | None = None,
-    label_columns: tuple[int, int] = (1, 2),
+    label_columns: Sequence[int | str] = (1, 2),
+    delimiter: str = "auto",
+    header: str = "auto",
+    skip_bad_rows: bool | str = False,
     separator: str = ".",
     figure: str | None = None,
     measures: Sequence[str] = (),
@@ -83,6 +86,8 @@ def tune(
     labels, label_columns, separator
         A table of names and categories, as for ``cocite evaluate``: by these, instead of by links
         that are hidden.
+    delimiter, header, skip_bad_rows
+        How the labels are read, as for :func:`~cocite.ingest`.
     figure
         What decides: ``company@50`` (``tuning/company.py``), ``company@10`` in graphs of fewer than
         500 nodes; or ``links@10``, ``links@50``; with labels ``precision@10``, or another one of
@@ -139,6 +144,9 @@ def tune(
         "graph": graph.digest,
         "labels": None if labels is None else _content(labels),
         "label columns": list(label_columns),
+        "delimiter": delimiter,
+        "header": header,
+        "skip bad rows": skip_bad_rows,
         "separator": separator,
         "figure": by,
         "measures": list(measures),

@@ -5,6 +5,7 @@ of the table in ``recognise.py``.
 """
 
 from cocite.graph.readers.columns import read_columns
+from cocite.graph.readers.labelled import Labelled
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.reader import Found, Job, LinkReader, Read
 from cocite.graph.readers.recognise import FORMATS, Format, reader_of, readers
@@ -17,6 +18,7 @@ __all__ = [
     "Format",
     "Found",
     "Job",
+    "Labelled",
     "LinkReader",
     "Read",
     "ReadOptions",

@@ -15,15 +15,15 @@ from typing import BinaryIO
 from cocite.graph.readers.reader import Job
 from cocite.store import disk
 
-__all__ = ["clean_relation", "new_clean_file"]
+__all__ = ["clean_relation", "new_clean_file", "relation_of"]
 
 _NAME = "clean.tsv"
 
 
 @contextmanager
-def new_clean_file(job: Job) -> Iterator[BinaryIO]:
-    """The clean file of an input, to be written to."""
-    with (job.scratch / _NAME).open("wb", buffering=0) as out:
+def new_clean_file(job: Job, name: str = _NAME) -> Iterator[BinaryIO]:
+    """A clean file of an input, to be written to."""
+    with (job.scratch / name).open("wb", buffering=0) as out:
         disk.write(out, codecs.BOM_UTF8)
         yield out
 
@@ -31,11 +31,16 @@ def new_clean_file(job: Job) -> Iterator[BinaryIO]:
 def clean_relation(job: Job, integers: bool) -> str:
     """The relation (``reader.py``) of the clean file that was written."""
     kind = "UBIGINT" if integers else "VARCHAR"
-    columns = ", ".join(f"'{name}': '{kind}'" for name in "ab"[: job.wanted])
-    columns += ", 'w': 'DOUBLE'" if job.options.weight else ""
-    path = str(Path(job.scratch, _NAME).resolve()).replace("'", "''")
+    columns = dict.fromkeys("ab"[: job.wanted], kind)
+    return relation_of(job, columns | ({"w": "DOUBLE"} if job.options.weight else {}))
+
+
+def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
+    """The relation of a clean file with these columns, name -> type."""
+    typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
+    path = str(Path(job.scratch, name).resolve()).replace("'", "''")
     return (
         f"SELECT * FROM read_csv('{path}', delim = '\t', header = false, auto_detect = false, "
         "quote = '', escape = '', comment = '', new_line = '\\n', nullstr = '\x01', "
-        f"columns = {{{columns}}})"
+        f"columns = {{{typed}}})"
     )

@@ -1,6 +1,7 @@
-"""Two columns of a table: names of nodes and something about them, such as labels or texts.
+"""Two columns of a table: names of nodes and something about them, such as texts or weights.
 
-Text (plain or packed) or Parquet, recognised by content as for links. Text is cut at tabs,
+Text (plain or packed) or Parquet, recognised by content as for links. Labels, which come in more
+dialects, are read by ``labelled.py``. Text is cut at tabs,
 or by the rules of CSV if the file's name ends in ``.csv``; lines that begin with ``#`` and blank
 ones are passed over. A row that lacks a column is malformed.
 
@@ -14,13 +15,13 @@ import io
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from cocite.errors import InputError, MalformedRow, UsageError
 from cocite.graph.readers.recognise import PARQUET
 from cocite.graph.readers.sources import Source, unpack_errors
 
-__all__ = ["read_columns"]
+__all__ = ["Lines", "parquet_rows", "parquet_titles", "read_columns"]
 
 _COMMENT = "#"
 _ROWS = 1 << 12
@@ -47,12 +48,12 @@ def _text(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]
         with io.TextIOWrapper(
             cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
         ) as text:
-            yield from _rows(source, _Lines(text), columns)
+            yield from _rows(source, Lines(text), columns)
     except unpack_errors() as error:
         raise InputError(f"{source.label} cannot be read: {error}") from error
 
 
-def _rows(source: Source, lines: _Lines, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
+def _rows(source: Source, lines: Lines, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
     comma = ".csv" in (Path(source.label).suffixes[-2:])
     before = csv.field_size_limit(sys.maxsize)
     try:
@@ -72,39 +73,54 @@ def _rows(source: Source, lines: _Lines, columns: tuple[int, int]) -> Iterator[t
         csv.field_size_limit(before)
 
 
-class _Lines:
+class Lines:
     """Lines that are neither comments nor blank, and the number of the last one."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = enumerate(lines, 1)
+    def __init__(self, lines: Iterable[str], comment: str = _COMMENT) -> None:
+        self._lines, self._marks = enumerate(lines, 1), (comment,) if comment else ()
         self.number = 0
 
     def __iter__(self) -> Iterator[str]:
         for number, line in self._lines:
             self.number = number
-            if line.strip() and not line.startswith(_COMMENT):
+            if line.strip() and not line.startswith(self._marks):
                 yield line
 
 
 def _parquet(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    titles = parquet_titles(source)
+    if max(columns) > len(titles):
+        raise InputError(
+            f"{source.label} has {len(titles)} columns; column {max(columns)} was asked for"
+        )
+    yield from parquet_rows(source, (columns[0] - 1, columns[1] - 1))
+
+
+def parquet_titles(source: Source) -> list[str]:
+    """The titles of the columns of a Parquet file; raises :class:`InputError`."""
+    return [row[0] for row in _asked(source, "DESCRIBE FROM {file}")]
+
+
+def parquet_rows(source: Source, places: tuple[int, int]) -> Iterator[tuple[str, str]]:
+    """Two columns of a Parquet file, numbered from 0, as text, without rows that lack one."""
+    titles = parquet_titles(source)
+    wanted = ", ".join(
+        'CAST("' + titles[place].replace('"', '""') + '" AS VARCHAR)' for place in places
+    )
+    for name, value in _asked(source, f"SELECT {wanted} FROM {{file}}"):
+        if name is not None and value is not None:
+            yield name, value
+
+
+def _asked(source: Source, query: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query of a Parquet file."""
     import duckdb
 
     file = "read_parquet('" + str(source.path).replace("'", "''") + "', hive_partitioning = false)"
     try:
         with duckdb.connect(config={"autoload_known_extensions": False}) as connection:
-            titles = [row[0] for row in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
-            if max(columns) > len(titles):
-                raise InputError(
-                    f"{source.label} has {len(titles)} columns; column {max(columns)} was asked for"
-                )
-            wanted = ", ".join(
-                'CAST("' + titles[column - 1].replace('"', '""') + '" AS VARCHAR)'
-                for column in columns
-            )
-            found = connection.execute(f"SELECT {wanted} FROM {file}")
+            found = connection.execute(query.replace("{file}", file))
             while rows := found.fetchmany(_ROWS):
-                for name, value in rows:
-                    if name is not None and value is not None:
-                        yield name, value
+                yield from rows
     except duckdb.Error as error:
         raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error

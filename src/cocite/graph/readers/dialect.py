@@ -25,7 +25,15 @@ from cocite.graph.readers.ends import ends_of, plain_title, without_index
 from cocite.graph.readers.options import DELIMITERS
 from cocite.graph.readers.sources import LOOK
 
-__all__ = ["fields", "guess_delimiter", "has_header", "in_doubt", "sample", "titled_ends"]
+__all__ = [
+    "fields",
+    "guess_delimiter",
+    "has_header",
+    "has_label_header",
+    "in_doubt",
+    "sample",
+    "titled_ends",
+]
 
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
@@ -52,6 +60,11 @@ _WEIGHTS = _words(
     """weight weights w count counts n number value frequency freq times strength score amount total
     cost capacity probability similarity distance gewicht anzahl poids peso"""
 )
+_LABELS = _words(
+    """label labels category categories class classes group groups topic topics tag tags community
+    cluster subject genre type kind field section theme kategorie klasse gruppe thema categoria"""
+)
+"""Titles of a column of labels."""
 _NO_TITLES = _words("nan na null none nil inf infinity missing unknown true false")
 _ARROW = re.compile(r"<?[-=~]*>|<[-=~]+|[-=]{2,}|[←→↔⇐⇒⟵⟶⟹]")
 _ARROWS = re.compile(r"(.*\S)\s+(<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+(\S.*)")
@@ -172,6 +185,16 @@ def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None
     if weight is not None and weight in above and not set(above) & set(taken):
         return plain_title(first[weight]) in _WEIGHTS
     return bool(above) or _of_another_shape(titles, [columns[i] for i in taken])
+
+
+def has_label_header(rows: list[list[str]], taken: tuple[int, int]) -> bool:
+    """Whether the first of ``rows`` holds titles, where names and labels are in ``taken``."""
+    if not rows or len(rows[0]) <= max(taken):
+        return False
+    name, label = (rows[0][i].strip() for i in taken)
+    below = {row[i].strip() for row in rows[1:] for i in taken if len(row) > i}
+    named = _known(name) and plain_title(label) in _LABELS and not {name, label} & below
+    return named or has_header(rows, taken, None)
 
 
 def _known(title: str) -> bool:

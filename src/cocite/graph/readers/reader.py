@@ -17,12 +17,13 @@ the database: all that is in there is dropped when the input is loaded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from cocite.graph.readers.options import Progress, ReadOptions
 from cocite.graph.readers.sources import Source
+from cocite.graph.readers.title_file import TitleFile
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,7 +37,8 @@ class Job:
 
     ``scratch`` is a directory for files that the relation needs; ``database`` is the one that will
     run it. It may read those files and the inputs, and nothing else. ``inputs`` are all that are
-    read for links, of those that belong together.
+    read for links, of those that belong together. ``titles`` takes the titles of pages, from a
+    reader that meets some: ``job.titles.add(name, title)``.
     """
 
     source: Source
@@ -46,6 +48,7 @@ class Job:
     database: duckdb.DuckDBPyConnection
     progress: Progress
     inputs: tuple[Source, ...] = ()
+    titles: TitleFile = field(default_factory=TitleFile)
 
 
 class Found(Protocol):

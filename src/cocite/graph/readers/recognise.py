@@ -23,7 +23,7 @@ from cocite.graph.readers.signs import Sign, begins, begins_text, has_line, json
 from cocite.graph.readers.sources import Source
 from cocite.store import kind_of
 
-__all__ = ["FORMATS", "PARQUET", "TEXT", "Format", "reader_of", "readers"]
+__all__ = ["FORMATS", "PARQUET", "TEXT", "Format", "format_of", "reader_of", "readers"]
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,17 @@ def _read_by(call: str) -> str:
 
 PARQUET = Format("Parquet", begins(b"PAR1"), reader=_HERE + "parquet", called="parquet")
 
+_WEBGRAPH = _HERE + "bvgraph"
+
 FORMATS: tuple[Format, ...] = (
     PARQUET,
+    # -- by name
+    Format("a BVGraph", signs.webgraph, reader=_WEBGRAPH, called="bvgraph"),
+    Format(
+        "what belongs to a BVGraph",
+        signs.of_webgraph,
+        "Name the graph: the file in .graph beside it, which needs it not",
+    ),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
     Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
@@ -138,8 +147,8 @@ FORMATS: tuple[Format, ...] = (
         _RECODE + "{content} | iconv -f WINDOWS-1252 -t UTF-8 | {ingest}",
     ),
     # -- text
-    Format("GraphML", tagged("graphml"), _read_by("read_graphml({python})")),
-    Format("GEXF", tagged("gexf"), _read_by("read_gexf({python})")),
+    Format("GraphML", tagged("graphml"), reader=_HERE + "graphml", called="graphml"),
+    Format("GEXF", tagged("gexf"), reader=_HERE + "gexf", called="gexf"),
     Format("a dump of a wiki", tagged("mediawiki"), _ROWS + ": the page, and what it links to"),
     Format(
         "an HTML page",
@@ -147,21 +156,17 @@ FORMATS: tuple[Format, ...] = (
         "A list of links has a row a link: the page it is on, a tab, the page it leads to",
     ),
     Format("XML", tagged(), _ROWS),
-    *(
-        Format(
-            "JSON of nodes and links",
-            json_value("nodes", links),
-            _read_by(f"node_link_graph(json.load(open({{python}})), edges='{links}')"),
-        )
-        for links in ("links", "edges")
+    Format(
+        "JSON of nodes and links", signs.node_link, reader=_HERE + "node_link", called="node-link"
     ),
-    Format("JSON lines", signs.json_lines, _ROWS + ", for example with jq and its @tsv"),
-    Format("JSON", json_value(), _ROWS + ", for example with jq and its @tsv"),
-    Format("GML", signs.gml, _read_by("read_gml({python})")),
+    Format("JSON lines", signs.json_rows, reader=_HERE + "json_lines", called="json-lines"),
+    Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
+    Format("GML", signs.gml, reader=_HERE + "gml", called="gml"),
     Format(
         "Matrix Market",
         lambda beginning: beginning.text.lower().startswith("%%matrixmarket"),
-        "Leave its first lines out: {content} | grep -v '^%' | tail -n +2 | {ingest} --columns 1,2",
+        reader=_HERE + "matrix_market",
+        called="matrix-market",
     ),
     Format(
         "Pajek",
@@ -178,11 +183,6 @@ FORMATS: tuple[Format, ...] = (
     Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+"), _ROWS),
     Format("GDF", begins_text("nodedef>"), _ROWS),
     Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
-    Format(
-        "properties of a graph of WebGraph",
-        lambda beginning: beginning.text.startswith("#BVGraph properties"),
-        "Write it as rows first: java it.unimi.dsi.webgraph.ArcListASCIIGraph BASENAME links.tsv",
-    ),
     Format("a web archive (WARC)", begins_text("warc/"), _ROWS),
     Format("RDF", signs.ntriples, _ROWS),
     Format(
@@ -239,6 +239,12 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
         f"{source.label} is {found.name}{_packed(source)}, which cocite does not read so. "
         + _filled(found.advice, source)
     )
+
+
+def format_of(source: Source) -> Format | None:
+    """The format that an input surely has, if it is another one than rows of text."""
+    beginning = source.beginning()
+    return next((line for line in FORMATS if line.sure and line.sign(beginning)), None)
 
 
 def _streamed(source: Source, reader: LinkReader) -> LinkReader:

@@ -3,21 +3,25 @@
 They go through the kernel that cleans text (``text.py``), so the same names are clean, the same
 kinds of bad rows are counted, and the first bad one is refused in the same words.
 
-Cost: about a microsecond a row beside what making it takes; constant memory.
+Cost: about a microsecond a row beside what making it takes; memory for some thousand rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import BinaryIO, Self
+
+import numpy as np
 
 from cocite.graph.readers.clean import clean_relation, new_clean_file
-from cocite.graph.readers.options import no_progress
 from cocite.graph.readers.reader import Job, Read
-from cocite.graph.readers.text import Cleaner
+from cocite.graph.readers.text import Cleaner, TextInput
+from cocite.store import disk
 
-__all__ = ["RowsFound", "clean_rows"]
+__all__ = ["RowWriter", "RowsFound", "clean_rows"]
 
+_ROWS = 1 << 12
 _MARK = "-\t"
 """Begins every line, so that none is blank, however empty its names."""
 _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
@@ -35,9 +39,16 @@ class RowsFound:
     examples: list[str] = field(default_factory=list)
     integers: bool = True
 
+    note: str = ""
+
+    @classmethod
+    def of(cls, read: TextInput, title: str, note: str = "") -> Self:
+        """What was counted, of an input of the format ``title``; ``note`` says how it was read."""
+        return cls(read.file, title, read.rows, read.bad_rows, read.examples, read.integers, note)
+
     def describe(self) -> str:
         """One line for people."""
-        return f"{self.file}: {self.format}"
+        return f"{self.file}: {self.format}" + (f", {self.note}" if self.note else "")
 
 
 def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
@@ -46,48 +57,81 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
     A row is the source and the destination of a link, with its weight as text if ``job`` asks for
     weights; or one name of a node. Rows are counted from 1 on in messages.
     """
-    cleaner = _RowCleaner(job.source, job.wanted, replace(job.options, comment=""))
     with new_clean_file(job) as out:
-        read = cleaner.run(_Lines(iter(rows)), out, no_progress)
-    found = RowsFound(
-        job.source.label, title, read.rows, read.bad_rows, read.examples, read.integers
-    )
-    return Read(clean_relation(job, found.integers), found)
+        writer = RowWriter(job, out, job.wanted, weighted=bool(job.options.weight), unit="row")
+        for number, row in enumerate(rows, 1):
+            writer.add(row, number)
+        read = writer.finish()
+    return Read(clean_relation(job, read.integers), RowsFound.of(read, title))
 
 
-class _RowCleaner(Cleaner):
-    """Lines of which nothing is to be found out: a mark, the names, the weight."""
+class RowWriter(Cleaner):
+    """Writes clean rows to ``out``: ``names`` of nodes, a weight if ``weighted``, and ``more``
+    columns as they are. Rows are pushed one by one, each with its place, a number of the ``unit``.
+    """
 
-    unit = "row"
+    def __init__(
+        self,
+        job: Job,
+        out: BinaryIO,
+        names: int,
+        *,
+        weighted: bool = False,
+        more: int = 0,
+        unit: str = "line",
+    ) -> None:
+        weight = job.options.weight if weighted else ""
+        super().__init__(job.source, names, replace(job.options, comment="", weight=weight))
+        self.unit = unit
+        self.found.taken = tuple(range(1, names + 1))
+        self.found.columns = 1 + names + weighted + more
+        self.found.weight = names + 1 if weighted else None
+        self._rules_now = self._rules()
+        self._rules_now[self._k.MORE] = more
+        self._shown = names + weighted
+        self._out = out
+        self._room = np.empty(0, np.uint8)
+        self._lines: list[str] = []
+        self._stand_at: list[int] = []
+        self._before = 0
+        self._other: dict[str, int] = {}
 
-    def decide(self, head: bytes) -> None:
-        self.found.taken = tuple(range(1, self.wanted + 1))
-        self.found.columns = self.wanted + 1
-        if self.options.weight:
-            self.found.weight = self.found.columns
-            self.found.columns += 1
+    def add(self, row: Sequence[str], place: int) -> None:
+        """One row."""
+        self._lines.append(_MARK + "\t".join([text.translate(_BREAKS) for text in row]) + "\n")
+        self._stand_at.append(place)
+        if len(self._lines) == _ROWS:
+            self._flush()
+
+    def leave_out(self, kind: str, place: int, what: str, content: str) -> None:
+        """A row that cannot even be added: an error, or counted as of this ``kind``."""
+        self._flush()
+        self._example(place, what, content)
+        self._other[kind] = self._other.get(kind, 0) + 1
+
+    def finish(self) -> TextInput:
+        """Write what is left; what there was."""
+        self._flush()
+        found = self._report()
+        for kind, count in self._other.items():
+            found.bad_rows[kind] = found.bad_rows.get(kind, 0) + count
+        return found
+
+    def _flush(self) -> None:
+        piece = "".join(self._lines).encode("utf-8", "surrogatepass")
+        if self._room.size < len(piece) + 2:
+            self._room = np.empty(len(piece) + 2, np.uint8)
+        if piece:
+            self._clean(piece, self._rules_now, self._room)
+            disk.write(self._out, self._room[: self._tally[self._k.T_BYTES]].data)
+        self._before += len(self._lines)
+        self._lines.clear()
+        self._stand_at.clear()
 
     def refuse(self, line: int, what: str, content: str) -> None:
-        super().refuse(line, what, content.removeprefix(_MARK))
+        """A bad row, by where its maker says that it is."""
+        shown = content.removeprefix(_MARK).split("\t")[: self._shown]
+        self._example(self._stand_at[line - self._before - 1], what, "\t".join(shown))
 
-
-class _Lines:
-    """Rows as a stream of lines."""
-
-    def __init__(self, rows: Iterator[Sequence[str]]) -> None:
-        self._rows = rows
-
-    def read(self, size: int) -> bytes:
-        """Some ``size`` bytes of whole lines; none at the end."""
-        lines, have = [], 0
-        for row in self._rows:
-            line = _MARK + "\t".join(name.translate(_BREAKS) for name in row) + "\n"
-            lines.append(line.encode("utf-8", "surrogatepass"))
-            have += len(lines[-1])
-            if have >= size:
-                break
-        return b"".join(lines)
-
-    def tell(self) -> int:
-        """Unknown: whoever makes the rows tells how far it is."""
-        return 0
+    def _example(self, place: int, what: str, content: str) -> None:
+        super().refuse(place, what, content)

@@ -13,6 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 from cocite.graph.readers.sources import PACKED, Beginning
 
@@ -25,13 +26,16 @@ __all__ = [
     "has_line",
     "hive",
     "html",
-    "json_lines",
+    "json_rows",
     "json_value",
+    "node_link",
     "ntriples",
+    "of_webgraph",
     "other_text",
     "packed_twice",
     "tagged",
     "tar",
+    "webgraph",
     "wide",
     "zip_with",
 ]
@@ -83,6 +87,31 @@ def zip_with(*names: bytes) -> Sign:
         return content.startswith(b"PK\x03\x04") and any(name in content for name in names)
 
     return found
+
+
+_PROPERTIES = re.compile(rb"(?m)^graphclass\s*[=:]\s*(?:class )?it\.unimi\.dsi\.")
+
+
+def webgraph(beginning: Beginning) -> bool:
+    """A graph of WebGraph, or its properties: both files are there."""
+    path = beginning.path
+    graph = path is not None and path.suffix == ".graph" and _has_properties(path)
+    return graph or bool(_PROPERTIES.search(beginning.content))
+
+
+def of_webgraph(beginning: Beginning) -> bool:
+    """What lies beside a graph of WebGraph, to find its lists, or statistics."""
+    path = beginning.path
+    endings = (".offsets", ".obl", ".ef", ".dcf", ".stats", ".indegree", ".outdegree")
+    return path is not None and path.suffix in endings and _has_properties(path)
+
+
+def _has_properties(path: Path) -> bool:
+    try:
+        with path.with_suffix(".properties").open("rb") as file:
+            return bool(_PROPERTIES.search(file.read(1 << 16)))
+    except OSError:
+        return False
 
 
 def tar(beginning: Beginning) -> bool:
@@ -168,6 +197,9 @@ def other_text(beginning: Beginning) -> bool:
     return _bad_lines(beginning, None) or (wrong > 1 and wrong == len(beyond))
 
 
+_LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
+
+
 # -- text ------------------------------------------------------------------------------
 
 
@@ -222,19 +254,24 @@ def _json(beginning: Beginning) -> tuple[bool, bool]:
     return rest is not None, rest is not None and rest[1] in tuple("{[")
 
 
-def json_value(*keys: str) -> Sign:
-    """Whether it is JSON; with ``keys``, with all these names in it."""
-
-    def found(beginning: Beginning) -> bool:
-        text = beginning.text
-        return _json(beginning)[0] and all(re.search(rf'"(?:{key})"\s*:', text) for key in keys)
-
-    return found
+def json_value(beginning: Beginning) -> bool:
+    """Whether it is JSON."""
+    return _json(beginning)[0]
 
 
-def json_lines(beginning: Beginning) -> bool:
-    """A value of JSON a line."""
-    return _json(beginning)[1]
+def node_link(beginning: Beginning) -> bool:
+    """Nodes and links in one object; of a long one, either may be behind what is looked at."""
+    keys = ("nodes", "links|edges")
+    found = [bool(re.search(rf'"(?:{key})"\s*:\s*\[', beginning.text)) for key in keys]
+    begun = beginning.text.lstrip().startswith("{") and _json(beginning)[0]
+    return begun and (all(found) or (any(found) and not beginning.whole))
+
+
+def json_rows(beginning: Beginning) -> bool:
+    """A value of JSON a line, or a list of objects or of lists of names."""
+    if _json(beginning)[1]:
+        return True
+    return bool(_json(beginning)[0] and _LIST_OF_ROWS.match(beginning.text.lstrip()))
 
 
 def ntriples(beginning: Beginning) -> bool:

@@ -17,6 +17,7 @@ import re
 import shlex
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,11 +55,14 @@ PACKED = {
 
 @dataclass(frozen=True)
 class Beginning:
-    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what."""
+    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, and
+    the ``path`` of one that is a file.
+    """
 
     content: bytes
     whole: bool = True
     packed: str = ""
+    path: Path | None = None
 
     @cached_property
     def text(self) -> str:
@@ -86,6 +90,7 @@ class Source:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.shared = False
         self._beginning: Beginning | None = None
         self._begun: tuple[IO[bytes], BinaryIO] | None = None
 
@@ -96,8 +101,10 @@ class Source:
 
     @property
     def short(self) -> str:
-        """The same without the folder, for where there is little room."""
-        return self.label if self.path is None else self.path.name
+        """The same without the folder, for where there is little room; with it, if another input is
+        called the same.
+        """
+        return self.label if self.path is None or self.shared else self.path.name
 
     @property
     def printed_by(self) -> str:
@@ -149,7 +156,7 @@ class Source:
         else:
             stream.close()
             raw.close()
-        return Beginning(content[:LOOK], len(content) < LOOK, packed)
+        return Beginning(content[:LOOK], len(content) < LOOK, packed, self.path)
 
     def close(self) -> None:
         """Give back what :meth:`beginning` opened."""
@@ -244,6 +251,12 @@ def unpack_errors() -> tuple[type[Exception], ...]:
     return (EOFError, OSError, zlib.error, lzma.LZMAError, _zstd().ZstdError)
 
 
+def _pair(name: str) -> list[str]:
+    """The graph of a name without ending, by which WebGraph calls its two files."""
+    both = [name + ".graph", name + ".properties"]
+    return both[:1] if all(map(os.path.isfile, both)) else []
+
+
 def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Source]:
     """The inputs, globs expanded in sorted order; ``-`` is standard input.
 
@@ -262,7 +275,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
             sources.append(Source(None))
             continue
         exists = os.path.exists(name)  # Path.exists raises for over-long names
-        matches = [name] if exists else sorted(glob.glob(name, recursive=True))
+        matches = [name] if exists else sorted(glob.glob(name, recursive=True)) or _pair(name)
         if not matches:
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:
@@ -273,4 +286,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
         raise UsageError("no input: name files of links, or - for standard input")
     if [source.path for source in sources].count(None) > 1:
         raise UsageError("standard input (-) is named twice")
+    often = Counter(source.short for source in sources)
+    for source in sources:
+        source.shared = often[source.short] > 1
     return sources

@@ -177,10 +177,13 @@ class Cleaner:
             ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
             cut = len(piece) if last else max(ends) + 1
             piece, rest = piece[:cut], piece[cut:]
+            rules[k.UNFINISHED] = not last
             if room.size < len(piece) + 2:
                 room = np.empty(len(piece) + 2, np.uint8)
             self._clean(piece, rules, room)
             disk.write(out, room[: self._tally[k.T_BYTES]].data)
+            if self._tally[k.T_REST] >= 0:  # a row with a quoted field that goes on
+                rest = piece[self._tally[k.T_REST] :] + rest
             progress("reading " + self._source.short, stream.tell(), self._source.nbytes)
             if len(rest) > _MAX_LINE:
                 rest = self._drop_long_line(stream, rest)

@@ -62,7 +62,7 @@ class Rows(NamedTuple):
     begins: NDArray[np.uint64]
     counts: Ids
 
-    def of(self, places: NDArray[np.intp] | slice) -> tuple[Ids, Ids]:
+    def of(self, places: Ids | slice) -> tuple[Ids, Ids]:
         """How many rows some nodes have, and the rows, uint32[rows, 5]."""
         counts = self.counts[places]
         return counts, rows_of(self.words, self.begins[places], counts)
@@ -91,6 +91,11 @@ class Kept:
         trace: TracebackType | None,
     ) -> None:
         self._journal.__exit__(kind, error, trace)
+
+    @property
+    def folder(self) -> Path:
+        """The directory that it is in."""
+        return self._journal.path.parent
 
     def add(self, piece: Piece) -> None:
         """Keep one more; raises :class:`~cocite.errors.ResourceError` if the disk is full."""

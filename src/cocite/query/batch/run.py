@@ -22,37 +22,29 @@ some 20 bytes a node asked. Disk: 20 bytes a row, and the output twice while it 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
 import xxhash
 
-from cocite.errors import UsageError
 from cocite.layouts.stored import DamagedShard
-from cocite.memory import checked_threads
 from cocite.query.batch.outputs import Output, Pages, output_of
-from cocite.query.batch.pieces import Ids, Kept, Piece, Rows, answered, piece_of
-from cocite.query.batch.question import Found, Question
+from cocite.query.batch.pieces import Kept
+from cocite.query.batch.told import BatchPlan, tell
+from cocite.query.batch.work import Progress, Work
 from cocite.query.opened import DEFAULT_K
 from cocite.query.ordered import Ordered
-from cocite.store import Access, Building
+from cocite.store import Building
 
-__all__ = ["Batch", "BatchReport", "Work", "related_all"]
+__all__ = ["Batch", "BatchReport", "related_all"]
 
 _FORMAT = 2
 """Of the journal: with another one an unfinished batch is not gone on with."""
 _PIECES = "pieces"
-_SLICE_ROWS, _MOST_TOGETHER, _OUT_ROWS = 1 << 15, 1024, 1 << 17
-_MANY = 0.001
-"""The share of the nodes from which on a batch reads most pages of an index."""
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -98,110 +90,6 @@ def related_all(
     """
     with Batch(index, output, k, **options) as work:
         return work.run(progress)
-
-
-class Work:
-    """Nodes to ask for, in the order of work, and how they become pages.
-
-    ``nodes`` are names, by default all; each is asked for once. ``ids`` is whether pages have the
-    numbers of nodes instead of names; ``options`` are those of :class:`Question`.
-    """
-
-    def __init__(
-        self,
-        index: Ordered,
-        k: int,
-        *,
-        nodes: Iterable[object] | None = None,
-        ids: bool = False,
-        threads: int | None = None,
-        **options: Any,
-    ) -> None:
-        self.question = Question(index, k, **options)
-        self.asked = _chosen(index, nodes)
-        self.question.check_sites(self.asked)
-        self.threads = index.means.threads if threads is None else checked_threads(threads)
-        self._ids, self._stopped = ids, Event()
-
-    @property
-    def index(self) -> Ordered:
-        """What is asked."""
-        return self.question.index
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes are asked for."""
-        return self.asked.size
-
-    def order(self, some: slice = slice(None)) -> Ids:
-        """Which of the nodes, or of ``some`` of them, comes when: neighbours in a tree one after
-        another.
-        """
-        reader, nodes = self.question.together, np.arange(self.nodes, dtype=np.uint32)[some]
-        if reader is None:
-            return nodes
-        return nodes[np.argsort(reader.places()[self.asked[nodes]], kind="stable")]
-
-    def pieces(self, order: Ids, todo: Iterable[range]) -> Generator[Piece]:
-        """The hits of some runs of places, from all threads."""
-        most = 1
-        if self.question.together is not None:
-            most = max(1, min(_MOST_TOGETHER, _SLICE_ROWS // self.question.k))
-
-        def answer(run: range) -> Found:
-            return self.question.answer(self.asked[order[run.start : run.stop]])
-
-        def work(run: range) -> Piece:
-            return piece_of(run, answer, most, self._stopped)
-
-        with closing(answered(todo, work, self.threads)) as found:
-            try:
-                yield from found
-            finally:
-                self._stopped.set()
-                found.close()
-                self._stopped.clear()
-
-    def advise(self) -> None:
-        """Say how the index is read: of many nodes nearly every page will be, so what stands around
-        it is welcome; but where the memory given does not hold them all, it would drive out others.
-        """
-        index, many = self.index, self.nodes >= _MANY * len(self.index.nodes)
-        fits = index.stored.store.nbytes <= index.means.memory
-        index.stored.store.advise(Access.AROUND if many and fits else Access.SCATTERED)
-
-    def pages(self, rows: Rows, places: slice, first: int = 0) -> Pages:
-        """The pages of some nodes, by their numbers among those asked for, of which ``rows`` has
-        those from ``first`` on.
-        """
-        counts, found = rows.of(slice(places.start - first, places.stop - first))
-        numbers = np.ascontiguousarray(found[:, 1:]).view(np.float64)
-        scores, errors = (np.ascontiguousarray(numbers[:, i]) for i in (0, 1))
-        nodes = self._named(self.asked[places])
-        return Pages(nodes, counts, self._named(found[:, 0]), scores, errors)
-
-    @property
-    def chunk(self) -> int:
-        """How many nodes' pages are written at once."""
-        return max(1, _OUT_ROWS // self.question.k)
-
-    def _named(self, ids: Ids) -> Any:
-        """Names, or the numbers themselves; each name is looked up once."""
-        if self._ids:
-            return ids.astype(np.int64)
-        different, where = np.unique(ids, return_inverse=True)
-        return np.array(self.index.nodes.stored.names(different), object)[where]
-
-
-def _chosen(index: Ordered, nodes: Iterable[object] | None) -> Ids:
-    names = index.nodes
-    if nodes is None:
-        return np.arange(len(names), dtype=np.uint32)
-    if isinstance(nodes, str):
-        raise UsageError("nodes is one text; give a list of names")
-    found = names.ids(list(nodes))
-    _, first = np.unique(found, return_index=True)
-    return found[np.sort(first)]
 
 
 class Batch:
@@ -259,7 +147,7 @@ class Batch:
         self._facts = self.work.question.facts | {"made": made}
         if index.stored.lost:
             self._facts["lost"] = [each.file for each in index.stored.lost]
-        self._order = self.work.order()
+        self.order = self.work.order()
         self._building = Building(self._path, resumable=True)
 
     @property
@@ -277,7 +165,17 @@ class Batch:
     @property
     def done(self) -> int:
         """For how many the hits are there."""
-        return self._kept.done
+        return self.kept.done
+
+    def told(self, progress: Progress = lambda stage, done, total: None) -> BatchPlan | None:
+        """What it will take, from a sample of the nodes, whose hits are kept; None if these are all
+        that there were.
+        """
+        while True:
+            try:
+                return tell(self.work, self.output, self.kept, self.order, progress)
+            except DamagedShard as found:
+                self._begin_again(found)
 
     @property
     def _plan(self) -> dict[str, Any]:
@@ -293,7 +191,8 @@ class Batch:
         try:
             self._leave_out_as_before()
             self._building.goes_on(self._plan, "batch", restart=self._restart)
-            self._kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+            self.kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+            self._before = self.done
         except BaseException as error:
             self._building.__exit__(type(error), error, None)
             raise
@@ -305,7 +204,7 @@ class Batch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._kept.__exit__(kind, error, trace)
+        self.kept.__exit__(kind, error, trace)
         if isinstance(error, KeyboardInterrupt):
             error.add_note(
                 f"the hits of {self.done:,} of {self.nodes:,} nodes are kept in "
@@ -317,39 +216,38 @@ class Batch:
 
     def run(self, progress: Progress = lambda stage, done, total: None) -> BatchReport:
         """Ask for what is missing, write the output; ``progress`` as for :func:`related_all`."""
-        before = self.done
         while True:
             try:
                 self._relate(progress)
             except DamagedShard as found:
-                before = 0
                 self._begin_again(found)
             else:
                 break
-        return BatchReport(self.nodes - before, *self._write(progress))
+        return BatchReport(self.nodes - self._before, *self._write(progress))
 
     def _relate(self, progress: Progress) -> None:
         """Ask for what is missing."""
         self.work.advise()
         progress("relating", self.done, self.nodes)
-        with closing(self.work.pieces(self._order, self._kept.missing)) as pieces:
+        with closing(self.work.pieces(self.order, self.kept.missing)) as pieces:
             for piece in pieces:
-                self._kept.add(piece)
+                self.kept.add(piece)
                 progress("relating", self.done, self.nodes)
 
     def _begin_again(self, found: DamagedShard) -> None:
         """Without a shard that was found to be damaged: all rows are of the same samples."""
         self._leave_out(found)
-        self._kept.__exit__(None, None, None)
+        self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
-        self._kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+        self.kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+        self._before = 0
 
     def _leave_out(self, found: DamagedShard) -> None:
         index = self.work.index
         index.leave_out(found)
         self.work.question.of(index.now)
         self._facts["lost"] = [each.file for each in self.work.index.stored.lost]
-        self._order = self.work.order()
+        self.order = self.work.order()
 
     def _leave_out_as_before(self) -> None:
         """What an earlier run of the same batch found to be damaged."""
@@ -368,7 +266,7 @@ class Batch:
         """Write all rows in the order of the nodes; returns how many there are, how many nodes have
         none, and the bytes.
         """
-        rows = self._kept.rows(self._order)
+        rows = self.kept.rows(self.order)
         total, done = int(rows.counts.sum()), 0
 
         def pages() -> Iterator[Pages]:

@@ -23,7 +23,8 @@ from cocite.layouts.stored import DamagedShard
 from cocite.query.batch.outputs import OUTPUTS, output_of
 from cocite.query.batch.outputs.output import Output
 from cocite.query.batch.pieces import Rows, rows_in
-from cocite.query.batch.run import BatchReport, Progress, Work
+from cocite.query.batch.run import BatchReport
+from cocite.query.batch.work import Progress, Work
 from cocite.query.opened import DEFAULT_K
 from cocite.query.ordered import Ordered
 

@@ -41,6 +41,7 @@ from cocite.compiled.clock import clock
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import NAME_FILES, Names
+from cocite.graph.titles import TITLE_FILES
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
@@ -346,7 +347,8 @@ def _name_bytes(folder: Path) -> int:
     """What the names of the nodes take in a graph, or in the index in a pilot's folder."""
     path = folder / "index" if (folder / "index").exists() else folder
     manifest = Manifest.read(path, kind_of(path) or "graph")
-    names = {name: e for name, e in manifest.files.items() if name.startswith((NAME_FILES, WANTED))}
+    copied = NAME_FILES, TITLE_FILES, WANTED
+    names = {name: e for name, e in manifest.files.items() if name.startswith(copied)}
     return sum(entry.nbytes for entry in names.values())
 
 

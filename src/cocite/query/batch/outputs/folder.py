@@ -25,6 +25,7 @@ import hashlib
 import io
 import json
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,15 @@ class _Folder(Output):
             disk.rename(inside, path)
         disk.sync_directory(path.parent)
         return size + len(content)
+
+    def trial(self, pages: Iterable[Pages], scratch: Path) -> tuple[int, float]:
+        began, size, made = time.perf_counter(), 0, set[str]()
+        for some in pages:
+            for page in some.each():
+                name, text = file_name(page["node"]), json_of(page)
+                _write(scratch, name, text, made)
+                size += len(text.encode(errors="surrogateescape")) + len(name) + 20
+        return size, time.perf_counter() - began
 
 
 def _write(folder: Path, name: str, text: str, made: set[str]) -> None:

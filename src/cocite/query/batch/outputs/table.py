@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ class _Table(Output):
             columns = (some.columns for some in pages)
             self._writer.write(Path(file.name), columns, empty.types)
             return Path(file.name).stat().st_size
+
+    def trial(self, pages: Iterable[Pages], scratch: Path) -> tuple[int, float]:
+        began = time.perf_counter()
+        path, found = scratch / f"trial.{self.kind}", list(pages)
+        self._writer.write(path, [some.columns for some in found], found[0].types)
+        return path.stat().st_size, time.perf_counter() - began
 
     def text(self, pages: Pages, first: bool, scratch: Path) -> bytes:
         path = scratch / f"pages.{self.kind}"

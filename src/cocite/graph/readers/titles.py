@@ -1,0 +1,287 @@
+"""Tables of names and titles: text (plain or packed) or Parquet, recognised as links are.
+
+* Columns are separated by tabs, commas, semicolons or bars, as the first lines say; never by
+  blanks, as titles have some. CSV may be quoted, and a quoted title may have line ends in it.
+* The two columns are those asked for, by title or number; else those whose titles say so (``name,
+  title``, ``Id,Label``, ``title,url``); else the first two. Titles in the first row are a header
+  where columns are found or asked for by them.
+* A row without a title is passed over and counted; one with more or fewer columns than the first is
+  malformed, as its title may be cut.
+
+A header that is not known as one is a title of a node that there is not, and does no harm.
+
+Cost: some microseconds a row, constant memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
+from cocite.graph.readers.dialect import fields, guess_delimiter, sample
+from cocite.graph.readers.ends import plain_title
+from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions
+from cocite.graph.readers.recognise import PARQUET, TEXT, reader_of
+from cocite.graph.readers.sources import Source, unpack_errors
+from cocite.graph.readers.title_file import TitleFile
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["TitlesFound", "check_titles", "read_titles"]
+
+_ROWS = 1 << 12
+_EXAMPLES = 5
+_TITLES = (
+    *("title", "pagetitle", "label", "heading", "headline", "caption", "displayname", "fullname"),
+    *("titel", "titre", "titulo", "name"),
+)
+_NAMES = (
+    *("id", "name", "node", "nodeid", "page", "pageid", "pagename", "url", "uri", "link", "key"),
+    *("slug", "path", "file", "article", "document", "site", "seite"),
+)
+"""Titles of columns, those that say it best first; ``name`` is a title beside an id."""
+
+
+@dataclass
+class TitlesFound:
+    """How one table of titles was read and what was found: goes into the manifest."""
+
+    file: str
+    format: str = "tab"
+    header: tuple[str, ...] = ()
+    columns: int = 2
+    taken: tuple[int, int] = (0, 1)
+    titles: int = 0
+    without: int = 0
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+
+    def describe(self) -> str:
+        """One line for people."""
+        kind = self.format if self.format == "Parquet" else f"{self.format}-separated"
+        text = f"{self.file}: {self.titles:,} title{'s' * (self.titles != 1)}, {kind}"
+        if self.header:
+            name, title = (self.header[i] for i in self.taken)
+            text += f", of column {title!r} for the names in {name!r}"
+        elif self.columns > 2 or self.taken != (0, 1):
+            text += f", of column {self.taken[1] + 1} for the names in {self.taken[0] + 1}"
+        if self.header or self.columns > 2:
+            text += " (if others are: --title-columns NAME,TITLE)"
+        rows = f"{self.without:,} row{'s' * (self.without > 1)}"
+        return text + (f", {rows} without a title" if self.without else "")
+
+
+def check_titles(source: Source, options: ReadOptions) -> None:
+    """Raises :class:`NotLinks` for what is no table; ``options`` are those of links."""
+    if type(reader_of(source, options.for_nodes(), 1)).__module__ not in (TEXT, PARQUET.reader):
+        raise NotLinks(
+            f"{source.label} is no table of names and titles: text with tabs or commas, or Parquet"
+        )
+
+
+def read_titles(
+    source: Source,
+    columns: tuple[str, ...],
+    options: ReadOptions,
+    database: duckdb.DuckDBPyConnection,
+    out: TitleFile,
+    progress: Progress,
+) -> TitlesFound:
+    """Hand all titles in ``source`` over to ``out``. ``columns`` are those of name and title as
+    titles or numbers, none to find them out; of ``options``, ``comment`` and ``skip_bad_rows`` go
+    for titles, too.
+
+    Raises :class:`MalformedRow`, :class:`InputError`, :class:`UsageError`, :class:`NotLinks`.
+    """
+    check_titles(source, options)
+    found = TitlesFound(source.label)
+    before = out.count, out.empty
+    if PARQUET.sign(source.beginning()):
+        rows: Iterable[tuple[str | None, str | None]] = _parquet(source, columns, database, found)
+    else:
+        rows = _Text(source, columns, options, found, progress)
+    for name, title in rows:
+        out.add(name or "", title or "")
+    found.titles, found.without = out.count - before[0], out.empty - before[1]
+    if sum(found.bad_rows.values()) > found.titles and options.skip_bad_rows != "all":
+        raise InputError(
+            f"{source.label} has {sum(found.bad_rows.values()):,} bad rows and {found.titles:,} "
+            f"titles. The first is {found.examples[0]}. To leave them out all the same: "
+            "--skip-all-bad-rows (skip_bad_rows='all')"
+        )
+    return found
+
+
+def _choose(
+    found: TitlesFound, columns: tuple[str, ...], first: Sequence[str], header: bool
+) -> None:
+    """Fix the columns and the header; ``header`` says that ``first`` are titles for certain."""
+    plain, named = [plain_title(title) for title in first], False
+    found.columns = len(first)
+    if columns:
+        named = not all(column.isdecimal() for column in columns)
+        lower = [title.strip().lower() for title in first]
+        found.taken = tuple(_place(found, column, lower if named else []) for column in columns)  # type: ignore[assignment]
+    else:
+        title = next((word for word in _TITLES if plain.count(word) == 1), None)
+        name = next((word for word in _NAMES if word != title and plain.count(word) == 1), None)
+        if title is not None and name is not None:
+            named, found.taken = True, (plain.index(name), plain.index(title))
+    if max(found.taken) >= len(first):
+        raise InputError(
+            f"{found.file} has {len(first)} column{'s' * (len(first) > 1)} where titles need two: "
+            "the name of a node, a tab, its title"
+        )
+    if found.taken[0] == found.taken[1]:
+        raise UsageError(f"title_columns {','.join(columns)} names one column twice")
+    found.header = tuple(title.strip() for title in first) if named or header else ()
+
+
+def _place(found: TitlesFound, column: str, titles: list[str]) -> int:
+    if column.lower() in titles:
+        return titles.index(column.lower())
+    if column.isdecimal() and 1 <= int(column) <= found.columns:
+        return int(column) - 1
+    has = f"its first row is {', '.join(map(repr, titles))}" if titles else "it has less columns"
+    raise UsageError(f"{found.file} has no column {column!r}; {has}")
+
+
+# -- text ------------------------------------------------------------------------------
+
+
+class _Text:
+    """The rows of a text."""
+
+    def __init__(
+        self,
+        source: Source,
+        columns: tuple[str, ...],
+        options: ReadOptions,
+        found: TitlesFound,
+        progress: Progress,
+    ) -> None:
+        self._source, self._options, self._found = source, options, found
+        self._progress = progress
+        beginning = source.beginning()
+        head = beginning.content.removeprefix(b"\xef\xbb\xbf")
+        if not beginning.whole:  # the last line is cut
+            head = head[: head.rfind(b"\n") + 1] or head
+        lines = sample(head, options.comment)
+        first = source.path is not None and ".csv" in source.path.suffixes
+        found.format = guess_delimiter(lines, 2, first)
+        if lines and (found.format == "space" or len(fields(lines[0], found.format)) < 2):
+            raise InputError(
+                f"{source.label} has one column where titles need two, such as "
+                f"{lines[0].strip()[:60]!r}: write the name of a node, a tab, its title"
+            )
+        if lines:
+            _choose(found, columns, fields(lines[0], found.format), header=False)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        stream, raw = self._source.open()
+        try:
+            with io.TextIOWrapper(
+                cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
+            ) as text:
+                for row, line in enumerate(self._rows(text)):
+                    yield line
+                    if row % _ROWS == 0:
+                        at, size = raw.tell(), self._source.nbytes
+                        self._progress("reading " + self._source.short, at, size)
+        except unpack_errors() as error:
+            raise InputError(f"{self._source.label} cannot be read to its end: {error}") from error
+        finally:
+            raw.close()
+
+    def _rows(self, text: Iterable[str]) -> Iterator[tuple[str, str]]:
+        found = self._found
+        lines = _Lines(text, self._options.comment)
+        quoted = found.format in ("comma", "semicolon")
+        rows = csv.reader(
+            lines,
+            delimiter=DELIMITERS[found.format],
+            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+            skipinitialspace=quoted,
+        )
+        before = csv.field_size_limit(sys.maxsize)
+        name, title = found.taken
+        try:
+            for number, row in enumerate(rows):
+                if number == 0 and found.header:
+                    continue
+                if len(row) != found.columns:
+                    what = f"{len(row)} {found.format}-separated columns, not {found.columns}"
+                    self._refuse(lines.number, "columns", what, row)
+                elif not _utf8(row[name]) or not _utf8(row[title]):
+                    what = "bytes that are not UTF-8"
+                    self._refuse(lines.number, "encoding", what, row)
+                else:
+                    yield row[name].strip(), row[title]
+        except csv.Error as error:
+            raise InputError(f"{found.file}:{lines.number}: {error}") from error
+        finally:
+            csv.field_size_limit(before)
+
+    def _refuse(self, line: int, kind: str, what: str, row: Sequence[str]) -> None:
+        """A bad row: an error, or an example if such rows are to be skipped."""
+        found = self._found
+        content = DELIMITERS[found.format].join(row).encode("utf-8", "surrogateescape")
+        shown = content.decode("utf-8", "backslashreplace")[:100]
+        if not self._options.skip_bad_rows:
+            raise MalformedRow(found.file, line, what, shown)
+        found.bad_rows = dict(Counter(found.bad_rows) + Counter([kind]))
+        if len(found.examples) < _EXAMPLES:
+            found.examples.append(f"line {line}: {what}: {shown!r}")
+
+
+class _Lines:
+    """Lines that are neither comments nor blank, and the number of the last one."""
+
+    def __init__(self, lines: Iterable[str], comment: str) -> None:
+        self._lines, self._comment = enumerate(lines, 1), comment
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            self.number = number
+            comment = bool(self._comment) and line.lstrip().startswith(self._comment)
+            if line.strip() and not comment:
+                yield line
+
+
+def _utf8(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+# -- Parquet ---------------------------------------------------------------------------
+
+
+def _parquet(
+    source: Source,
+    columns: tuple[str, ...],
+    database: duckdb.DuckDBPyConnection,
+    found: TitlesFound,
+) -> Iterator[tuple[str | None, str | None]]:
+    import duckdb
+
+    file = "read_parquet('" + str(source.path).replace("'", "''") + "', hive_partitioning = false)"
+    found.format = "Parquet"
+    try:
+        with database.cursor() as cursor:
+            names = [str(row[0]) for row in cursor.execute(f"DESCRIBE FROM {file}").fetchall()]
+            _choose(found, columns, names, header=True)
+            wanted = ", ".join(
+                'CAST("' + names[i].replace('"', '""') + '" AS VARCHAR)' for i in found.taken
+            )
+            result = cursor.execute(f"SELECT {wanted} FROM {file}")
+            while rows := result.fetchmany(_ROWS):
+                yield from rows
+    except duckdb.Error as error:
+        raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error

@@ -1,0 +1,109 @@
+"""Titles while a graph is made: read, given to the nodes that there are, and counted.
+
+Titles come from tables that are given for them, and from readers of links that meet some on their
+way (``readers/title_file.py``); those of tables go before the others, and the first one of a node
+stands. Those of names that no node has are counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cocite.errors import InputError, UsageError
+from cocite.graph.readers import ReadOptions, Source
+from cocite.graph.readers.options import Progress
+from cocite.graph.readers.title_file import TitleFile
+from cocite.graph.readers.titles import TitlesFound, check_titles, read_titles
+from cocite.graph.title_files import write_titles
+from cocite.store import Entry
+
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
+
+__all__ = ["Titling"]
+
+_BEHIND = 1 << 40
+"""The place of the first title that is not out of a table."""
+
+
+class Titling:
+    """The titles of one run; its files are in ``work``."""
+
+    def __init__(
+        self, sources: list[Source], columns: tuple[str, ...], options: ReadOptions, work: Path
+    ) -> None:
+        self._sources, self._columns, self._options = sources, columns, options
+        self._given = TitleFile(work / "titles.given")
+        self.met = TitleFile(work / "titles.met", _BEHIND)
+        """Takes the titles that readers of links meet."""
+        self._read: list[TitlesFound] = []
+
+    @staticmethod
+    def checked(
+        sources: list[Source], columns: tuple[str, ...], options: ReadOptions
+    ) -> tuple[str, ...]:
+        """The columns; raises :class:`UsageError` for those that are none, or for no table, and
+        :class:`~cocite.errors.NotLinks` for what is no table.
+        """
+        if len(columns) not in (0, 2):
+            raise UsageError(
+                f"title_columns is {','.join(columns)}; it takes two, name and title, as in 1,2"
+            )
+        if columns and not sources:
+            raise UsageError(
+                "title_columns (--title-columns) are those of a table of titles: give that, too "
+                "(--titles)"
+            )
+        for source in sources:
+            if not source.is_pipe:
+                check_titles(source, options)
+        return columns
+
+    def read(self, tables: Tables, progress: Progress) -> None:
+        """Read the tables."""
+        with self._given, tables.reading() as database:
+            for source in self._sources:
+                found = read_titles(
+                    source, self._columns, self._options, database, self._given, progress
+                )
+                self._read.append(found)
+
+    def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
+        """Write the titles of the nodes that ``tables`` has numbered; returns what the manifest
+        says of them and the files, nothing if there are none and none were given.
+        """
+        with self.met:  # which writes what is left of them
+            pass
+        files = [file for file in (self._given, self.met) if file.count]
+        if not files:
+            if self._sources:
+                raise InputError(f"{self._sources[0].label} has no title")
+            return {}, {}
+        kept = tables.load_titles(files)
+        known = kept.names - kept.unknown
+        if self._given.count and not known:
+            raise InputError(
+                f"none of the {kept.names:,} titles is of a node: {kept.strangers[0]!r} is no name "
+                "of one. If the columns are others: --title-columns NAME,TITLE"
+            )
+        if not known:
+            return {}, {}
+        facts = {
+            "nodes": known,
+            "unknown": kept.unknown,
+            "others": kept.others,
+            "strangers": kept.strangers,
+            "sources": [self._reported(found) for found in self._read],
+        }
+        return {"titles": facts}, write_titles(directory, tables.titles())
+
+    @staticmethod
+    def _reported(found: TitlesFound) -> dict[str, Any]:
+        """As of an input of links: its base name, not where it lay on this machine."""
+        name = Path(found.file).name
+        return asdict(found) | {
+            "file": name,
+            "read_as": found.describe().replace(found.file, name, 1),
+        }

@@ -1,0 +1,331 @@
+"""BVGraph: the compressed lists of successors in which LAW publishes its web graphs, undone.
+
+The lists of the nodes 0, 1, ... follow each other in one stream of bits, the highest bit of a byte
+first. The list of x is
+
+    d                     how many successors it has; nothing follows if none
+    r                     0, or the list is made of that of x - r, one of the window's before it
+    blocks                if r > 0: their number, and the lengths of runs that are copied and left
+                          out by turns, the first copied; 1 less than they are but for the first;
+                          what is behind the last one is copied, too, if their number is even
+    intervals             if any are left to tell, and intervals are used: their number, and of each
+                          where it begins and how long it is, less the shortest that is told so
+    residuals             all others, ascending
+
+where what begins a run of ascending numbers is told by its distance from x, with the sign in the
+lowest bit, and each later one by its distance from the one before, less what it is at least. Each
+kind of number has a code of its own: unary, gamma, delta, zeta_k, nibble or Golomb.
+
+Lists are handed over as they are made, in pieces: ``decode`` stops where the bits or the room end,
+and goes on where it stopped. Every number is checked, as a file may hold anything.
+
+Cost: some 60 nanoseconds a link; memory for the window's lists and the pieces.
+Boldi and Vigna, "The WebGraph framework I: compression techniques", WWW 2004; the order of bits and
+codes is that of the class BVGraph of WebGraph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel, leading_zeros
+
+__all__ = [
+    "BITS",
+    "BLOCK",
+    "BLOCK_COUNT",
+    "CODES",
+    "DAMAGED",
+    "DEGREE",
+    "DONE",
+    "FIRST",
+    "LAST",
+    "LEAST",
+    "LONGEST",
+    "MORE_BITS",
+    "MORE_ROOM",
+    "NEXT",
+    "NODES",
+    "POSITION",
+    "REFERENCE",
+    "RESIDUAL",
+    "RULES",
+    "STATE",
+    "USED",
+    "WINDOW",
+    "K",
+    "decode",
+]
+
+UNARY, GAMMA, DELTA, ZETA, NIBBLE, GOLOMB = range(6)
+CODES = {
+    "UNARY": UNARY,
+    "GAMMA": GAMMA,
+    "DELTA": DELTA,
+    "ZETA": ZETA,
+    "NIBBLE": NIBBLE,
+    "GOLOMB": GOLOMB,
+}
+
+NODES, WINDOW, LEAST, K, DEGREE, REFERENCE, BLOCK_COUNT, BLOCK, RESIDUAL = range(9)
+RULES = 9
+"""int64 words of the rules: nodes of the graph, lists before it that a list may be made of, length
+of the shortest interval (0: none are used), k of zeta (or the modulus of Golomb), then the codes of
+degrees, references, numbers of blocks, blocks and residuals."""
+
+POSITION, BITS, FIRST, NEXT, USED, LAST, LONGEST = range(7)
+STATE = 7
+"""int64 words of the state: the next bit and how many bits there are, the node whose list is the
+first one in the room, the node whose list is the next to read, links in the room, whether these are
+the last bits, successors of the list that was the last to be begun."""
+
+DONE, MORE_BITS, MORE_ROOM, DAMAGED = range(4)
+
+_6, _63, _64, _1 = np.uint64(6), np.uint64(63), np.uint64(64), np.uint64(1)
+_LONGEST_CODE = 56
+"""Bits of a number: nodes have 32, the sign and the codes' own parts come on top."""
+_BAD = -1
+
+
+@helper
+def _peek(words: Any, position: Any) -> Any:
+    """The 64 bits from a position on; zeros behind the end."""
+    i, shift = np.uint64(position) >> _6, np.uint64(position) & _63
+    if i + _1 >= np.uint64(words.size):
+        return np.uint64(0)
+    found = words[i] << shift
+    if shift:
+        found |= words[i + _1] >> (_64 - shift)
+    return found
+
+
+@helper
+def _bits(words: Any, position: Any, count: Any) -> Any:
+    """A number of ``count`` bits, 0 to 63 of them."""
+    if count == 0:
+        return np.int64(0)
+    return np.int64(_peek(words, position) >> (_64 - np.uint64(count)))
+
+
+@helper
+def _zeros(words: Any, position: Any) -> Any:
+    """How many zeros there are from a position on; behind the end there are some more."""
+    count = np.int64(0)
+    while True:
+        word = _peek(words, position + count)
+        if word:
+            return count + np.int64(leading_zeros(word))
+        count += 64
+        if position + count >= words.size * 64:
+            return count
+
+
+@helper
+def _read(words: Any, position: Any, code: Any, k: Any) -> Any:
+    """(the number in this code, the position behind it); the number is -1 if it is too large."""
+    if code == NIBBLE:
+        value = np.int64(0)
+        while True:
+            group = _bits(words, position, np.int64(4))
+            position += 4
+            value = value << 3 | group & 7
+            if group & 8:
+                return value, position
+            if value >> 50 or position > words.size * 64:
+                return np.int64(_BAD), position
+    zeros = _zeros(words, position)
+    position += zeros + 1
+    if code == UNARY:
+        return zeros, position
+    if code == GAMMA:
+        if zeros > _LONGEST_CODE:
+            return np.int64(_BAD), position
+        return (np.int64(1) << zeros | _bits(words, position, zeros)) - 1, position + zeros
+    if code == DELTA:
+        if zeros > 6:
+            return np.int64(_BAD), position
+        size = (np.int64(1) << zeros | _bits(words, position, zeros)) - 1
+        position += zeros
+        if size > _LONGEST_CODE:
+            return np.int64(_BAD), position
+        return (np.int64(1) << size | _bits(words, position, size)) - 1, position + size
+    if code == ZETA:
+        size = zeros * k + k - 1
+        if zeros > _LONGEST_CODE or size > _LONGEST_CODE:
+            return np.int64(_BAD), position
+        value, least = _bits(words, position, size), np.int64(1) << zeros * k
+        position += size
+        if value < least:
+            return value + least - 1, position
+        return (value << 1 | _bits(words, position, np.int64(1))) - 1, position + 1
+    # Golomb: the quotient in unary, the rest in minimal binary
+    if k == 0:
+        return np.int64(0), position - zeros - 1
+    if zeros > np.int64(1) << 40:
+        return np.int64(_BAD), position
+    size = 63 - np.int64(leading_zeros(np.uint64(k)))
+    short = (np.int64(2) << size) - k
+    value = _bits(words, position, size)
+    position += size
+    if value >= short:
+        value = (value << 1 | _bits(words, position, np.int64(1))) - short
+        position += 1
+    return zeros * k + value, position
+
+
+@helper
+def _signed(value: Any) -> Any:
+    """A number whose sign is in its lowest bit."""
+    return value >> 1 if value & 1 == 0 else -((value + 1) >> 1)
+
+
+@helper
+def _merged(parts: Any, cuts: Any, out: Any, at: Any) -> Any:
+    """Merge the three ascending runs of ``parts`` between ``cuts`` to ``out`` from ``at`` on;
+    whether the whole ascends strictly.
+    """
+    i, j, k = cuts[0], cuts[1], cuts[2]
+    last = np.int64(-1)
+    while i < cuts[1] or j < cuts[2] or k < cuts[3]:
+        least, which = np.int64(1) << 62, 0
+        if i < cuts[1]:
+            least = np.int64(parts[i])
+        if j < cuts[2] and np.int64(parts[j]) < least:
+            least, which = np.int64(parts[j]), 1
+        if k < cuts[3] and np.int64(parts[k]) < least:
+            least, which = np.int64(parts[k]), 2
+        if which == 0:
+            i += 1
+        elif which == 1:
+            j += 1
+        else:
+            k += 1
+        if least <= last:
+            return False
+        last = least
+        out[at] = np.uint32(least)
+        at += 1
+    return True
+
+
+@helper
+def _copied(words: Any, position: Any, rules: Any, given: Any, parts: Any, degree: Any) -> Any:
+    """Copy the blocks of the list ``given`` to ``parts``: (how many, the position behind), -1 for
+    what cannot be.
+    """
+    count, position = _read(words, position, rules[BLOCK_COUNT], rules[K])
+    if count < 0 or count > given.size + 1:
+        return np.int64(_BAD), position
+    copied, at = np.int64(0), np.int64(0)
+    for block in range(count + 1):
+        if block < count:
+            length, position = _read(words, position, rules[BLOCK], rules[K])
+            length += block > 0
+        else:
+            length = given.size - at
+        if length < 0 or length > given.size - at:
+            return np.int64(_BAD), position
+        if block % 2 == 0:
+            if copied + length > degree:
+                return np.int64(_BAD), position
+            for i in range(length):
+                parts[copied + i] = given[at + i]
+            copied += length
+        at += length
+    return copied, position
+
+
+@helper
+def _told(
+    words: Any, position: Any, rules: Any, node: Any, parts: Any, cuts: Any, degree: Any
+) -> Any:
+    """Write intervals and residuals to ``parts`` behind the ``cuts[1]`` that were copied: the
+    position behind, or -1 less it if there is what cannot be.
+    """
+    at, nodes = cuts[1], rules[NODES]
+    if at < degree and rules[LEAST]:
+        count, position = _read(words, position, GAMMA, rules[K])
+        if count < 0 or count > degree - at:
+            return -1 - position
+        before = np.int64(0)
+        for interval in range(count):
+            gap, position = _read(words, position, GAMMA, rules[K])
+            more, position = _read(words, position, GAMMA, rules[K])
+            if gap < 0 or more < 0:
+                return -1 - position
+            begin = before + gap + 1 if interval else node + _signed(gap)
+            length = more + rules[LEAST]
+            if begin < 0 or begin + length > nodes or length > degree - at:
+                return -1 - position
+            for i in range(length):
+                parts[at + i] = np.uint32(begin + i)
+            at += length
+            before = begin + length
+    cuts[2] = at
+    value = np.int64(-1)
+    while at < degree:
+        gap, position = _read(words, position, rules[RESIDUAL], rules[K])
+        if gap < 0:
+            return -1 - position
+        value = value + gap + 1 if at > cuts[2] else node + _signed(gap)
+        if value < 0 or value >= nodes:
+            return -1 - position
+        parts[at] = np.uint32(value)
+        at += 1
+    cuts[3] = at
+    return position
+
+
+@kernel
+def decode(words: Any, rules: Any, state: Any, begins: Any, links: Any, parts: Any) -> Any:
+    """Go on reading lists from ``words`` (uint64, two words of zeros behind the last bit).
+
+    ``links`` uint32 has the lists of the nodes state[FIRST] up to state[NEXT], of which the list
+    number i is links[begins[i] : begins[i + 1]]; more are added. ``parts`` uint32 has room for one.
+    Returns DONE, MORE_BITS, MORE_ROOM, or DAMAGED at the node state[NEXT].
+    """
+    cuts = np.zeros(4, np.int64)
+    nodes, window = rules[NODES], rules[WINDOW]
+    while state[NEXT] < nodes:
+        node, position = state[NEXT], state[POSITION]
+        row = node - state[FIRST]
+        if row + 1 >= begins.size:
+            return MORE_ROOM
+        degree, position = _read(words, position, rules[DEGREE], rules[K])
+        short = DAMAGED if state[LAST] else MORE_BITS
+        if position > state[BITS]:
+            return short
+        if degree < 0 or degree > nodes:
+            return DAMAGED
+        state[LONGEST] = degree
+        at = state[USED]
+        if at + degree > links.size or degree > parts.size:
+            return MORE_ROOM
+        if degree:
+            reference = np.int64(0)
+            if window:
+                reference, position = _read(words, position, rules[REFERENCE], rules[K])
+                if position > state[BITS]:
+                    return short
+                if reference < 0 or reference > window or reference > row:
+                    return DAMAGED
+            cuts[1] = 0
+            if reference:
+                given = links[begins[row - reference] : begins[row - reference + 1]]
+                cuts[1], position = _copied(words, position, rules, given, parts, degree)
+                if position > state[BITS]:
+                    return short
+                if cuts[1] < 0:
+                    return DAMAGED
+            position = _told(words, position, rules, node, parts, cuts, degree)
+            if max(position, -1 - position) > state[BITS]:
+                return short  # behind the last bit there are zeros, which mean nothing
+            if position < 0 or not _merged(parts, cuts, links, at):
+                return DAMAGED
+        state[USED] = at + degree
+        begins[row + 1] = at + degree
+        state[POSITION] = position
+        state[NEXT] = node + 1
+    return DONE

@@ -1,0 +1,178 @@
+"""Answers as lists that are also tables: for pandas, polars, Arrow, and for notebooks.
+
+A list of hits has the columns rank, from 1 on, and the fields of a hit. In a notebook it is shown
+with a bar a score, and a line across its end for the interval, if there is one. All bars have one
+scale, from 0 to the largest upper end.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex, overload
+
+from cocite.query.scores import Hit
+
+__all__ = ["HitLists", "Hits"]
+
+_SHOWN, _LISTS_SHOWN = 100, 10
+"""Rows of a list, and lists, that a notebook shows; of the others it says how many there are."""
+_WIDTH, _HEIGHT = 180, 14
+_BAR = "#4c8bc9"
+_LINKS = ("http://", "https://")
+
+
+class Hits(list[Hit]):
+    """Hits in their order: a list, and a table."""
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Hits: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
+        """One hit, or some, which are a table as well."""
+        found = super().__getitem__(place)
+        return Hits(found) if isinstance(place, slice) else found  # type: ignore[arg-type,return-value]
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row a hit: rank, node, score, stderr, low, high."""
+        from cocite.extras import need
+
+        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as a ``polars.DataFrame``."""
+        from cocite.extras import need
+
+        columns = _of_one_type(self._columns(), "node")
+        return need("polars", "a table of polars", "polars").DataFrame(columns)
+
+    def to_arrow(self) -> Any:
+        """The same as a ``pyarrow.Table``. Names that are neither text nor whole numbers are text
+        in it.
+        """
+        from cocite.extras import need
+
+        return need("pyarrow", "an Arrow table", "arrow").table(
+            _of_one_type(self._columns(), "node")
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))}
+        titles = [*Hit._fields, *(["title"] if any(hit.title for hit in self) else [])]
+        return columns | {title: [getattr(h, title) for h in self] for title in titles}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        if not self:
+            return "<p>no hits</p>"
+        most = max(max(hit.score, hit.high) for hit in self) or 1.0
+        rows = "".join(_row(i, hit, most) for i, hit in enumerate(self[:_SHOWN], 1))
+        titles = ("", "node", "score", "", "stderr", "interval")
+        head = "".join(f'<th style="text-align:left">{title}</th>' for title in titles)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" + _more(
+            len(self), _SHOWN, "hits"
+        )
+
+
+class HitLists(list[Hits]):
+    """The hits of several nodes, each asked for itself: lists in the order of ``nodes``, and a
+    table.
+    """
+
+    def __init__(self, nodes: Sequence[Any], lists: Iterable[Hits]) -> None:
+        super().__init__(lists)
+        self.nodes = list(nodes)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with a row a hit: node, rank, related, score, stderr, low, high.
+        Of several nodes asked together ``node`` is the list.
+        """
+        from cocite.extras import need
+
+        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """The same as a ``polars.DataFrame``."""
+        from cocite.extras import need
+
+        columns = _of_one_type(self._columns(), "node", "related")
+        return need("polars", "a table of polars", "polars").DataFrame(columns)
+
+    def to_arrow(self) -> Any:
+        """The same as a ``pyarrow.Table``, with names as in :meth:`Hits.to_arrow`."""
+        from cocite.extras import need
+
+        columns = _of_one_type(self._columns(), "node", "related")
+        return need("pyarrow", "an Arrow table", "arrow").table(columns)
+
+    def _columns(self) -> dict[str, list[Any]]:
+        pairs = list(zip(self.nodes, self, strict=True))
+        columns: dict[str, list[Any]] = {"node": [node for node, hits in pairs for _ in hits]}
+        each = [hits._columns() for hits in self]
+        more = ["title"] if any("title" in one for one in each) else []
+        for title in ("rank", *Hit._fields, *more):
+            called = "related" if title == "node" else title
+            columns[called] = [
+                value for one in each for value in one.get(title, [None] * len(one["rank"]))
+            ]
+        return columns
+
+    def _repr_html_(self) -> str:
+        pairs = list(zip(self.nodes, self, strict=True))[:_LISTS_SHOWN]
+        tables = (f"<p><b>{_name(node)}</b></p>{hits._repr_html_()}" for node, hits in pairs)
+        return "".join(tables) + _more(len(self), _LISTS_SHOWN, "lists")
+
+
+def _of_one_type(columns: dict[str, list[Any]], *titles: str) -> dict[str, list[Any]]:
+    """The columns, with names as text where they are of several types, or of another."""
+    for title in titles:
+        types = set(map(type, columns[title]))
+        if types not in ({str}, {int}):
+            columns[title] = list(map(str, columns[title]))
+    return columns
+
+
+def _row(rank: int, hit: Hit, most: float) -> str:
+    cells = (
+        str(rank),
+        _name(hit.node) + (f"<br>{html.escape(hit.title)}" if hit.title else ""),
+        f"{hit.score:.4f}",
+        _bar(hit, most),
+        f"{hit.stderr:.4f}",
+        _interval(hit),
+    )
+    return "<tr>" + "".join(f'<td style="text-align:left">{c}</td>' for c in cells) + "</tr>"
+
+
+def _interval(hit: Hit) -> str:
+    """The interval in words; none of a score that is exact."""
+    return "" if hit.low == hit.high else f"{hit.low:.4f} to {hit.high:.4f}"
+
+
+def _name(node: Any) -> str:
+    text = html.escape(str(node))
+    if isinstance(node, str) and node.startswith(_LINKS):
+        return f'<a href="{text}" target="_blank" rel="noopener noreferrer">{text}</a>'
+    return text
+
+
+def _bar(hit: Hit, most: float) -> str:
+    """The score as a bar, its interval as a line with ends."""
+    score, low, high = (round(_WIDTH * value / most, 1) for value in (hit.score, hit.low, hit.high))
+    middle = _HEIGHT / 2
+    line = ""
+    if _interval(hit):
+        ends = f"M{low} 3V{_HEIGHT - 3}M{high} 3V{_HEIGHT - 3}M{low} {middle}H{high}"
+        line = f'<path d="{ends}" stroke="currentColor" stroke-width="1.2" fill="none"/>'
+    told = ", ".join(filter(None, (f"{hit.score:.4f}", _interval(hit))))
+    return (
+        f'<svg width="{_WIDTH + 2}" height="{_HEIGHT}" role="img" aria-label="{told}">'
+        f'<rect x="0" y="2" width="{score}" height="{_HEIGHT - 4}" fill="{_BAR}"/>{line}</svg>'
+    )
+
+
+def _more(there: int, shown: int, what: str) -> str:
+    return f"<p>and {there - shown:,} more {what}</p>" if there > shown else ""

@@ -1,0 +1,293 @@
+"""Titles of nodes: how tables of them are read, stored, carried to indexes, and looked through."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import Damaged, InputError, MalformedRow, NotLinks, UsageError
+from cocite.graph.readers import text as text_reader
+from cocite.graph.readers.reader import Job, Read
+from cocite.index.verify import VerifyDocument
+
+LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
+
+
+def titled(tmp_path: Path, content: str | bytes, file: str = "t.tsv", **options: Any) -> Graph:
+    """A graph of a, b, c with titles from a file of this content."""
+    (tmp_path / "links.tsv").write_text(LINKS)
+    path = tmp_path / file
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    output = tmp_path / "out.graph"
+    return cocite.ingest(tmp_path / "links.tsv", output, titles=path, overwrite=True, **options)
+
+
+def all_of(graph: Graph) -> list[str | None]:
+    assert graph.titles is not None
+    return [graph.titles[node] for node in range(graph.nodes)]
+
+
+@pytest.mark.parametrize(
+    ("content", "file"),
+    [
+        ("a\tAlpha\nb\tBeta, the second\n", "t.tsv"),
+        ("\ufeffa\tAlpha\r\nb\tBeta, the second\r\n", "t.txt"),
+        ("name\ttitle\na\tAlpha\nb\tBeta, the second\n", "t.tsv"),
+        ('a,Alpha\nb,"Beta, the second"\n', "t.csv"),
+        ('id,title\na,"Alpha"\nb,"Beta,\n the   second "\n', "t.csv"),
+        ('title,url,date\nAlpha,a,x\n"Beta, the second",b,y\n', "t.csv"),
+        (',page,title\n0,a,Alpha\n1,b,"Beta, the second"\n', "t.csv"),
+        ("Id;Label\na;Alpha\nb;Beta, the second\n", "t.txt"),
+        ("a|Alpha\nb|Beta, the second\n", "t.txt"),
+        ("# pages\n\na\tAlpha\n\nb\tBeta, the second\nc\t\n", "t.tsv"),
+        ("a\t  Alpha \nb\tBeta,\x07 the\u00a0second\nc\t \n", "t.tsv"),
+        (gzip.compress(b"a\tAlpha\nb\tBeta, the second\n"), "t.gz"),
+        (bz2.compress(b"a\tAlpha\nb\tBeta, the second\n"), "t.csv"),
+    ],
+)
+def test_tables_of_titles_are_read_as_they_come(
+    tmp_path: Path, content: str | bytes, file: str
+) -> None:
+    graph = titled(tmp_path, content, file)
+    assert all_of(graph) == ["Alpha", "Beta, the second", None]
+    facts = graph.store.facts["titles"]
+    assert (facts["nodes"], facts["unknown"], facts["others"]) == (2, 0, 0)
+    assert VerifyDocument.of(graph.path).faults == []
+
+
+def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
+    content = "name,title,id\nAlpha,x,a\nBeta,y,b\n"
+    assert all_of(titled(tmp_path, content, "t.csv", title_columns="id,name"))[0] == "Alpha"
+    assert all_of(titled(tmp_path, content, "t.csv", title_columns=(3, 2)))[1] == "y"
+    assert all_of(titled(tmp_path, content, "t.csv"))[:2] == ["x", "y"]
+    with pytest.raises(UsageError, match="has no column 'nobody'; its first row is 'name', 'tit"):
+        titled(tmp_path, content, "t.csv", title_columns="id,nobody")
+    with pytest.raises(UsageError, match="names one column twice"):
+        titled(tmp_path, content, "t.csv", title_columns="1,1")
+    with pytest.raises(UsageError, match="it takes two, name and title"):
+        titled(tmp_path, content, "t.csv", title_columns="id")
+    with pytest.raises(UsageError, match="give that, too"):
+        cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", title_columns="id,name")
+
+
+def test_parquet_has_titles_too(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "t.parquet"
+    duckdb.execute(
+        "COPY (SELECT * FROM (VALUES ('Beta', 'b', 1), ('Alpha', 'a', 2), (NULL, 'c', 3)) "
+        f"t(label, page, n)) TO '{path}'"
+    )
+    graph = titled(tmp_path, path.read_bytes(), "t.parquet")
+    assert all_of(graph) == ["Alpha", "Beta", None]
+    (source,) = graph.store.facts["titles"]["sources"]
+    assert source["read_as"] == (
+        "t.parquet: 2 titles, Parquet, of column 'label' for the names in 'page' (if others are: "
+        "--title-columns NAME,TITLE), 1 row without a title"
+    )
+
+
+def test_the_first_title_stands_and_what_is_left_out_is_counted_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "more.tsv").write_text("a\tAnother\nc\tGamma\nb\tBeta\n")
+    (tmp_path / "links.tsv").write_text(LINKS)
+    content = "a\tAlpha\nx\tStranger\nb\tBeta\na\tAleph\ny\tStranger\nx\tAgain\n"
+    (tmp_path / "t.tsv").write_text(content)
+    graph = str(tmp_path / "g")
+    command = ["ingest", str(tmp_path / "links.tsv"), "-o", graph]
+    for file in ("t.tsv", "more.tsv"):
+        command += ["--titles", str(tmp_path / file)]
+    assert main(command) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines()[1:] == [
+        "read t.tsv: 6 titles, tab-separated",
+        "read more.tsv: 3 titles, tab-separated",
+        "  no node is called like 2 names with a title: 'x', 'y'",
+        "  3 more titles of nodes that have one: the first one is taken",
+    ]
+    wanted = "of 3 nodes; 2 of names that no node has; 3 more of nodes that have one"
+    assert f"titles             {wanted}\n" in out
+    assert all_of(Graph.open(graph)) == ["Alpha", "Beta", "Gamma"]
+
+
+@pytest.mark.parametrize(
+    ("content", "file", "error", "message"),
+    [
+        ("alpha\nbeta\n", "t.tsv", InputError, "has one column where titles need two, such as"),
+        ("a The first one\nb Another\n", "t.txt", InputError, "has one column where titles need"),
+        ("a,Alpha\nb,Beta, the second\n", "t.csv", MalformedRow, "t.csv:2: 3 comma-separated col"),
+        (b"a\tAlpha\nb\tB\xe9ta\nc\t\xc3\xa9\n", "t.tsv", MalformedRow, "2: bytes that are not"),
+        ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles is of a node: 'x' is "),
+        ("", "t.tsv", InputError, "has no title"),
+        ("a\t" + "x" * 65_536 + "\n", "t.tsv", InputError, "65,536 bytes; a title has 65,535 at"),
+        ('{"a": "Alpha"}', "t.json", NotLinks, "is JSON"),
+        ("PAR1xxxx", "t.parquet", InputError, "cannot be read as Parquet"),
+    ],
+)
+def test_what_is_no_table_of_titles_is_refused(
+    tmp_path: Path, content: str | bytes, file: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        titled(tmp_path, content, file)
+    assert not (tmp_path / "out.graph").exists()
+
+
+def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
+    content = "a,Alpha\nb,Beta, the second\nc,Gamma\n"
+    graph = titled(tmp_path, content, "t.csv", skip_bad_rows=True)
+    assert all_of(graph) == ["Alpha", None, "Gamma"]
+    assert graph.store.facts["titles"]["sources"][0]["bad_rows"] == {"columns": 1}
+
+
+@settings(max_examples=20)
+@given(
+    st.dictionaries(
+        st.integers(0, 400),
+        st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.just("\n"), max_size=60),
+        max_size=60,
+    ),
+    st.booleans(),
+)
+def test_every_title_comes_back_as_it_was_but_for_blanks(
+    tmp_path: Path, titles: dict[int, str], numbers: bool
+) -> None:
+    """By a plain twin: blanks and control characters, in a row, are one blank."""
+    name = str if numbers else "n{}".format
+    rows = [(name(i), name((i * 7 + 1) % 401)) for i in range(401)]
+    (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
+    wanted = {}
+    for node, title in titles.items():
+        blank = "".join(" " if ord(c) < 32 or 127 <= ord(c) < 160 else c for c in title)
+        wanted[name(node)] = " ".join(blank.split())
+    quoted = {name(i): '"' + t.replace('"', '""') + '"' for i, t in titles.items()}
+    content = "id,title\n" + "".join(f"{n},{t}\n" for n, t in quoted.items())
+    (tmp_path / "t.csv").write_bytes(content.encode())
+    options: dict[str, Any] = {"titles": tmp_path / "t.csv", "comment": "", "overwrite": True}
+    if not any(wanted.values()):
+        with pytest.raises(InputError, match="has no title"):
+            cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)
+        return
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)
+    found = dict(zip(graph.names, all_of(graph), strict=True))
+    assert {n: t for n, t in found.items() if t} == {n: t for n, t in wanted.items() if t}
+
+
+def test_a_graph_without_titles_is_what_it_was(tmp_path: Path) -> None:
+    """Nothing of titles is in it, and its digest does not depend on them."""
+    with_some = titled(tmp_path, "a\tAlpha\n")
+    plain = cocite.ingest(tmp_path / "links.tsv", tmp_path / "plain")
+    assert plain.titles is None
+    assert "titles" not in plain.store.facts
+    files = with_some.store.manifest.files
+    assert files.keys() - plain.store.manifest.files.keys() == {"titles.data", "titles.blocks"}
+    assert with_some.digest == plain.digest
+
+
+def test_a_reader_of_links_hands_titles_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a table go before them, and titles of strangers alone are no error."""
+    read = text_reader.TextReader.read
+
+    def meeting(self: text_reader.TextReader, job: Job) -> Read:
+        for name, title in (("a", "Met"), ("b", "Beta\nmet"), ("x", "Nobody"), ("b", "Second")):
+            job.titles.add(name, title)
+        return read(self, job)
+
+    monkeypatch.setattr(text_reader.TextReader, "read", meeting)
+    assert all_of(titled(tmp_path, "a\tGiven\n")) == ["Given", "Beta met", None]
+    graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g")
+    assert all_of(graph) == ["Met", "Beta met", None]
+    assert graph.store.facts["titles"]["unknown"] == 1
+    (tmp_path / "others.tsv").write_text("p\tq\n")
+    assert cocite.ingest(tmp_path / "others.tsv", tmp_path / "h").titles is None
+
+
+def test_an_index_has_the_titles_of_its_pages(tmp_path: Path) -> None:
+    graph = titled(tmp_path, "a\tAlpha\nc\tGamma\n")
+    whole = cocite.build(graph, tmp_path / "whole", measure="psimrank", samples=4)
+    assert whole.titles is not None
+    assert whole.titles.of(np.arange(4)) == ["Alpha", "", "Gamma", ""]  # a draft has none
+    some = cocite.build(graph, tmp_path / "some", measure="psimrank", samples=4, keep=["c", "b"])
+    assert some.titles is not None
+    assert [some.titles[node] for node in range(2)] == [None, "Gamma"]
+    for path in ("whole", "some"):
+        assert VerifyDocument.of(tmp_path / path).faults == []
+
+
+def test_a_graph_without_some_pages_has_the_titles_of_the_others(tmp_path: Path) -> None:
+    graph = titled(tmp_path, "a\tAlpha\nb\tBeta\n")
+    less = cocite.ingest(graph.path, tmp_path / "less", exclude=["a"])
+    assert all_of(less) == ["Beta", None]
+    assert less.store.facts["titles"]["nodes"] == 1
+    assert VerifyDocument.of(less.path).faults == []
+    with pytest.raises(UsageError, match="pages can be left out of it, and nothing else"):
+        cocite.ingest(graph.path, tmp_path / "h", exclude=["a"], titles=tmp_path / "t.tsv")
+    again = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude=["a"])
+    assert all_of(again) == ["Beta", None]
+    assert again.store.facts["titles"]["unknown"] == 1
+
+
+def test_a_refresh_takes_the_titles_of_now(tmp_path: Path) -> None:
+    graph = titled(tmp_path, "a\tAlpha\nc\tGamma\n")
+    cocite.build(graph, tmp_path / "i", measure="psimrank", samples=4)
+    (tmp_path / "new.tsv").write_text(LINKS + "d\ta\n")
+    (tmp_path / "new-titles.tsv").write_text("a\tAleph\nd\tDelta\n")
+    new = cocite.ingest(
+        tmp_path / "new.tsv", tmp_path / "new.graph", titles=tmp_path / "new-titles.tsv"
+    )
+    assert main(["refresh", str(tmp_path / "i"), str(new.path)]) == 0
+    index = cocite.open(tmp_path / "i")
+    assert index.titles is not None
+    assert index.titles.of(np.arange(4)) == ["Aleph", "", "", "Delta"]
+    assert VerifyDocument.of(tmp_path / "i").faults == []
+
+
+def test_indexes_of_one_graph_with_other_titles_are_joined(tmp_path: Path) -> None:
+    """Their samples are equal; the first titles that there are stand."""
+    first = titled(tmp_path, "a\tAlpha\n")
+    options: dict[str, Any] = {"measure": "psimrank"}
+    cocite.build(first, tmp_path / "i", numbers=range(4), **options)
+    second = titled(tmp_path, "a\tAleph\nb\tBeth\n")
+    cocite.build(second, tmp_path / "j", numbers=range(4, 8), **options)
+    plain = cocite.ingest(tmp_path / "links.tsv", tmp_path / "plain")
+    cocite.build(plain, tmp_path / "k", numbers=range(8, 12), **options)
+    for order, title in (("ijk", "Alpha"), ("jik", "Aleph"), ("kij", "Alpha")):
+        paths = [str(tmp_path / name) for name in order]
+        assert main(["merge", *paths, "-o", str(tmp_path / order)]) == 0
+        index = cocite.open(tmp_path / order)
+        assert index.titles is not None
+        assert index.titles[0] == title
+
+
+def test_damaged_titles_are_told(tmp_path: Path) -> None:
+    graph = titled(tmp_path, "a\tAlpha\n")
+    path = Path(graph.path) / "titles.data"
+    whole = path.read_bytes()
+    path.write_bytes(b"\xff" * len(whole))
+    with pytest.raises(Damaged, match="its titles are damaged; see: cocite verify"):
+        all_of(Graph.open(graph.path))
+    assert any("titles.data" in fault for fault in VerifyDocument.of(graph.path).faults)
+
+
+def test_titles_are_looked_through(tmp_path: Path) -> None:
+    titles = titled(tmp_path, "a\tAlpha_one\nc\tDER ALPHA\n").titles
+    assert titles is not None
+    assert titles.containing("alpha").tolist() == [0, 2]
+    assert titles.containing("alpha one").tolist() == [0]
+    assert titles.containing("beta").tolist() == []
+    assert repr(titles) == "<titles of 3 nodes>"
+    assert len(titles) == 3
+    with pytest.raises(UsageError):
+        titles[3]
