@@ -429,8 +429,12 @@ def _asked(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[
 
 
 def _loss(index: Index) -> dict[str, Any]:
-    """What an index without some of its samples says beside its answer."""
-    return {"samples": index.samples, "lost": index.lost} if index.lost else {}
+    """What an index says beside its answer: of samples that it is without, of how many pages it
+    leaves aside, as they have more links than tell something.
+    """
+    found: dict[str, Any] = {"samples": index.samples, "lost": index.lost} if index.lost else {}
+    passed_over = index.stored.passed_over
+    return found | ({"passed_over": passed_over} if passed_over else {})
 
 
 def _surely(index: Index, refined: bool) -> bool:
