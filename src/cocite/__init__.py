@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cocite.graph.ingest import ingest as ingest
     from cocite.index.told import info as info
     from cocite.index.told import verify as verify
+    from cocite.interop.asking import related as related
     from cocite.query import Hit as Hit
     from cocite.query import Index as Index
     from cocite.query import Score as Score
@@ -68,6 +69,7 @@ _HOMES = {
     "pagerank": ("cocite.ranking", "pagerank"),
     "plan_index": ("cocite.query.plan.plan", "plan_index"),
     "refresh": ("cocite.query", "refresh"),
+    "related": ("cocite.interop.asking", "related"),
     "tune": ("cocite.tuning", "tune"),
     "verify": ("cocite.index.told", "verify"),
 }
@@ -98,6 +100,7 @@ __all__ = [
     "pagerank",
     "plan_index",
     "refresh",
+    "related",
     "tune",
     "verify",
 ]

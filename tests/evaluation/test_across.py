@@ -12,7 +12,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.evaluation import Judge, RowRanker, read_labels
+from cocite.evaluation import Judge, RowRanker, evaluating, read_labels
 from cocite.evaluation.across import Across, folders_of, run_across
 from cocite.evaluation.across_report import AcrossDocument, across_tables, write_across
 from cocite.evaluation.answers import Asked
@@ -232,3 +232,18 @@ def test_where_the_data_is(place: Path) -> None:
     for suites, folder, message in wrong:
         with pytest.raises(UsageError, match=message):
             folders_of(suites, folder)
+
+
+def test_suites_that_share_a_base_name_are_called_by_their_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "web.toml").write_text('[data]\nlinks = "links.tsv"\n')
+    (tmp_path / "other.toml").write_text("")
+    found = evaluating._told_apart(["a/web.toml", "b/web.toml", "other.toml"])
+    assert [suite.name for suite in found] == ["a/web", "b/web", "other"]
+    assert [suite.data.folder for suite in found] == ["web", "web", ""]
+    with pytest.raises(UsageError, match=r"the suite a/web\.toml is named twice"):
+        evaluating._told_apart(["a/web.toml", "a/web.toml"])

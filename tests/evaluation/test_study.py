@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import csv
 import gzip
+import html
 import json
 import re
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.evaluation import Study, built_in_suites, embed, load_suite, run_suite
 from cocite.evaluation.data import graph_of, read_truth
+from cocite.evaluation.documents import StudyDocument
 from cocite.evaluation.plans import DataPlan, JudgePlan
 from cocite.evaluation.report import LONG_TITLES, long_rows, write_report
 from cocite.extras import install_command
@@ -523,6 +526,66 @@ def test_indexes_side_by_side(
     assert re.search(r"\d\.\d{3} ±\d\.\d{3}", table[2])
     assert main([*command, "--format", "csv"]) == 0
     assert capsys.readouterr().out.startswith(",".join(LONG_TITLES))
+
+
+def test_a_report_says_where_it_comes_from_and_shows_lists(
+    web: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(web)
+    output, pictures = tmp_path / "r.html", tmp_path / "new" / "pictures"
+    command = ["evaluate", "i", "j", "--labels", "labels.tsv", "--queries", "30"]
+    typed = [*command, "-o", str(output), "--figures", str(pictures)]
+    assert main(typed) == 0
+    said = capsys.readouterr().err
+    assert "read labels.tsv: tab-separated, no header\n" in said
+    assert f"{pictures}: 1 picture, as SVG and PNG\n" in said
+    assert sorted(file.name for file in pictures.iterdir()) == ["methods.png", "methods.svg"]
+    assert (pictures / "methods.png").read_bytes().startswith(b"\x89PNG\r\n")
+    svg = (pictures / "methods.svg").read_text("utf-8")
+    page, text = output.read_text("utf-8"), output.with_suffix(".md").read_text("utf-8")
+    assert base64.b64encode(svg.encode()).decode() in page
+    found = cocite.evaluate("i", "j", labels="labels.tsv", queries=30)
+    assert isinstance(found, StudyDocument)
+    for line in (
+        "- graph: g",
+        f"- cocite: {cocite.__version__}",
+        f"- date: {found.study.date}",
+        f"- command: {shlex.join(['cocite', *typed])}",
+        "- labels: labels.tsv: tab-separated, no header",
+        "Sorted by precision@10, the best first.",
+    ):
+        assert f"\n{line}\n" in text
+        assert html.escape(line.removeprefix("- ").partition(": ")[2] or line) in page
+    results = {result.name: result.figures["precision@10"].value for result in found.study.methods}
+    rows = re.findall(r"^\| (i|j) \|", text, re.M)
+    assert rows == sorted(results, key=lambda name: -results[name])
+    index = cocite.open("i")
+    truth = dict(line.split("\t") for line in Path("labels.tsv").read_text().splitlines())
+    assert len(found.study.examples) == 3
+    for example in found.study.examples:
+        assert f"## Example: {example.name}\n\nLabelled {truth[example.name]}. " in text
+        hits = example.hits["i"]
+        assert [hit.name for hit in hits] == [hit.node for hit in index.related(example.name, 10)][
+            : len(hits)
+        ]
+        assert [hit.alike for hit in hits] == [
+            truth[hit.name] == truth[example.name] for hit in hits
+        ]
+        assert f"| 1 | {hits[0].name}{' ✓' * bool(hits[0].alike)} |" in text or rows[0] == "j"
+    again = found.to_json()
+    assert again["examples"][0]["hits"]["i"][0]["name"] == found.study.examples[0].hits["i"][0].name
+    assert (again["graph"], again["cocite"]) == ("g", cocite.__version__)
+    assert found.command == "cocite.evaluate('i', 'j', labels='labels.tsv', queries=30)"
+    assert main(typed) == 1  # neither is overwritten
+    assert main([*command, "--figures", str(pictures)]) == 1
+    assert "is there and not empty" in capsys.readouterr().err
+    assert main([*command, "--figures", str(pictures), "--overwrite"]) == 0
+    assert main([*command, "--figures", "labels.tsv"]) == 2
+    assert main(["evaluate", "--suite", "web", "--suite", "cora", "--figures", "x"]) == 2
 
 
 def test_gamma_takes_a_least_similarity(

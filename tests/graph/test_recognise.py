@@ -27,6 +27,7 @@ import cocite
 from cocite.errors import InputError, NotLinks
 from cocite.graph.readers import ReadOptions, Source, reader_of
 from cocite.graph.readers.recognise import FORMATS
+from cocite.graph.readers.sources import expand
 from tests.graph.plain import links, nothing_left, read
 
 HTML = """<!DOCTYPE html>
@@ -310,3 +311,15 @@ def test_no_bytes_make_a_graph_but_rows_of_two_columns_of_text(
     assert graph.nodes > 0
     assert good * 2 >= len([row for row in rows if not row.strip().startswith(b"#")])
     assert good >= graph.info().rows
+
+
+def test_inputs_that_share_a_base_name_are_told_by_their_paths(tmp_path: Path) -> None:
+    for name in ("a/links.tsv", "b/links.tsv", "b/more.tsv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\ty\n")
+    found = expand([str(tmp_path / "*" / "*.tsv")])
+    assert [source.short for source in found] == [
+        str(tmp_path / "a" / "links.tsv"),
+        str(tmp_path / "b" / "links.tsv"),
+        "more.tsv",
+    ]

@@ -5,3 +5,6 @@ COMPLETE = "_COCITE_COMPLETE"
 
 KEPT = "cocite.kept"
 """In ``meta`` of a verb's context: the folder that is asked in the place of a file of links."""
+
+GIVEN = "cocite.given"
+"""In the same place: the words of the command, as they were typed."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import refuse_links
 from cocite.cli.options import format_option, means_options
@@ -171,6 +173,11 @@ def _settings(
     help="Write a report, and the same as .md and .csv beside it.",
 )
 @click.option(
+    "--figures",
+    metavar="DIR",
+    help="Write the pictures into a folder, too, as SVG and PNG.",
+)
+@click.option(
     "--seed",
     type=int,
     default=0,
@@ -188,6 +195,7 @@ def evaluate(
     paths: tuple[str, ...],
     suites: tuple[str, ...],
     output: str | None,
+    figures: str | None,
     overwrite: bool,
     show: Show,
     **data: Any,
@@ -204,25 +212,49 @@ def evaluate(
     The brackets, or ±, are 95 % intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation import evaluate as run
+    from cocite.evaluation.documents import StudyDocument
     from cocite.evaluation.pages import check_report
+    from cocite.evaluation.report import check_pictures
 
-    if output is not None:
+    if figures is not None and len(suites) > 1:
+        raise click.UsageError(
+            "several suites are one table, without pictures: leave out --figures"
+        )
+    if output is not None or figures is not None:
         from cocite import plots
 
-        plots.require("evaluate", "leave out --output and take --format csv, which has all figures")
+        option = "--figures" if output is None else "--output"
+        plots.require(
+            "evaluate", f"leave out {option} and take --format csv, which has all figures"
+        )
+    if output is not None:
         check_report(output, overwrite)
+    if figures is not None:
+        check_pictures(figures, overwrite)
     for path in paths if not suites else ():
         refuse_links(path, "cocite evaluate {} --labels FILE")
     with Stages(_UNITS) as stages:
         found = run(*paths, suite=suites, progress=stages, **data)
         if output is not None:
             stages("drawing", 0, 0)
-            found.write(output, overwrite=overwrite)
+            found.write(output, overwrite=overwrite, command=_typed())
+        drawn = []
+        if figures is not None and isinstance(found, StudyDocument):
+            stages("drawing", 0, 0)
+            drawn = found.write_pictures(figures, overwrite=overwrite)
     show(Reply(found, lambda: _text(found)))
     for note in _notes(found):
         say(note)
     if output is not None:
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
+    if drawn:
+        count = len(drawn) // 2
+        say(f"{figures}: {count} picture{'s' * (count != 1)}, as SVG and PNG")
+
+
+def _typed() -> str:
+    """The command that was given."""
+    return shlex.join(["cocite", *click.get_current_context().meta.get(GIVEN, ())])
 
 
 def _notes(found: StudyDocument | AcrossDocument) -> list[str]:

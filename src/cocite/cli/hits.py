@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import say, table_text
+from cocite.cli.wide import with_titles
 
 if TYPE_CHECKING:
     from cocite.ranking.documents import HitsDocument
@@ -59,4 +60,4 @@ def run_hits(
 
 def _text(found: HitsDocument) -> str:
     rows = [(str(i), f"{a:.3e}", f"{h:.3e}", node) for i, (node, a, h) in enumerate(found.top, 1)]
-    return table_text(["place", "authority", "hub", "node"], rows)
+    return table_text(*with_titles(["place", "authority", "hub", "node"], rows, found.titles))

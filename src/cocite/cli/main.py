@@ -18,7 +18,7 @@ from typing import cast
 import click
 
 from cocite import __version__
-from cocite.cli import COMPLETE, KEPT
+from cocite.cli import COMPLETE, GIVEN, KEPT
 from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
 from cocite.errors import CociteError, Damaged
@@ -228,6 +228,7 @@ def _invoke(given: list[str], again: bool = True) -> None:
     same is done ``again``, which makes it anew; but not if standard input was read for it.
     """
     with cli.make_context("cocite", list(given)) as context:
+        context.meta[GIVEN] = given
         try:
             cli.invoke(context)
         except Damaged as error:

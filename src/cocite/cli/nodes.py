@@ -10,6 +10,7 @@ from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import say, table_text
+from cocite.cli.wide import with_titles
 from cocite.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def nodes(
     no_cache: bool,
     show: Show,
 ) -> None:
-    """Find nodes whose names contain TEXT; all nodes without it.
+    """Find nodes whose names or titles contain TEXT; all nodes without it.
 
     Case makes no difference, nor do accents, underscores for blanks, and percent-encoding. First
     comes the node that is called so, then those whose names begin so, then the others; of these,
@@ -76,14 +77,17 @@ def _text(found: NodesDocument, links: bool) -> str:
         return ""
     if links:
         return "\n\n".join(map(_with_links, found.nodes))
+    named = [each.title or "" for each in found.nodes] if found.titled else None
     if found.nodes[0].in_links is None:
-        return "\n".join(each.node for each in found.nodes)
+        if named is None:
+            return "\n".join(each.node for each in found.nodes)
+        return table_text(*with_titles(["node"], [[each.node] for each in found.nodes], named))
     rows = [[f"{each.in_links:,}", f"{each.out_links:,}", each.node] for each in found.nodes]
-    return table_text(["in-links", "out-links", "node"], rows)
+    return table_text(*with_titles(["in-links", "out-links", "node"], rows, named))
 
 
 def _with_links(node: FoundNode) -> str:
-    lines = [node.node]
+    lines = [f"{node.node}  {node.title}" if node.title else node.node]
     for title, ends in (("linked from", node.linked_from), ("links to", node.links_to)):
         others = ends or []
         lines.append(f"  {title} {len(others):,}{':' * bool(others)}")

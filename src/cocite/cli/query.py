@@ -25,6 +25,7 @@ from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
 from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
+from cocite.cli.wide import with_titles
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
 
@@ -225,7 +226,8 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
         titles.insert(5, "pagerank")
         ranked = zip(rows, found.pageranks, strict=True)
         rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
-    text = table_text(titles, rows)
+    named = None if found.titles is None else [hit.title or "" for hit in hits]
+    text = table_text(*with_titles(titles, rows, named))
     if len(hits) == 1:
         return text
     if found.order == "pagerank":
@@ -313,11 +315,16 @@ def _similarity_text(found: SimilarityDocument) -> str:
         steps = {"meeting": f"{mean:.2f} steps on average, {length + 1} where they do not meet"}
     return facts_text(
         {
-            "a": found.a,
-            "b": found.b,
+            "a": _called(found.a, found.titles, 0),
+            "b": _called(found.b, found.titles, 1),
             "score": f"{score.score:.4f}",
             "error": f"{score.stderr:.4f}",
             "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
             **steps,
         }
     )
+
+
+def _called(node: str, titles: Sequence[str] | None, place: int) -> str:
+    """A name, and its title, if it has one."""
+    return f"{node}  {titles[place]}" if titles and titles[place] else node

@@ -18,6 +18,7 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import run_study, study_options
 from cocite.cli.text import or_of, say, table_text
+from cocite.cli.wide import with_titles
 from cocite.graph.writers import ARRAYS, TABLES
 
 if TYPE_CHECKING:
@@ -277,4 +278,4 @@ def _rank(
 
 def _text(found: RankDocument) -> str:
     rows = [(str(i), f"{value:.3e}", node) for i, (node, value) in enumerate(found.top, 1)]
-    return table_text(["place", "rank", "node"], rows)
+    return table_text(*with_titles(["place", "rank", "node"], rows, found.titles))

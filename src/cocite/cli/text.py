@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from cocite.cli.voice import VOICE
+from cocite.cli.wide import width_of
 from cocite.measures.settings import HUBS
 
 __all__ = [
@@ -74,7 +75,7 @@ def texts_in_words(texts: Mapping[str, int], nodes: int) -> str:
 
 def fitting(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """Which columns fit the terminal: the first ones, as many as do, and the last one always."""
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(titles, *rows, strict=True)]
     last, room = len(titles) - 1, shutil.get_terminal_size().columns
     kept = list(range(last))
     while len(kept) > 1 and sum(widths[i] + 3 for i in kept) + widths[last] > room:
@@ -88,19 +89,23 @@ def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool
     The rule under the titles fits the terminal; a name that does not is left to the terminal to
     wrap, so that it can be copied whole. ``prose`` is wrapped in its column.
     """
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(titles, *rows, strict=True)]
     columns = shutil.get_terminal_size().columns
     before = sum(widths[:-1]) + 3 * len(widths[:-1])
     lines = [
-        "   ".join([*(cell.rjust(w) for cell, w in zip(row[:-1], widths, strict=False)), row[-1]])
+        "   ".join([*map(_right, row[:-1], widths), row[-1]])  # the last one is as long as it is
         for row in (titles, *rows)
     ]
     if prose and columns - before >= _LEAST_PROSE:
         lines = [_wrapped(line, " " * before) for line in lines]
-    longest = max(len(part) for line in lines for part in line.split("\n"))
+    longest = max(width_of(part) for line in lines for part in line.split("\n"))
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     rule = ("-" if plain else "─") * min(longest, columns)
     return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def _right(cell: str, width: int) -> str:
+    return " " * (width - width_of(cell)) + cell
 
 
 def prose_text(text: str) -> str:

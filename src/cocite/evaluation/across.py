@@ -138,8 +138,8 @@ def run_across(
     """
     folders, means = folders_of(suites, root), Means.checked(threads, memory)
     across = Across(plan)
-    for suite in suites:
-        place = work / suite.name
+    for number, suite in enumerate(suites):
+        place = work / f"{number}"
         place.mkdir(parents=True)
         told = partial(_told, progress, suite.name)
         folder = folders[suite.name]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from cocite.evaluation.pages import (
     signed_text,
     write_page,
 )
-from cocite.evaluation.report import explained, facts_text
+from cocite.evaluation.report import explained, facts_text, origin
 from cocite.memory import format_size
 
 __all__ = ["AcrossDocument", "across_tables", "write_across"]
@@ -124,9 +125,9 @@ def _figures(across: Across) -> Iterator[list[Any]]:
 
 
 def write_across(
-    across: Across, output: str | os.PathLike[str], *, overwrite: bool = False
+    across: Across, output: str | os.PathLike[str], *, overwrite: bool = False, command: str = ""
 ) -> Path:
-    """Write the page and its companions.
+    """Write the page and its companions; ``command`` is what it came of.
 
     Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for another
     ending than ``.html``.
@@ -134,7 +135,8 @@ def write_across(
     path = check_report(output, overwrite)
     page = Page(
         title=across.plan.about or across.plan.name,
-        facts="; ".join(f"{name}: {facts_text(facts)}" for name, facts in across.facts.items()),
+        facts={name: facts_text(facts) for name, facts in across.facts.items()}
+        | origin("", "", date.today().isoformat(), command),
         explained=explained(across.plan.judge),
         tables=across_tables(across),
         notes=across.notes,
@@ -147,6 +149,8 @@ class AcrossDocument(Document):
     """What several suites came to."""
 
     across: Across
+    command: str = ""
+    """The call that it came of."""
 
     def facts(self) -> dict[str, Any]:
         """What they are of, how many queries chose and judged, and all figures."""
@@ -160,6 +164,9 @@ class AcrossDocument(Document):
         """The same rows, without the facts."""
         return Rows(_TITLES, _figures(self.across))
 
-    def write(self, output: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    def write(
+        self, output: str | os.PathLike[str], *, overwrite: bool = False, command: str = ""
+    ) -> Path:
         """Write a report, as :func:`write_across` does."""
-        return write_across(self.across, output, overwrite=overwrite)
+        command = command or self.command
+        return write_across(self.across, output, overwrite=overwrite, command=command)

@@ -9,6 +9,7 @@ from functools import partial
 from cocite.errors import UsageError
 from cocite.evaluation.bootstrap import Bootstrap
 from cocite.evaluation.data import read_truth
+from cocite.evaluation.examples import Examples
 from cocite.evaluation.rankings import IndexRanker
 from cocite.evaluation.study import Result, Study, facts_of
 from cocite.evaluation.suite import Point, Suite
@@ -68,11 +69,14 @@ def compare_indexes(
     suite = replace(suite, name="indexes", about=about)
     study = Study(suite, facts_of(first.stored.nodes, edges, truth, seed))
     study.sources += truth.sources
+    study.graph = str(first.stored.graph["name"])
+    examples = Examples(first.nodes, truth, seed)
     for path, index in zip(paths, indexes, strict=True):
         ranker = IndexRanker(index, truth.candidates, **settings)
         judgement = judge(
             ranker, threads=means.threads, progress=partial(progress, f"judging {path}")
         )
+        examples.ask(path, ranker)
         asked = index.stored.ask_settings(settings).to_json()
         built, asking = tuple(sorted(index.settings.items())), tuple(sorted(asked.items()))
         study.methods.append(
@@ -84,4 +88,5 @@ def compare_indexes(
                 index.stored.store.nbytes,
             )
         )
+    study.examples += examples.pages
     return study

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cocite import __version__
 from cocite.documents import Document, Rows
-from cocite.evaluation.report import LONG_TITLES, long_rows, write_report
+from cocite.evaluation.drawing import Picture
+from cocite.evaluation.figures import pictures
+from cocite.evaluation.report import LONG_TITLES, long_rows, write_pictures, write_report
 from cocite.evaluation.study import Study
 
 __all__ = ["StudyDocument"]
@@ -19,18 +23,39 @@ class StudyDocument(Document):
     """What a study came to."""
 
     study: Study
+    command: str = ""
+    """The call that it came of."""
 
     def facts(self) -> dict[str, Any]:
         """What it is of, and its figures."""
         figures = [dict(zip(LONG_TITLES, row, strict=True)) for row in long_rows(self.study)]
-        return {"suite": self.study.suite.name, "facts": self.study.facts, "figures": figures}
+        study = self.study
+        about = {"suite": study.suite.name, "graph": study.graph, "facts": study.facts}
+        about |= {"cocite": __version__, "date": study.date, "read": study.sources}
+        return about | {"figures": figures, "examples": study.examples, "notes": study.notes}
 
     def rows(self) -> Rows:
         """The same rows, without the facts."""
         return Rows(LONG_TITLES, long_rows(self.study))
 
-    def write(self, output: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+    @cached_property
+    def pictures(self) -> dict[str, Picture]:
+        """Its pictures by title; raises :class:`~cocite.errors.UsageError` without matplotlib."""
+        return pictures(self.study)
+
+    def write(
+        self, output: str | os.PathLike[str], *, overwrite: bool = False, command: str = ""
+    ) -> Path:
         """Write a report, an HTML page that needs nothing else, and its tables as .md and .csv
-        beside it. Raises as :func:`~cocite.evaluation.report.write_report` does.
+        beside it; ``command`` is what it says to have come of. Raises as
+        :func:`~cocite.evaluation.report.write_report` does.
         """
-        return write_report(self.study, output, overwrite=overwrite)
+        command = command or self.command
+        drawn = self.pictures
+        return write_report(self.study, output, overwrite=overwrite, command=command, drawn=drawn)
+
+    def write_pictures(
+        self, folder: str | os.PathLike[str], *, overwrite: bool = False
+    ) -> list[Path]:
+        """Write every picture as SVG and PNG into a folder; returns the files."""
+        return write_pictures(self.pictures, folder, overwrite=overwrite)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cocite import plots
@@ -18,19 +20,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "LOOK",
     "STYLES",
     "Panel",
+    "Picture",
     "colour_of",
     "draw_panels",
     "log_scale",
     "mark_of",
     "shortened",
-    "svg",
     "widths",
 ]
 
 _COLOURS = (*plots.SERIES[:6], "#8C564B", "#7F7F7F", "#B5BD00", "#17A398")
 _OTHER = "#000000"
+LOOK: Any = plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}
 STYLES = {"in": "-", "out": ":", "both": "--", "any": "-.", "mixed": "-."}
 _MARKS = "osD^vPX*<>"
 _WIDTH, _HEIGHT = 3.5, 3.1
@@ -57,20 +61,40 @@ def shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else "…" + name[1 - _LONGEST :]
 
 
-def svg(figure: Any) -> str:
-    """The figure as text."""
-    out = io.StringIO()
-    # No date and no creator: the same study gives the same bytes.
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
+@dataclass(frozen=True)
+class Picture:
+    """A figure that is drawn."""
+
+    figure: Any
+
+    @cached_property
+    def svg(self) -> str:
+        """As text."""
+        from matplotlib import rc_context
+
+        out = io.StringIO()
+        # No date and no creator: the same study gives the same bytes.
+        with rc_context(LOOK):
+            self.figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        return out.getvalue()
+
+    @property
+    def png(self) -> bytes:
+        """As pixels, 150 an inch."""
+        from matplotlib import rc_context
+
+        out = io.BytesIO()
+        with rc_context(LOOK):
+            self.figure.savefig(out, format="png", metadata={"Software": None})
+        return out.getvalue()
 
 
-def draw_panels(panels: Sequence[Panel], columns: int, title: str = "") -> str:
+def draw_panels(panels: Sequence[Panel], columns: int, title: str = "") -> Picture:
     """Panels in rows, each with its own axes, and one legend below them all."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
+    with rc_context(LOOK):
         rows = -(-len(panels) // columns)
         columns = min(columns, len(panels))
         figure = Figure(figsize=(_WIDTH * columns, _HEIGHT * rows + 0.6), layout="constrained")
@@ -92,7 +116,7 @@ def draw_panels(panels: Sequence[Panel], columns: int, title: str = "") -> str:
                 ncols=_legend_columns(list(entries), max(1, int(_WIDTH * columns / 1.75))),
                 handlelength=3,
             )
-        return svg(figure)
+        return Picture(figure)
 
 
 def _legend_columns(labels: list[str], most: int) -> int:

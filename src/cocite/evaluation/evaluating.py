@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from cocite.evaluation.compare import compare_indexes
 from cocite.evaluation.documents import StudyDocument
 from cocite.evaluation.running import run_suite
 from cocite.evaluation.study import Study
+from cocite.evaluation.suite import Suite
 from cocite.evaluation.suite_file import load_across, load_suite, with_data
 from cocite.graph import Graph
 from cocite.measures import Value
@@ -106,6 +109,23 @@ def evaluate(
     ------
     UsageError, InputError, StoreError, ResourceError
     """
+    call = _call(
+        of,
+        suite=suite,
+        labels=labels,
+        label_columns=label_columns,
+        delimiter=delimiter,
+        header=header,
+        skip_bad_rows=skip_bad_rows,
+        separator=separator,
+        depth=depth,
+        gamma_least=gamma_least,
+        texts=texts,
+        queries=queries,
+        cutoffs=cutoffs,
+        settings=settings,
+        seed=seed,
+    )
     suites = [suite] if isinstance(suite, str | os.PathLike) else list(suite)
     if cutoffs is not None and not (cutoffs and all(type(k) is int and k > 0 for k in cutoffs)):
         raise UsageError(f"cutoffs are {list(cutoffs)}; they are whole numbers, 1 or more")
@@ -134,9 +154,19 @@ def evaluate(
     chosen = dict(settings or {})
     if len(suites) > 1:
         names = [os.fspath(each) for each in suites]
-        return _across([_path(each) for each in of], names, data, judge, chosen, options)
+        return _across([_path(each) for each in of], names, data, judge, chosen, options, call)
     name = os.fspath(suites[0]) if suites else None
-    return StudyDocument(_study(of, name, data | judge, chosen, options))
+    return StudyDocument(_study(of, name, data | judge, chosen, options), call)
+
+
+def _call(of: Sequence[What], **given: Any) -> str:
+    """The call as it would be typed, without what is as it is anyway."""
+    words = [repr(_path(each)) for each in of]
+    for name, value in given.items():
+        if value is not None and value != () and (name, value) != ("seed", 0):
+            shown = os.fspath(value) if isinstance(value, os.PathLike) else value
+            words.append(f"{name}={shown!r}")
+    return f"cocite.evaluate({', '.join(words)})"
 
 
 def _check(given: Mapping[str, Any]) -> None:
@@ -166,6 +196,7 @@ def _across(
     judge: Mapping[str, Any],
     settings: Mapping[str, Value],
     options: dict[str, Any],
+    call: str,
 ) -> AcrossDocument:
     """Several suites: one table of all."""
     if len(paths) > 1:
@@ -178,8 +209,24 @@ def _across(
     plan = with_data(load_across(), judge, settings)
     root = Path(paths[0]) if paths else None
     with tempfile.TemporaryDirectory(prefix="cocite-") as work:
-        found = run_across(list(map(load_suite, suites)), root, Path(work), plan, **options)
-    return AcrossDocument(found)
+        found = run_across(_told_apart(suites), root, Path(work), plan, **options)
+    return AcrossDocument(found, call)
+
+
+def _told_apart(names: Sequence[str]) -> list[Suite]:
+    """The suites of these names; files that share a base name are called as their paths."""
+    found = []
+    suites = list(map(load_suite, names))
+    often = Counter(suite.name for suite in suites)
+    for name, suite in zip(names, suites, strict=True):
+        if often[suite.name] == 1:
+            found.append(suite)
+            continue
+        if names.count(name) > 1:
+            raise UsageError(f"the suite {name} is named twice")
+        data = replace(suite.data, folder=suite.data.folder or suite.name)
+        found.append(replace(suite, name=name.removesuffix(".toml"), data=data))
+    return found
 
 
 def _study(

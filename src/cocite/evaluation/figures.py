@@ -21,18 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 from cocite import plots
 from cocite.evaluation.drawing import (
+    LOOK,
     STYLES,
     Panel,
+    Picture,
     colour_of,
     draw_panels,
     log_scale,
     mark_of,
     shortened,
-    svg,
     widths,
 )
 from cocite.evaluation.judge import headline
-from cocite.evaluation.study import Result, Series, Study
+from cocite.evaluation.study import Result, Series, Study, best_first, deciding
 from cocite.evaluation.suite import plain
 from cocite.measures import MEASURES, Value
 
@@ -60,15 +61,17 @@ def _drawn_titles(result: Result) -> list[str]:
     return [t for t in found if t == "gamma" or t.startswith(("precision", "content"))]
 
 
-def pictures(study: Study) -> dict[str, str]:
-    """Title -> SVG, in the order of the report; raises UsageError without matplotlib."""
+def pictures(study: Study) -> dict[str, Picture]:
+    """Title -> picture, in the order of the report; raises UsageError without matplotlib."""
     plots.require("evaluate")
-    found: dict[str, str] = {}
+    found: dict[str, Picture] = {}
     titles = _drawn_titles(study.methods[0]) if study.methods else []
     if titles:
-        found["Methods"] = _methods(study.methods, titles)
+        found["Methods"] = _methods(best_first(study.methods, deciding(study)), titles)
     if titles and study.best is not None:
-        found["Each measure at its best setting"] = _methods(study.best.results, titles)
+        found["Each measure at its best setting"] = _methods(
+            best_first(study.best.results, study.best.by), titles
+        )
     if study.methods and "content@1" in study.methods[0].figures:
         found["Content of the first T hits"] = _content(study)
     for setting, series in study.sweeps.items():
@@ -88,12 +91,12 @@ def pictures(study: Study) -> dict[str, str]:
 # -- methods ---------------------------------------------------------------------------------------
 
 
-def _methods(results: Sequence[Result], titles: Sequence[str]) -> str:
+def _methods(results: Sequence[Result], titles: Sequence[str]) -> Picture:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     names = [result.name for result in results]
-    with rc_context(plots.STYLE | {"svg.hashsalt": "cocite", "svg.fonttype": "path"}):
+    with rc_context(LOOK):
         size = 2.2 + 2.9 * len(titles), 0.9 + 0.21 * len(names)
         figure = Figure(figsize=size, layout="constrained")
         row = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
@@ -112,8 +115,8 @@ def _methods(results: Sequence[Result], titles: Sequence[str]) -> str:
                 )
             axes.set_xlabel(_axis(title))
             axes.set_yticks(range(len(names)), list(map(shortened, names)))
-        row[0].invert_yaxis()
-        return svg(figure)
+        row[0].set_ylim(len(names) - 0.5, -0.5)
+        return Picture(figure)
 
 
 # -- sweeps ----------------------------------------------------------------------------------------
@@ -148,7 +151,7 @@ def _value(title: str, result: Result) -> float:
     return result.figures[title].value
 
 
-def _sweep(setting: str, series: Sequence[Series]) -> str:
+def _sweep(setting: str, series: Sequence[Series]) -> Picture:
     first = next(iter(series[0].results.values()))
     values = list(dict.fromkeys(value for each in series for value in each.results))
     wide = setting == "samples"
@@ -187,7 +190,7 @@ def _sweep(setting: str, series: Sequence[Series]) -> str:
 # -- content, trees, accuracy ----------------------------------------------------------------------
 
 
-def _content(study: Study) -> str:
+def _content(study: Study) -> Picture:
     """A panel a direction; what has none in each, black. Of a measure's variants the plain one, but
     all of the indexes that are compared.
     """
@@ -226,9 +229,9 @@ def _content(study: Study) -> str:
     return draw_panels([partial(panel, *group) for group in groups.items()], 3)
 
 
-def _by_value(setting: str, series: Sequence[Series]) -> str:
+def _by_value(setting: str, series: Sequence[Series]) -> Picture | None:
     """A panel a measure, in the direction that comes first, a line a value: the larger, the
-    darker; "" if there is nothing to draw.
+    darker; None if there is nothing to draw.
     """
     shown = {each.measure: each for each in reversed(series) if _numeric(each.results)}
     shown = {
@@ -238,7 +241,7 @@ def _by_value(setting: str, series: Sequence[Series]) -> str:
     }
     values = sorted({value for each in shown.values() for value in each.results}, key=float)
     if not shown or setting == "seed":
-        return ""
+        return None
     paleness = {v: 0.75 * (1 - i / max(1, len(values) - 1)) for i, v in enumerate(values)}
 
     def shade(colour: str, value: Value) -> tuple[float, ...]:
@@ -262,7 +265,7 @@ def _by_value(setting: str, series: Sequence[Series]) -> str:
     return draw_panels([partial(panel, each) for each in shown.values()], 3)
 
 
-def _trees(study: Study) -> str:
+def _trees(study: Study) -> Picture:
     def sizes(largest: bool, axes: Axes) -> None:
         for each in study.trees:
             axes.plot(
@@ -297,7 +300,7 @@ def _trees(study: Study) -> str:
     return draw_panels([partial(sizes, False), partial(sizes, True), live], 3)
 
 
-def _accuracy(study: Study) -> str:
+def _accuracy(study: Study) -> Picture:
     measures = dict.fromkeys(each.measure for each in study.accuracy)
     ks = list(study.accuracy[0].found.precision)
 

@@ -120,11 +120,12 @@ def read_labels(
         elif parts:
             pairs.add((node, found.setdefault(parts, len(found))))
     if not pairs:
+        how = table.describe().removeprefix(f"{table.label}: ")
         raise InputError(
             f"{path} labels no node of the graph; it names "
             + (", ".join(map(repr, list(dict.fromkeys(strangers))[:_EXAMPLES])) or "nothing")
-            + f". It was read as {table.describe().removeprefix(f'{path}: ')}; choose the columns "
-            "of name and label with --label-columns, or how they are separated with --delimiter"
+            + f". It was read as {how}; choose the columns of name and label with --label-columns, "
+            "or how they are separated with --delimiter"
         )
     nodes, labels = np.array(sorted(pairs)).T
     return Labels(tuple(found), nodes.astype(np.uint32), labels, len(strangers), table.describe())

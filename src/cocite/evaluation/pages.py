@@ -40,13 +40,16 @@ _ENDINGS = (".html", ".md", ".csv")
 
 
 class Table(NamedTuple):
-    """A table as text, the pictures that belong to it, and what is to be said first."""
+    """A table as text, the pictures that belong to it, and what is to be said first; ``words`` if
+    it holds words and no numbers.
+    """
 
     heading: str
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
     pictures: tuple[str, ...] = ()
     remark: str = ""
+    words: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Page:
     """
 
     title: str
-    facts: str
+    facts: Mapping[str, str]
     explained: str
     tables: Sequence[Table]
     notes: Sequence[str] = ()
@@ -118,17 +121,21 @@ def signed_text(found: Interval) -> str:
 # -- Markdown --------------------------------------------------------------------------------------
 
 
-def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table, all columns but the first to the right."""
-    lines = ["| " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (len(titles) - 1)]
+def markdown_table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], words: bool = False
+) -> str:
+    """A table, all columns but the first to the right, unless they hold ``words``."""
+    side = " --- |" if words else " ---: |"
+    lines = ["| " + " | ".join(titles) + " |", "| --- |" + side * (len(titles) - 1)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
 def _markdown(page: Page) -> str:
-    pieces = [f"# {page.title}", page.facts, page.explained]
-    for heading, titles, rows, _, remark in page.tables:
-        table = markdown_table(titles, rows)
+    facts = "\n".join(f"- {title}: {fact}" for title, fact in page.facts.items())
+    pieces = [f"# {page.title}", facts, page.explained]
+    for heading, titles, rows, _, remark, words in page.tables:
+        table = markdown_table(titles, rows, words)
         pieces += [f"## {heading}", *([remark] if remark else []), table]
     if page.notes:
         pieces += ["## Left out", "\n".join(f"- {note}" for note in page.notes)]
@@ -149,9 +156,15 @@ th, td { padding: .2em .7em; text-align: right; white-space: nowrap;
          border-bottom: 1px solid #e4e4e4; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
                                  background: #fff; }
+.words th, .words td { text-align: left; }
+.facts th, .facts td { text-align: left; white-space: normal; border: 0;
+                       position: static; padding: 0 1em 0 0; vertical-align: top; }
+.facts th { font-weight: normal; color: #666; white-space: nowrap; }
+.facts { margin-bottom: 1em; }
 small { color: #666; } summary { cursor: pointer; color: #555; margin: .5em 0; }
 """
 _FOLDED = 40
+_INTERVAL = re.compile(r" (\[[-+]?[\d.]+, [-+]?[\d.]+\])$")
 _LEAST_PICTURE = 660
 
 
@@ -162,18 +175,26 @@ def _html(page: Page) -> str:
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{title}</h1><p>{html.escape(page.facts)}</p>{_explained(page.explained)}",
+        f"<h1>{title}</h1>{_facts(page.facts)}{_explained(page.explained)}",
     ]
     for table in page.tables:
         pieces.append(f"<h2>{html.escape(table.heading)}</h2>")
         pieces += [f"<p>{html.escape(table.remark)}</p>"] if table.remark else []
         pieces += [_image(name, images[name]) for name in table.pictures if name in images]
-        pieces.append(_table(table.titles, table.rows))
+        pieces.append(_table(table.titles, table.rows, table.words))
     if page.notes:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in page.notes)
         pieces.append(f"<h2>Left out</h2><ul>{notes}</ul>")
     pieces.append("</body></html>")
     return "\n".join(pieces) + "\n"
+
+
+def _facts(facts: Mapping[str, str]) -> str:
+    rows = "".join(
+        f"<tr><th>{html.escape(title)}</th><td>{html.escape(fact)}</td></tr>"
+        for title, fact in facts.items()
+    )
+    return f'<table class="facts">{rows}</table>'
 
 
 def _explained(explained: str) -> str:
@@ -198,17 +219,19 @@ def _image(name: str, svg: str) -> str:
 
 def _cell(text: str) -> str:
     """A cell, its interval in small letters."""
-    value, bracket, interval = text.partition(" [")
-    small = f" <small>[{html.escape(interval)}</small>" if bracket else ""
-    return html.escape(value) + small
+    interval = _INTERVAL.search(text)
+    if interval is None:
+        return html.escape(text)
+    return f"{html.escape(text[: interval.start()])} <small>{html.escape(interval[1])}</small>"
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], words: bool) -> str:
+    kind = ' class="words"' if words else ""
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     body = "".join(
         "<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    table = f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+    table = f'<div class="scroll"><table{kind}><tr>{head}</tr>{body}</table></div>'
     if len(rows) <= _FOLDED:
         return table
     return f"<details><summary>{len(rows):,} rows</summary>{table}</details>"

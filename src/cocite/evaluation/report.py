@@ -3,16 +3,24 @@
     report.csv     every figure in long form: table, method, measure, direction, setting, value,
                    figure, estimate, low, high
 
-The HTML page has the pictures, too (``figures.py``).
+Tables of methods are sorted by the figure that decides, the best first; a few pages are shown with
+their lists by the best methods. The HTML page has the pictures, too (``figures.py``); they may be
+written as files by themselves.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cocite import __version__
+from cocite.errors import OutputExists, UsageError
+from cocite.evaluation.drawing import Picture
+from cocite.evaluation.examples import ExampleHit
 from cocite.evaluation.figures import pictures
 from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.pages import (
@@ -24,16 +32,29 @@ from cocite.evaluation.pages import (
     write_page,
 )
 from cocite.evaluation.plans import JudgePlan
-from cocite.evaluation.study import Best, Result, Study
+from cocite.evaluation.study import Best, Result, Study, best_first, deciding
 from cocite.evaluation.suite import plain
 from cocite.memory import format_size
+from cocite.store import disk, written_beside
 
-__all__ = ["explained", "facts_text", "long_rows", "summary", "write_report"]
+__all__ = [
+    "check_pictures",
+    "explained",
+    "facts_text",
+    "long_rows",
+    "origin",
+    "summary",
+    "write_pictures",
+    "write_report",
+]
 
 LONG_TITLES = (
     *("table", "method", "measure", "direction", "setting", "value"),
     *("figure", "estimate", "low", "high"),
 )
+
+_SHOWN = 5
+"""Methods whose lists are shown."""
 
 _EXPLAINED = """\
 Every method lists the nodes related to each query, best first, the query itself left out; only
@@ -50,8 +71,16 @@ how much it would vary with other queries (bootstrap, {resamples:,} resamples).
 """
 
 
-def write_report(study: Study, output: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Write the page and its companions.
+def write_report(
+    study: Study,
+    output: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    command: str = "",
+    drawn: Mapping[str, Picture] | None = None,
+) -> Path:
+    """Write the page and its companions; ``command`` is what it came of, and ``drawn`` are its
+    pictures, if they are drawn.
 
     Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for another
     ending than ``.html`` or without matplotlib.
@@ -59,13 +88,55 @@ def write_report(study: Study, output: str | os.PathLike[str], *, overwrite: boo
     path = check_report(output, overwrite)
     page = Page(
         title=study.suite.about or study.suite.name,
-        facts=facts_text(study.facts),
+        facts=origin(study.graph, facts_text(study.facts), study.date, command)
+        | ({"labels": "; ".join(study.sources)} if study.sources else {}),
         explained=explained(study.suite.judge),
         tables=list(_tables(study)),
         notes=study.notes,
-        images=pictures(study),
+        images={
+            name: picture.svg
+            for name, picture in (pictures(study) if drawn is None else drawn).items()
+        },
     )
     return write_page(path, page, LONG_TITLES, long_rows(study))
+
+
+def origin(graph: str, facts: str, day: str, command: str) -> dict[str, str]:
+    """What a report says of where it comes from, by title."""
+    found = {"graph": graph, "data": facts, "cocite": __version__, "date": day, "command": command}
+    return {title: text for title, text in found.items() if text}
+
+
+def check_pictures(folder: str | os.PathLike[str], overwrite: bool) -> Path:
+    """The folder, if pictures may be written to it; before any work."""
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file; pictures are written to a folder")
+    if not overwrite and path.exists() and any(path.iterdir()):
+        raise OutputExists(
+            f"{path} is there and not empty. Choose another folder for pictures, or pass "
+            "--overwrite (overwrite=True)"
+        )
+    return path
+
+
+def write_pictures(
+    drawn: Mapping[str, Picture], folder: str | os.PathLike[str], *, overwrite: bool = False
+) -> list[Path]:
+    """Write every picture as SVG and PNG, called as its heading; returns the files.
+
+    Raises :class:`~cocite.errors.OutputExists`.
+    """
+    path, written = check_pictures(folder, overwrite), []
+    path.mkdir(parents=True, exist_ok=True)
+    for name, picture in drawn.items():
+        plainly = re.sub(r"\W+", "-", name.lower()).strip("-")
+        for ending, content in ((".svg", picture.svg.encode()), (".png", picture.png)):
+            file = path / (plainly + ending)
+            with written_beside(file) as out:
+                disk.write(out, content)
+            written.append(file)
+    return written
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -87,10 +158,11 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
 
 def _best_table(best: Best) -> Table:
     """Each measure at its best, and how much that is above the baseline."""
-    titles, rows = summary(best.results)
+    results = best_first(best.results, best.by)
+    titles, rows = summary(results)
     if best.differences:
         titles.append(f"{best.by} above baseline")
-        for row, result in zip(rows, best.results, strict=True):
+        for row, result in zip(rows, results, strict=True):
             found = best.differences.get(result.name)
             row.append("–" if found is None else signed_text(found[best.by]))
     remark = f"Out of all directions and swept settings, the largest {best.by}"
@@ -102,13 +174,18 @@ def _best_table(best: Best) -> Table:
     else:
         remark += "; chosen and judged by the same queries, so that it looks a little too good."
     heading = "Each measure at its best setting"
+    remark += f" Sorted by {best.by}."
     return Table(heading, titles, rows, (heading,), remark)
 
 
 def _tables(study: Study) -> Iterator[Table]:
     """All of them."""
     pictures = ("Methods", "Content of the first T hits")
-    yield Table("Methods", *summary(study.methods), pictures)
+    by = deciding(study)
+    results = best_first(study.methods, by)
+    remark = f"Sorted by {by}, the best first." if by and len(results) > 1 else ""
+    yield Table("Methods", *summary(results), pictures, remark)
+    yield from _examples(study, [result.name for result in results[:_SHOWN]])
     if study.best is not None:
         yield _best_table(study.best)
     if study.differences:
@@ -116,7 +193,9 @@ def _tables(study: Study) -> Iterator[Table]:
         shown = headline(list(first))
         rows = [
             [name, *(signed_text(found[title]) for title in shown)]
-            for name, found in study.differences.items()
+            for name, found in sorted(
+                study.differences.items(), key=lambda item: _falling(item[1], by)
+            )
         ]
         heading = f"Difference from {study.suite.baseline}, same queries"
         yield Table(heading, ["method", *shown], rows)
@@ -165,6 +244,35 @@ def _tables(study: Study) -> Iterator[Table]:
         ]
         name = "Fingerprint trees and walks"
         yield Table(f"{name} by length", titles, rows, (name,))
+
+
+def _falling(found: Figures, by: str) -> float:
+    """What sorts figures by one of them, the largest first."""
+    value = found[by].value if by in found else float("nan")
+    return float("inf") if math.isnan(value) else -value
+
+
+def _examples(study: Study, methods: Sequence[str]) -> Iterator[Table]:
+    """A table a page: its hits by the best methods, a column each."""
+    for page in study.examples:
+        lists = {name: page.hits[name] for name in methods if name in page.hits}
+        longest = max(map(len, lists.values()), default=0)
+        if not longest:
+            continue
+        rows = [
+            [f"{place + 1}", *(_hit(hits[place : place + 1]) for hits in lists.values())]
+            for place in range(longest)
+        ]
+        marked = any(hit.alike is not None for hits in lists.values() for hit in hits)
+        remark = f"Labelled {', '.join(page.labels)}. " if page.labels else ""
+        remark += "✓ behind what shares a label with it." if marked else ""
+        if len(study.methods) > len(lists):
+            remark += f" The {len(lists)} best methods."
+        yield Table(f"Example: {page.name}", ["rank", *lists], rows, (), remark.strip(), True)
+
+
+def _hit(hits: Sequence[ExampleHit]) -> str:
+    return "".join(f"{hit.name}{' ✓' if hit.alike else ''}" for hit in hits) or "–"
 
 
 def facts_text(facts: Mapping[str, int]) -> str:

@@ -27,6 +27,7 @@ from cocite.evaluation.bootstrap import Bootstrap
 from cocite.evaluation.checks import accuracies, structures
 from cocite.evaluation.data import Truth, drawn, graph_of, read_truth
 from cocite.evaluation.embedding import embed
+from cocite.evaluation.examples import Examples
 from cocite.evaluation.judge import Judge, Judgement
 from cocite.evaluation.plans import BlendPlan
 from cocite.evaluation.rankings import BlendedRanking, IndexRanker, Ranker, Scale, VectorRanker
@@ -98,6 +99,14 @@ def run_on(
     return _Run(suite, graph, truth, work, seed, means, progress, texts).study()
 
 
+def _called(suite: Suite, graph: Graph) -> str:
+    """What the graph of a suite is called: a generated one has no file of its own."""
+    web = suite.data.web
+    if web:
+        return "a generated web, " + ", ".join(f"{key} {value:,}" for key, value in web.items())
+    return Path(suite.data.links).name if suite.data.links else graph.path.resolve().name
+
+
 def _bytes_of(index: Index, samples: int | None) -> int:
     """The size of an index with so many of its samples: theirs at the mean size of all."""
     store, parts = index.stored.store, index.stored.parts
@@ -147,6 +156,7 @@ class _Run:
         self._others: dict[str, Judgement] = {}
         self._rankers: dict[str, Ranker] = {}
         self._numbers = count()
+        self._examples = Examples(graph.names, truth, seed)
         titles = self._few.judge.titles
         if suite.best is not None and suite.best.by not in titles:
             raise UsageError(f"[best] goes by {suite.best.by!r}; there are {', '.join(titles)}")
@@ -161,7 +171,8 @@ class _Run:
         """Do all of it."""
         suite, graph = self._suite, self._graph
         facts = facts_of(graph.nodes, graph.edges, self._truth, self._seed)
-        study = Study(suite, facts, sources=self._truth.sources)
+        study = Study(suite, facts, sources=self._truth.sources, graph=_called(suite, graph))
+        study.examples = self._examples.pages
         methods = suite.methods(self._seed)
         swept: list[Swept] = []
         for plan in suite.sweep:
@@ -203,6 +214,7 @@ class _Run:
         """Judge points by all queries or by those of sweeps, building index after index; what was
         judged before is not judged again.
         """
+        named = {point: name for name, point in self._suite.methods(self._seed).items()}
         wanted = dict.fromkeys((p, True) for p in whole)
         wanted |= dict.fromkeys((p, self._few is self._court) for p in few)
         groups: dict[tuple[Any, ...], list[tuple[Point, bool]]] = {}
@@ -224,6 +236,8 @@ class _Run:
                 self._sizes[each] = _bytes_of(view, each.samples), took
                 court = self._court if all_queries else self._few
                 self._judged[each, all_queries] = self._ask(court, ranker, f"judging {what}")
+                if all_queries and each in named:
+                    self._examples.ask(named[each], ranker)
                 if each in blended:
                     self._rankers[blended[each]] = ranker
             if not any(p in blended for p, _ in group):
@@ -268,6 +282,7 @@ class _Run:
     def _judge_other(self, name: str, ranker: Ranker) -> Result:
         judgement = self._ask(self._court, ranker, f"judging {name}")
         self._others[name], self._rankers[name] = judgement, ranker
+        self._examples.ask(name, ranker)
         return Result(name, None, judgement.figures(self._court.bootstrap), judgement.pairs)
 
     def _embeddings(self, notes: list[str]) -> Iterator[Result]:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from cocite.evaluation.accuracy import Accuracy
 from cocite.evaluation.data import Truth
-from cocite.evaluation.judge import Figures
+from cocite.evaluation.examples import ExamplePage
+from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.structure import TreeSizes
 from cocite.evaluation.suite import Point, Suite
 from cocite.measures import Value
 
-__all__ = ["Best", "Precise", "Result", "Series", "Study", "Trees", "facts_of"]
+__all__ = [
+    "Best",
+    "Precise",
+    "Result",
+    "Series",
+    "Study",
+    "Trees",
+    "best_first",
+    "deciding",
+    "facts_of",
+]
 
 
 @dataclass(frozen=True)
@@ -91,6 +105,10 @@ class Study:
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     """How the labels were read, in words."""
+    graph: str = ""
+    """What the graph is called."""
+    date: str = field(default_factory=lambda: date.today().isoformat())
+    examples: list[ExamplePage] = field(default_factory=list)
 
 
 def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
@@ -104,3 +122,24 @@ def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
         found["classes"] = len(truth.labels.collapsed(truth.depth).classes)
         found["rows_of_unknown_nodes"] = truth.labels.unknown
     return found | {"seed": seed}
+
+
+def deciding(study: Study) -> str:
+    """The figure by which tables are sorted: that which chooses the best, or precision if it is
+    there, or else the first of those that tell most; "" if nothing was judged.
+    """
+    titles = list(study.methods[0].figures) if study.methods else []
+    if study.best is not None and study.best.by in titles:
+        return study.best.by
+    shown = headline(titles)
+    return next((title for title in shown if title.startswith("precision")), *shown[:1] or [""])
+
+
+def best_first(results: Sequence[Result], figure: str) -> list[Result]:
+    """Results by a figure, the largest first; those without it last."""
+
+    def place(result: Result) -> float:
+        value = result.figures[figure].value if figure in result.figures else float("nan")
+        return float("inf") if math.isnan(value) else -value
+
+    return sorted(results, key=place)

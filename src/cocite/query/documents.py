@@ -42,7 +42,7 @@ __all__ = [
     "WhyTogetherDocument",
 ]
 
-_INSIDE = ("offset", "surely", "loss")
+_INSIDE = ("offset", "surely", "loss", "titles")
 """Fields that help to read an answer and are no part of it."""
 
 
@@ -51,6 +51,8 @@ class RelatedDocument(Document):
     """The nodes related to ``nodes``, to one or to several asked ``together`` (None of one). The
     first ``certain`` of the ``hits`` stand in their order for certain. Where the ``order`` goes by
     PageRank, ``pageranks`` are those of the hits; None where it goes by scores.
+
+    ``titles`` are those of the nodes, "" for none; None if the graph has none at all.
 
     ``offset`` is how many hits were skipped; ``surely`` whether intervals hold for certain, and not
     with the probability ``confidence``.
@@ -71,6 +73,7 @@ class RelatedDocument(Document):
     offset: int
     surely: bool
     loss: dict[str, Any]
+    titles: Sequence[str] | None
 
     @classmethod
     def of(
@@ -128,6 +131,7 @@ class RelatedDocument(Document):
             offset,
             _surely(index, refined),
             _loss(index),
+            index.titles_of(names),
         )
 
     def facts(self) -> dict[str, Any]:
@@ -136,24 +140,36 @@ class RelatedDocument(Document):
         """
         inside = *_INSIDE, "nodes", "together", "order", "pageranks"
         facts = _without(super().facts(), inside)
+        hits = [hit._asdict() for hit in self.hits]
+        if self.titles is not None:
+            hits = [each | {"title": hit.title} for each, hit in zip(hits, self.hits, strict=True)]
         if self.pageranks is not None:
-            ranked = zip(self.hits, self.pageranks, strict=True)
             facts["order"] = self.order
-            facts["hits"] = [hit._asdict() | {"pagerank": rank} for hit, rank in ranked]
+            ranked = zip(hits, self.pageranks, strict=True)
+            hits = [each | {"pagerank": rank} for each, rank in ranked]
+        facts["hits"] = hits
         asked: dict[str, Any] = {"node": self.nodes[0]}
+        if self.titles is not None:
+            asked["title"] = self.titles[0] or None
         if self.together is not None:
             asked = {"nodes": list(self.nodes), "together": self.together}
+            if self.titles is not None:
+                asked["titles"] = [title or None for title in self.titles]
         return asked | facts | self.loss
 
     def rows(self) -> Rows:
         """A row a hit, with its rank; and its PageRank, if it goes by that."""
+        titles: tuple[str, ...] = ("rank", *Hit._fields)
         rows: list[tuple[Any, ...]] = [
             (i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)
         ]
-        if self.pageranks is None:
-            return Rows(("rank", *Hit._fields), rows)
-        ranked = zip(rows, self.pageranks, strict=True)
-        return Rows(("rank", *Hit._fields, "pagerank"), [(*row, rank) for row, rank in ranked])
+        if self.pageranks is not None:
+            titles = *titles, "pagerank"
+            rows = [(*row, rank) for row, rank in zip(rows, self.pageranks, strict=True)]
+        if self.titles is not None:
+            titles = *titles, "title"
+            rows = [(*row, hit.title) for row, hit in zip(rows, self.hits, strict=True)]
+        return Rows(titles, rows)
 
 
 @dataclass(frozen=True)
@@ -171,6 +187,7 @@ class SimilarityDocument(Document):
     found: Score
     surely: bool
     loss: dict[str, Any]
+    titles: Sequence[str] | None
 
     @classmethod
     def of(
@@ -199,16 +216,19 @@ class SimilarityDocument(Document):
         asked = _asked(index, settings)
         surely = _surely(index, refined)
         loss = _loss(index)
-        return cls(str(a), str(b), *asked, confidence, bound, refined, found, surely, loss)
+        titles, level = index.titles_of([a, b]), (confidence, bound, refined)
+        return cls(str(a), str(b), *asked, *level, found, surely, loss, titles)
 
     def facts(self) -> dict[str, Any]:
         """The score's own facts stand beside the others."""
         facts = _without(super().facts(), ("found", *_INSIDE))
-        return facts | self.found._asdict() | self.loss
+        return facts | self.found._asdict() | self.loss | _titles_of_pair(self.titles)
 
     def rows(self) -> Rows:
         """One row, of the pair and its score."""
-        return Rows(("a", "b", *Score._fields), [(self.a, self.b, *self.found)])
+        titled = _titles_of_pair(self.titles)
+        titles = ("a", "b", *Score._fields, *titled)
+        return Rows(titles, [(self.a, self.b, *self.found, *titled.values())])
 
 
 @dataclass(frozen=True)
@@ -336,6 +356,13 @@ def _why_rows(why: Why | WhyDocument) -> list[tuple[Any, ...]]:
         if there:
             rows.append((None, None, share, *(None for _ in _WHY_TITLES[3:])))
     return rows
+
+
+def _titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
+    """What is said of the titles of two pages, if the graph has any."""
+    if titles is None:
+        return {}
+    return {"a_title": titles[0] or None, "b_title": titles[1] or None}
 
 
 def _asked(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[str, Value]]:

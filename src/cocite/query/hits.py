@@ -61,7 +61,8 @@ class Hits(list[Hit]):
 
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))}
-        return columns | {title: [getattr(h, title) for h in self] for title in Hit._fields}
+        titles = [*Hit._fields, *(["title"] if any(hit.title for hit in self) else [])]
+        return columns | {title: [getattr(h, title) for h in self] for title in titles}
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -111,9 +112,12 @@ class HitLists(list[Hits]):
         pairs = list(zip(self.nodes, self, strict=True))
         columns: dict[str, list[Any]] = {"node": [node for node, hits in pairs for _ in hits]}
         each = [hits._columns() for hits in self]
-        for title in ("rank", *Hit._fields):
+        more = ["title"] if any("title" in one for one in each) else []
+        for title in ("rank", *Hit._fields, *more):
             called = "related" if title == "node" else title
-            columns[called] = [value for one in each for value in one[title]]
+            columns[called] = [
+                value for one in each for value in one.get(title, [None] * len(one["rank"]))
+            ]
         return columns
 
     def _repr_html_(self) -> str:
@@ -134,7 +138,7 @@ def _of_one_type(columns: dict[str, list[Any]], *titles: str) -> dict[str, list[
 def _row(rank: int, hit: Hit, most: float) -> str:
     cells = (
         str(rank),
-        _name(hit.node),
+        _name(hit.node) + (f"<br>{html.escape(hit.title)}" if hit.title else ""),
         f"{hit.score:.4f}",
         _bar(hit, most),
         f"{hit.stderr:.4f}",

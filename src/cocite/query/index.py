@@ -229,7 +229,9 @@ class Index(Drafting):
             clear = better.above(min_score)
             rows = zip(self.nodes.names(better.ids), better.rows(), clear, strict=True)
             found = [(Hit(name, *values), clearly) for name, values, clearly in rows]
-            return Hits(h for h, clearly in found if min_confidence is None or clearly)
+            named = self._titled([hit for hit, _ in found], better.ids)
+            kept = zip(named, clear, strict=True)
+            return Hits(h for h, clearly in kept if min_confidence is None or clearly)
         ids, best = self.top(me, most, min_score, chosen, asked)
         places = self._places(listed, ids, best[:, 0], ranks)
         ids, (scores, errors) = ids[places], scores_of(best[places])
@@ -248,9 +250,16 @@ class Index(Drafting):
         """Hits, with the first ends; without those that by the others may not be better."""
         (low, high), *others = ends
         hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
+        hits = self._titled(hits, ids)
         for least, _ in others:
             hits = [hit for hit, low in zip(hits, least, strict=True) if low > min_score]
         return Hits(hits)
+
+    def _titled(self, hits: list[Hit], ids: NDArray[np.uint32]) -> list[Hit]:
+        """The hits with the titles of their pages, if the graph has any."""
+        if self.titles is None:
+            return hits
+        return [hit.titled(title) for hit, title in zip(hits, self.titles.of(ids), strict=True)]
 
     @from_the_others
     def certain(

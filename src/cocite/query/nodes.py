@@ -1,6 +1,6 @@
 """Finding nodes by a part of their names, and what they are linked with.
 
-Found are those whose name contains a text, in any spelling that means the same
+Found are those whose name or title contains a text, in any spelling that means the same
 (``graph/spelling.py``): first the one that is the text, then those
 that begin with it, then the others; of equals those that most nodes link to, then the smaller id.
 Without a text all nodes are found, so those come first that most link to.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from cocite.errors import NotAStore, UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.graph.spelling import Wanted
+from cocite.graph.titles import Titles
 from cocite.index import StoredIndex
 from cocite.query.source import Given, find_graph
 from cocite.store import forget, kind_of
@@ -34,12 +35,14 @@ from cocite.store import forget, kind_of
 __all__ = ["FoundNode", "NodesDocument", "linked_with"]
 
 _PIECE = 1 << 22
+_BY_TITLE = 3
+"""Behind all ways in which a name or a title is found: it was the other one."""
 
 
 @dataclass(frozen=True)
 class FoundNode:
     """A node: how many link to it and how many it links to, None if the graph is not there; and, if
-    asked for, the names of these, in the order of ids.
+    asked for, the names of these, in the order of ids; its title, if it has one.
     """
 
     node: str
@@ -47,16 +50,20 @@ class FoundNode:
     out_links: int | None
     linked_from: list[str] | None = None
     links_to: list[str] | None = None
+    title: str | None = None
 
 
 @dataclass(frozen=True)
 class NodesDocument(Document):
-    """The first of the ``found`` nodes whose names contain ``search``, of all ``of`` nodes."""
+    """The first of the ``found`` nodes whose names or titles contain ``search``, of all ``of``
+    nodes; ``titled`` if the graph has titles.
+    """
 
     path: str
     search: str
     of: int
     found: int
+    titled: bool
     nodes: Sequence[FoundNode]
 
     @classmethod
@@ -92,17 +99,24 @@ class NodesDocument(Document):
         if type(k) is not int or k < 1:
             raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
         name = os.fspath(path)
-        names, stored = _opened(name, links, graph)
-        ids = names.containing(search) if search else np.arange(len(names), dtype=np.uint32)
+        names, titles, stored = _opened(name, links, graph)
+        ids = np.arange(len(names), dtype=np.uint32)
+        if search:
+            ids = names.containing(search)
+            if titles is not None:
+                ids = np.union1d(ids, titles.containing(search))
         there = None if stored is None else _ids_in(stored, names, ids)
-        first = _best(ids, names, search, stored, there)[:k]
+        first = _best(ids, names, titles, search, stored, there)[:k]
         chosen = ids[first]
         called = names.names(chosen)
         if stored is None or there is None:
             nodes = [FoundNode(node, None, None) for node in called]
         else:
             nodes = _linked(stored, there[first], called, links)
-        return cls(name, search, len(names), int(ids.size), nodes)
+        if titles is not None:
+            pairs = zip(nodes, titles.of(chosen), strict=True)
+            nodes = [replace(node, title=title or None) for node, title in pairs]
+        return cls(name, search, len(names), int(ids.size), titles is not None, nodes)
 
     def facts(self) -> dict[str, Any]:
         """Without what was not asked for."""
@@ -110,13 +124,15 @@ class NodesDocument(Document):
             {name: value for name, value in plain(each).items() if value is not None}
             for each in self.nodes
         ]
-        return super().facts() | {"nodes": nodes}
+        facts = {title: value for title, value in super().facts().items() if title != "titled"}
+        return facts | {"nodes": nodes}
 
     def rows(self) -> Rows:
         """A row a node; a row a link where links are given."""
         if not any(each.linked_from is not None for each in self.nodes):
-            titles = ("node", "in_links", "out_links")
-            return Rows(titles, ((n.node, n.in_links, n.out_links) for n in self.nodes))
+            titles = ("node", "in_links", "out_links", *(["title"] if self.titled else []))
+            rows = ((n.node, n.in_links, n.out_links, n.title) for n in self.nodes)
+            return Rows(titles, (row[: len(titles)] for row in rows))
         return Rows(
             ("node", "direction", "other"),
             (
@@ -128,20 +144,22 @@ class NodesDocument(Document):
         )
 
 
-def _opened(path: str, links: bool, given: Given) -> tuple[Names, Graph | None]:
-    """The names, and the graph if it is to be had; it must be, for ``links``."""
+def _opened(path: str, links: bool, given: Given) -> tuple[Names, Titles | None, Graph | None]:
+    """The names, the titles if there are any, and the graph if it is to be had; it must be, for
+    ``links``.
+    """
     if kind_of(path) != "index":
         if given:
             raise UsageError(f"{path} is a graph itself: leave --graph out (graph=...)")
         graph = Graph.open(path)
-        return graph.names, graph
+        return graph.names, graph.titles, graph
     stored = StoredIndex.open(path)
     try:
-        return stored.names, find_graph(stored, given)
+        return stored.names, stored.titles, find_graph(stored, given)
     except NotAStore:
         if links or given:
             raise
-        return stored.names, None
+        return stored.names, stored.titles, None
 
 
 def _ids_in(graph: Graph, names: Names, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -154,6 +172,7 @@ def _ids_in(graph: Graph, names: Names, ids: NDArray[np.uint32]) -> NDArray[np.i
 def _best(
     ids: NDArray[np.uint32],
     names: Names,
+    titles: Titles | None,
     search: str,
     graph: Graph | None,
     there: NDArray[np.int64] | None,
@@ -165,7 +184,13 @@ def _best(
         popular = offsets[there + 1].astype(np.int64) - offsets[there].astype(np.int64)
     how = np.zeros(ids.size, np.int8)
     if search:
-        how[:] = list(map(Wanted(search).how, names.names(ids)))
+        wanted = Wanted(search)
+        how[:] = [
+            wanted.how(name) if wanted.within(name) else _BY_TITLE for name in names.names(ids)
+        ]
+        if titles is not None:
+            by_title = [wanted.how(title) if title else _BY_TITLE for title in titles.of(ids)]
+            how = np.minimum(how, np.array(by_title, np.int8))
     return np.lexsort((ids, -popular, how))
 
 

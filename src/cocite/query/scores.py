@@ -38,17 +38,28 @@ class Score(NamedTuple):
     high: float
 
 
-class Hit(NamedTuple):
-    """A related node: its name, and its score as in :class:`Score`.
-
-    Names are text; of an index of links that were in memory they are what they were there.
-    """
-
+class _Hit(NamedTuple):
     node: Any
     score: float
     stderr: float
     low: float
     high: float
+
+
+class Hit(_Hit):
+    """A related node: its name, and its score as in :class:`Score`.
+
+    Names are text; of an index of links that were in memory they are what they were there.
+    ``title`` is that of the page, None if it has none; it is no part of the tuple.
+    """
+
+    title: str | None = None
+
+    def titled(self, title: str | None) -> Hit:
+        """The same with a title; an empty one is none."""
+        hit = Hit(*self)
+        hit.title = title or None
+        return hit
 
 
 def scores_of(best: NDArray[np.float64]) -> tuple[list[float], list[float]]:

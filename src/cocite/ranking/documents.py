@@ -29,23 +29,37 @@ class RankDocument(Document):
     weighted: bool
     ended: Convergence
     top: Sequence[tuple[str, float]]
+    titles: Sequence[str] | None
 
     @classmethod
     def of(cls, graph: Graph, found: Ranks, k: int = 20) -> Self:
-        """The highest ``k`` of ``found``."""
+        """The highest ``k`` of ``found``; with their titles, if the graph has any."""
         how = found.removed, found.blocks, found.weighted, found.convergence
-        return cls(str(graph.path), *how, found.top(k))
+        top = found.top(k)
+        return cls(str(graph.path), *how, top, _titles(graph, [node for node, _ in top]))
 
     def facts(self) -> dict[str, Any]:
         """The facts of the iteration stand beside the others."""
         facts = super().facts()
-        ended, top = facts.pop("ended"), facts.pop("top")
+        ended, top, titles = (facts.pop(name) for name in ("ended", "top", "titles"))
         highest = [{"node": node, "rank": rank} for node, rank in top]
+        if titles is not None:
+            pairs = zip(highest, titles, strict=True)
+            highest = [each | {"title": title or None} for each, title in pairs]
         return {**facts, **vars(ended), "top": highest}
 
     def rows(self) -> Rows:
         """A row a node."""
-        return Rows(("place", "node", "rank"), [(i, *hit) for i, hit in enumerate(self.top, 1)])
+        rows: list[tuple[Any, ...]] = [(i, *hit) for i, hit in enumerate(self.top, 1)]
+        if self.titles is None:
+            return Rows(("place", "node", "rank"), rows)
+        named = [(*row, title or None) for row, title in zip(rows, self.titles, strict=True)]
+        return Rows(("place", "node", "rank", "title"), named)
+
+
+def _titles(graph: Graph, nodes: Sequence[str]) -> Sequence[str] | None:
+    """The titles of some nodes, "" for none; None if the graph has none at all."""
+    return None if graph.titles is None else graph.titles.of(graph.names.ids(nodes))
 
 
 @dataclass(frozen=True)
@@ -77,22 +91,33 @@ class HitsDocument(Document):
     reason: str
     converged: bool
     top: Sequence[tuple[str, float, float]]
+    titles: Sequence[str] | None
 
     @classmethod
     def of(cls, graph: Graph, found: Hits, by: str, k: int = 20) -> Self:
         """The highest ``k`` of ``found`` by ``authorities`` or ``hubs``."""
         how = found.sweeps, found.change, found.reason, found.converged
-        return cls(str(graph.path), by, *how, found.top(k, by))
+        top = found.top(k, by)
+        return cls(str(graph.path), by, *how, top, _titles(graph, [each[0] for each in top]))
 
     def facts(self) -> dict[str, Any]:
         """A node is named with both of its scores."""
-        titles = "node", "authority", "hub"
-        return super().facts() | {"top": [dict(zip(titles, hit, strict=True)) for hit in self.top]}
+        titles = ("node", "authority", "hub", *(["title"] if self.titles is not None else []))
+        facts = {name: value for name, value in super().facts().items() if name != "titles"}
+        return facts | {"top": [dict(zip(titles, hit, strict=True)) for hit in self._top]}
 
     def rows(self) -> Rows:
         """A row a node."""
-        titles = "place", "node", "authority", "hub"
-        return Rows(titles, [(i, *hit) for i, hit in enumerate(self.top, 1)])
+        more = ["title"] if self.titles is not None else []
+        rows = [(i, *hit) for i, hit in enumerate(self._top, 1)]
+        return Rows(("place", "node", "authority", "hub", *more), rows)
+
+    @property
+    def _top(self) -> Sequence[tuple[Any, ...]]:
+        if self.titles is None:
+            return self.top
+        pairs = zip(self.top, self.titles, strict=True)
+        return [(*hit, title or None) for hit, title in pairs]
 
 
 @dataclass(frozen=True)

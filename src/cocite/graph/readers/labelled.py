@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -117,12 +118,18 @@ class Labelled:
             raise UsageError(f"label columns {','.join(columns)} are one column twice")
         return places[0], places[1]
 
+    @property
+    def label(self) -> str:
+        """What messages call it: as seen from here, if it is below."""
+        here = os.path.relpath(self.path)
+        return str(self.path) if here.startswith(os.pardir) else here
+
     def describe(self) -> str:
         """One line for people, when it is read: how, and what was left out."""
         kind = {"space": "blank-separated", "Parquet": "Parquet"}.get(
             self.delimiter, f"{self.delimiter}-separated"
         )
-        text = f"{self.path}: {kind}"
+        text = f"{self.label}: {kind}"
         if self.header:
             title, other = self.first
             text += f", a header ({title!r}, {other!r}; if these are a label: --header no)"

@@ -18,6 +18,7 @@ import re
 import shlex
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,6 +93,7 @@ class Source:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
+        self.shared = False
         self._beginning: Beginning | None = None
         self._begun: tuple[IO[bytes], BinaryIO] | None = None
 
@@ -102,8 +104,10 @@ class Source:
 
     @property
     def short(self) -> str:
-        """The same without the folder, for where there is little room."""
-        return self.label if self.path is None else self.path.name
+        """The same without the folder, for where there is little room; with it, if another input is
+        called the same.
+        """
+        return self.label if self.path is None or self.shared else self.path.name
 
     @property
     def printed_by(self) -> str:
@@ -291,4 +295,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
         raise UsageError("no input: name files of links, or - for standard input")
     if [source.path for source in sources].count(None) > 1:
         raise UsageError("standard input (-) is named twice")
+    often = Counter(source.short for source in sources)
+    for source in sources:
+        source.shared = often[source.short] > 1
     return sources

@@ -8,6 +8,7 @@ from threading import Event
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.memory import checked_threads
@@ -111,7 +112,17 @@ class Work:
     def _pages(self, nodes: Ids, counts: Ids, found: Ids) -> Pages:
         numbers = np.ascontiguousarray(found[:, 1:]).view(np.float64)
         scores, errors = (np.ascontiguousarray(numbers[:, i]) for i in (0, 1))
-        return Pages(self._named(nodes), counts, self._named(found[:, 0]), scores, errors)
+        related = found[:, 0]
+        titles = self._titled(nodes), self._titled(related)
+        return Pages(self._named(nodes), counts, self._named(related), scores, errors, *titles)
+
+    def _titled(self, ids: Ids) -> NDArray[Any] | None:
+        """Titles, None for none; None if the graph has none at all."""
+        if self.index.titles is None:
+            return None
+        different, where = np.unique(ids, return_inverse=True)
+        found = [title or None for title in self.index.titles.of(different)]
+        return np.array([*found, None], object)[:-1][where]
 
     @property
     def chunk(self) -> int:

@@ -30,7 +30,8 @@ class Pages:
 
     ``nodes`` are names, object[n], or numbers, int64[n]; ``counts`` uint32[n] says how many hits
     each has. Of all hits, node after node: ``related`` as ``nodes``, and float64 ``scores`` and
-    ``errors``, nan where there is none.
+    ``errors``, nan where there is none. Of a graph with titles, ``node_titles`` and ``titles`` are
+    those of the nodes and of the hits, None for none.
     """
 
     nodes: NDArray[Any]
@@ -38,24 +39,28 @@ class Pages:
     related: NDArray[Any]
     scores: NDArray[np.float64]
     errors: NDArray[np.float64]
+    node_titles: NDArray[Any] | None = None
+    titles: NDArray[Any] | None = None
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """A row a hit: no row of a node without hits."""
-        return {
+        columns = {
             "node": np.repeat(self.nodes, self.counts),
             "rank": ranks(self.counts).astype(np.int32) + 1,
             "related": self.related,
             "score": self.scores,
             "stderr": self.errors,
         }
+        return columns if self.titles is None else columns | {"title": self.titles}
 
     @property
     def types(self) -> dict[str, str]:
         """Titles of the columns, and what they hold in SQL."""
         name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
         types = {"node": name, "rank": "INTEGER", "related": name}
-        return types | {"score": "DOUBLE", "stderr": "DOUBLE"}
+        types |= {"score": "DOUBLE", "stderr": "DOUBLE"}
+        return types if self.titles is None else types | {"title": "VARCHAR"}
 
     def each(self) -> Iterator[dict[str, Any]]:
         """What is said of each node, also of one without hits, as JSON has it."""
@@ -63,17 +68,24 @@ class Pages:
             column.tolist() for column in (self.related, self.scores, self.errors)
         )
         at = 0
-        for node, count in zip(self.nodes.tolist(), self.counts.tolist(), strict=True):
+        pairs = zip(self.nodes.tolist(), self.counts.tolist(), strict=True)
+        for place, (node, count) in enumerate(pairs):
             hits = [
                 {
                     "node": related[i],
+                    **_title(self.titles, i),
                     "score": scores[i],
                     "stderr": None if math.isnan(errors[i]) else errors[i],
                 }
                 for i in range(at, at + count)
             ]
             at += count
-            yield {"node": node, "hits": hits}
+            yield {"node": node, **_title(self.node_titles, place), "hits": hits}
+
+
+def _title(titles: NDArray[Any] | None, place: int) -> dict[str, str | None]:
+    """What is said of a title, where the graph has any."""
+    return {} if titles is None else {"title": titles[place]}
 
 
 def json_of(page: dict[str, Any]) -> str:

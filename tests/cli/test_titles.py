@@ -1,0 +1,188 @@
+"""Titles beside names: wherever pages are listed, in every format, only where there are some."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+from cocite.cli.wide import cut_to, padded, width_of
+
+LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\nc\tz\n"
+LONG = "Ypsilon, or the letter that comes before the last one in the alphabet of the Romans"
+TITLES = f"x\tThe page X\ny\t{LONG}\na\t東京の頁は広い\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.tsv").write_text(LINKS)
+    (tmp_path / "titles.tsv").write_text(TITLES, "utf-8")
+    cocite.ingest("links.tsv", "g", titles="titles.tsv")
+    cocite.ingest("links.tsv", "plain")
+    options: dict[str, Any] = {"measure": "psimrank", "samples": 32, "direction": "both"}
+    cocite.build("g", "i", **options)
+    cocite.build("plain", "j", **options)
+    return tmp_path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+ASKED = [
+    ("related", "{}", "x"),
+    ("related", "{}", "x", "--order", "pagerank"),
+    ("related", "{}", "x", "a"),
+    ("similarity", "{}", "x", "y"),
+    ("nodes", "{}"),
+    ("nodes", "{}", "--links"),
+    ("rank", "{}"),
+    ("rank", "{}", "--by", "hubs"),
+    ("why", "{}", "x", "y"),
+]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=" ".join)
+def test_without_titles_nothing_is_another(
+    here: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
+) -> None:
+    """What has titles says all that the other one does, and titles beside it."""
+    kinds = ("g", "plain") if asked[0] == "rank" else ("i", "j")
+    for form in ("json", "csv"):
+        texts = [
+            printed(capsys, *(part.format(kind) for part in asked), "--format", form)
+            for kind in kinds
+        ]
+        titled, plain = texts
+        assert "title" not in plain
+        if form == "json":
+            found: list[Any] = [_without_titles(json.loads(text)) for text in (titled, plain)]
+        else:
+            found = [_without_titles(rows(text)) for text in (titled, plain)]
+        assert found[0] == found[1]
+
+
+def _without_titles(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {k: v for k, v in value.items() if "title" not in k and k not in ("path", "graph")}
+        return {key: _without_titles(inner) for key, inner in kept.items()}
+    return list(map(_without_titles, value)) if isinstance(value, list) else value
+
+
+def test_hits_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    called = {"x": "The page X", "y": LONG, "a": "東京の頁は広い"}
+    index = cocite.open("i")
+    hits = index.related("b")
+    assert {hit.node: hit.title for hit in hits} == {h.node: called.get(h.node) for h in hits}
+    assert any(hit.title for hit in hits)
+    refined = index.related("b", refine=True)
+    assert {hit.node: hit.title for hit in refined} == {h.node: called.get(h.node) for h in refined}
+    assert all(hit.title is None for hit in cocite.open("j").related("b"))
+    assert [tuple(hit) for hit in hits] == [tuple(hit) for hit in cocite.open("j").related("b")]
+    found = json.loads(printed(capsys, "related", "i", "x", "--format", "json"))
+    assert found["title"] == "The page X"
+    assert {h["node"]: h["title"] for h in found["hits"]}["y"] == LONG
+    table = rows(printed(capsys, "related", "i", "x", "--format", "csv"))
+    assert {row["node"]: row["title"] for row in table} == {
+        row["node"]: called.get(row["node"], "") for row in table
+    }
+    several = json.loads(printed(capsys, "related", "i", "x", "b", "--format", "json"))
+    assert several["titles"] == ["The page X", None]
+    pair = json.loads(printed(capsys, "similarity", "i", "x", "b", "--format", "json"))
+    assert (pair["a_title"], pair["b_title"]) == ("The page X", None)
+    assert printed(capsys, "similarity", "i", "x", "b").startswith("a         x  The page X\nb    ")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_tables_fit_the_terminal(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """Titles give way, wide characters counted, and names stay whole and in their column."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for asked in (
+        ("related", "i", "x"),
+        ("rank", "g"),
+        ("nodes", "i"),
+        ("rank", "g", "--by", "hubs"),
+    ):
+        lines = [
+            line for line in printed(capsys, *asked).splitlines() if line[-1:] in set("abcxyz")
+        ]
+        assert len(lines) >= 2
+        ends = {width_of(line) for line in lines}
+        assert len(ends) == 1
+        assert max(ends) <= max(columns, 65)
+        assert any(LONG[:8] in line for line in lines)
+        assert (LONG in "\n".join(lines)) == (columns == 200)
+
+
+def test_widths_are_those_of_a_terminal() -> None:
+    assert [width_of(text) for text in ("abc", "東京", "e\u0301", "日本a", "")] == [3, 4, 1, 5, 0]
+    assert cut_to("abcdef", 6) == "abcdef"
+    assert width_of(cut_to("東京の頁は広い", 8)) <= 8
+    assert cut_to("東京の頁は広い", 8).startswith("東京")
+    assert width_of(padded("東京", 7)) == 7
+
+
+def test_nodes_are_found_by_their_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def found(text: str) -> list[str]:
+        document = json.loads(printed(capsys, "nodes", "i", text, "--format", "json"))
+        return [each["node"] for each in document["nodes"]]
+
+    assert found("page") == ["x"]
+    assert found("YPSILON") == ["y"]
+    assert found("東京") == ["a"]
+    assert found("x") == ["x"]
+    assert found("the") == ["x", "y"]
+    assert found("nowhere") == []
+    assert printed(capsys, "nodes", "i", "page", "--links").startswith("x  The page X\n")
+    table = rows(printed(capsys, "nodes", "i", "page", "--format", "csv"))
+    assert table == [{"node": "x", "in_links": "3", "out_links": "0", "title": "The page X"}]
+
+
+def test_all_related_pages_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind in ("csv", "jsonl"):
+        assert main(["related-all", "i", "-o", f"all.{kind}"]) == 0
+        assert main(["related-all", "j", "-o", f"plain.{kind}"]) == 0
+    titled, plain = (rows(Path(f"{name}.csv").read_text("utf-8")) for name in ("all", "plain"))
+    assert _without_titles(titled) == plain
+    assert {row["title"] for row in titled if row["related"] == "x"} == {"The page X"}
+    assert {row["title"] for row in titled if row["related"] == "b"} == {""}
+    lines = [json.loads(line) for line in Path("all.jsonl").read_text("utf-8").splitlines()]
+    others = [json.loads(line) for line in Path("plain.jsonl").read_text("utf-8").splitlines()]
+    assert _without_titles(lines) == others
+    pages = {line["node"]: line for line in lines}
+    assert pages["x"]["title"] == "The page X"
+    assert pages["b"]["title"] is None
+    assert {hit["node"]: hit["title"] for hit in pages["x"]["hits"]}["y"] == LONG
+
+
+def test_a_draft_has_no_title(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("draft").write_text("x\ny\n")
+    found = json.loads(printed(capsys, "related", "i", "--draft", "draft", "--format", "json"))
+    assert found["title"] is None
+    assert any(hit["title"] for hit in found["hits"])
+
+
+def test_a_table_of_hits_has_a_column_of_titles(here: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = cocite.open("i").related("x").to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert set(frame["title"].dropna()) >= {LONG}
+    assert "title" not in cocite.open("j").related("x").to_pandas()
+    lists = cocite.open("i").related_many(["x", "b"]).to_pandas()
+    assert set(lists["title"].dropna()) >= {LONG}
+    assert LONG in cocite.open("i").related("x")._repr_html_()

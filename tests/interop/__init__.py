@@ -1,0 +1,1 @@
+"""Links in memory asked at once, and answers in other libraries."""
