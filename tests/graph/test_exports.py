@@ -29,7 +29,7 @@ ENCODINGS = [
 
 def saved(delimiter: str, end: str, text: str = 'x\r\ny; "z"') -> str:
     out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator=end)
+    writer = csv.writer(out, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(["Nr", "Source", "Target", "Te\nxt"])
     writer.writerows([(i, *row, text) for i, row in enumerate(ROWS)])
     return out.getvalue()

@@ -28,6 +28,7 @@ from cocite.errors import InputError, NotLinks
 from cocite.graph.readers import ReadOptions, Source, reader_of
 from cocite.graph.readers.recognise import FORMATS
 from cocite.graph.readers.sources import expand
+from cocite.graph.readers.wide import encoding_of
 from tests.graph.plain import links, nothing_left, read
 
 HTML = """<!DOCTYPE html>
@@ -299,6 +300,10 @@ def test_no_bytes_make_a_graph_but_rows_of_two_columns_of_text(
         graph = read(tmp_path, content, skip_bad_rows=skip)
     except InputError:
         return
+    if "format" in graph.store.facts["sources"][0]:
+        return  # an adjacency list
+    encoding = encoding_of(content, whole=True)
+    content = content.decode(encoding, "replace").encode() if encoding else content
     rows = [line for line in content.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     good = 0
     for row in rows:

@@ -161,7 +161,8 @@ class Source:
             raw.close()
         whole = len(content) < LOOK
         encoding = encoding_of(content[:LOOK], whole)
-        content = Recoded(io.BytesIO(content), encoding).readall() if encoding else content
+        if encoding:
+            content = content[:LOOK].decode(encoding, "replace").encode("utf-8", "replace")
         return Beginning(content[:LOOK], whole, packed, self.path, encoding)
 
     def close(self) -> None:
