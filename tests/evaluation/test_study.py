@@ -696,3 +696,36 @@ def test_missing_extras_name_the_command(
     message = f"matplotlib, which is not installed: {install_command('evaluate')}; or leave out"
     assert message in capsys.readouterr().err
     assert main(["evaluate", str(web / "i"), "--labels", labels, "--queries", "5"]) == 0
+
+
+def test_labels_are_read_as_the_options_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages = [f"p{v}" for v in range(8)]
+    links = [f"{a}\t{b}\n" for a in pages for b in pages if a != b and (a < "p4") == (b < "p4")]
+    Path("links.tsv").write_text("".join(links))
+    Path("titles.tsv").write_text("".join(f"{page}\tPage {page[1]}\n" for page in pages))
+    cocite.build(cocite.ingest("links.tsv", "g", titles="titles.tsv"), "i")
+    rows = [f"{v};{'ab'[v > 3]};p{v}" for v in range(8)]
+    Path("labels").write_text("\n".join(["id;topic;page", *rows[:5], "broken", *rows[5:]]))
+    command = ["evaluate", "i", "--labels", "labels", "--label-columns", "page,topic"]
+    assert main([*command, "--delimiter", "semicolon"]) == 1
+    assert "labels:7: 1 columns, where 3 are needed: 'broken'" in capsys.readouterr().err
+    assert main([*command, "--skip-bad-rows", "--delimiter", "semicolon"]) == 0
+    said = capsys.readouterr().err
+    assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in said
+    assert "left out 1 bad row, such as line 7: 1 columns" in said
+    assert main([*command, "--skip-bad-rows", "--header", "no"]) == 2
+    assert "are titles, but header is no" in capsys.readouterr().err
+    found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), skip_bad_rows=True)
+    assert isinstance(found, StudyDocument)
+    for page in found.study.examples:
+        assert page.title == f"Page {page.name[1]}"
+        assert [hit.title for hit in page.hits["i"]] == [
+            f"Page {hit.name[1]}" for hit in page.hits["i"]
+        ]
+    pytest.importorskip("matplotlib")
+    text = found.write("r.html").with_suffix(".md").read_text("utf-8")
+    first = found.study.examples[0]
+    assert f"## Example: Page {first.name[1]} ({first.name})\n" in text

@@ -70,7 +70,7 @@ def compare_indexes(
     study = Study(suite, facts_of(first.stored.nodes, edges, truth, seed))
     study.sources += truth.sources
     study.graph = str(first.stored.graph["name"])
-    examples = Examples(first.nodes, truth, seed)
+    examples = Examples(first.nodes, truth, seed, first.titles)
     for path, index in zip(paths, indexes, strict=True):
         ranker = IndexRanker(index, truth.candidates, **settings)
         judgement = judge(

@@ -11,11 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocite.evaluation.data import Truth, drawn
 from cocite.evaluation.labels import SAME, Labels
 from cocite.evaluation.rankings import Ranker
 from cocite.graph.names import Names
+from cocite.graph.titles import Titles
 
 __all__ = ["ExampleHit", "ExamplePage", "Examples"]
 
@@ -24,11 +26,14 @@ _PAGES, _HITS, _LABELS = 3, 10, 3
 
 @dataclass(frozen=True)
 class ExampleHit:
-    """A hit; ``alike`` says whether it shares a label with the page, None without labels."""
+    """A hit; ``alike`` says whether it shares a label with the page, None without labels; ``title``
+    is "" where there is none.
+    """
 
     name: str
     score: float
     alike: bool | None
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,22 +42,25 @@ class ExamplePage:
 
     name: str
     labels: tuple[str, ...]
+    title: str = ""
     hits: dict[str, list[ExampleHit]] = field(default_factory=dict)
 
 
 class Examples:
     """Lists of a few of the pages that a truth asks for."""
 
-    def __init__(self, names: Names, truth: Truth, seed: int) -> None:
-        self._names = names
+    def __init__(self, names: Names, truth: Truth, seed: int, titles: Titles | None = None) -> None:
+        self._names, self._titles = names, titles
         self._nodes = [int(node) for node in drawn(truth.queries, _PAGES, seed)]
         self._classes = truth.labels.collapsed() if truth.labels else None
+        ids = np.array(self._nodes, np.uint32)
+        found = zip(names.names(ids), self._titles_of(ids), self._nodes, strict=True)
         self.pages = [
-            ExamplePage(name, _labels_of(truth.labels, node))
-            for name, node in zip(
-                names.names(np.array(self._nodes, np.uint32)), self._nodes, strict=True
-            )
+            ExamplePage(name, _labels_of(truth.labels, node), title) for name, title, node in found
         ]
+
+    def _titles_of(self, ids: NDArray[np.uint32]) -> list[str]:
+        return [""] * ids.size if self._titles is None else self._titles.of(ids)
 
     def ask(self, method: str, ranker: Ranker) -> None:
         """Keep the first hits of a method."""
@@ -61,7 +69,8 @@ class Examples:
             alike: list[bool | None] = [None] * ids.size
             if self._classes is not None:
                 alike = [bool(each == SAME) for each in self._classes.relation(node, ids)]
-            found = zip(self._names.names(ids), scores.tolist(), alike, strict=True)
+            titles = self._titles_of(ids)
+            found = zip(self._names.names(ids), scores.tolist(), alike, titles, strict=True)
             page.hits[method] = [ExampleHit(*each) for each in found]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from cocite import __version__
 from cocite.errors import OutputExists, UsageError
 from cocite.evaluation.drawing import Picture
-from cocite.evaluation.examples import ExampleHit
+from cocite.evaluation.examples import ExampleHit, ExamplePage
 from cocite.evaluation.figures import pictures
 from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.pages import (
@@ -268,11 +268,16 @@ def _examples(study: Study, methods: Sequence[str]) -> Iterator[Table]:
         remark += "✓ behind what shares a label with it." if marked else ""
         if len(study.methods) > len(lists):
             remark += f" The {len(lists)} best methods."
-        yield Table(f"Example: {page.name}", ["rank", *lists], rows, (), remark.strip(), True)
+        yield Table(f"Example: {_titled(page)}", ["rank", *lists], rows, (), remark.strip(), True)
 
 
 def _hit(hits: Sequence[ExampleHit]) -> str:
-    return "".join(f"{hit.name}{' ✓' if hit.alike else ''}" for hit in hits) or "–"
+    return "".join(f"{_titled(hit)}{' ✓' if hit.alike else ''}" for hit in hits) or "–"
+
+
+def _titled(node: ExampleHit | ExamplePage) -> str:
+    """Its title, with its name beside it; or the name alone."""
+    return f"{node.title} ({node.name})" if node.title not in ("", node.name) else node.name
 
 
 def facts_text(facts: Mapping[str, int]) -> str:

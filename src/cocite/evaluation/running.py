@@ -156,7 +156,7 @@ class _Run:
         self._others: dict[str, Judgement] = {}
         self._rankers: dict[str, Ranker] = {}
         self._numbers = count()
-        self._examples = Examples(graph.names, truth, seed)
+        self._examples = Examples(graph.names, truth, seed, graph.titles)
         titles = self._few.judge.titles
         if suite.best is not None and suite.best.by not in titles:
             raise UsageError(f"[best] goes by {suite.best.by!r}; there are {', '.join(titles)}")

@@ -15,7 +15,9 @@ balls of two nodes next to each other in a tree are small where their trees are 
 Where moves usually change more than there is to gather anew, the sums begin anew.
 
 The best of node u' are picked by the code that picks them for a single node, among those whose sum
-reaches what the k best of u before it have now: at least k nodes do.
+reaches what the k best of u before it have now, as at least k nodes do; and what the k best that
+were looked at before have, which are kept in a heap. Where u says little of u', as most of those
+that walks meet are met once, nearly all are left out by the second.
 
 Samples are rows of ``table``, uint64[samples, 4]: the addresses of a sample's positions, members
 and labels, and how many members it has.
@@ -217,6 +219,32 @@ def _reached(ids: Any, sums: Any, who: Any, old: Any, new: Any, samples: Any) ->
     return least
 
 
+@helper
+def _raised(heap: Any, size: Any, mean: Any) -> Any:
+    """Add a mean to the k largest, the least on top, if it is one; returns how many there are."""
+    if size < heap.size:
+        at = size
+        heap[at] = mean
+        while at > 0 and heap[at] < heap[(at - 1) // 2]:
+            heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
+            at = (at - 1) // 2
+        return size + 1
+    if mean > heap[0]:
+        heap[0] = mean
+        at = 0
+        while True:
+            child = 2 * at + 1
+            if child >= size:
+                break
+            if child + 1 < size and heap[child + 1] < heap[child]:
+                child += 1
+            if heap[child] >= heap[at]:
+                break
+            heap[at], heap[child] = heap[child], heap[at]
+            at = child
+    return size
+
+
 @kernel
 def related_many(
     table: Any,
@@ -244,6 +272,7 @@ def related_many(
     samples = float(table.shape[0])
     lowest = floor * (ONE / GRAINS)
     state = np.zeros((table.shape[0], 2), np.int64)
+    heap = np.empty(ids.shape[1], np.float64)
     count, old, usual = 0, NOWHERE, 0.0
     for i in range(nodes.size):
         new = nodes[i]
@@ -262,7 +291,7 @@ def related_many(
         least -= _SLACK
         if count > sums.shape[0]:
             return 0
-        live = have = 0
+        live = have = high = 0
         for j in range(count):
             node = used[j]
             total = sums[node, 0]
@@ -275,6 +304,9 @@ def related_many(
                 continue
             grains, variance = estimate(total, sums[node, 1], known)
             if grains != 0.0:
+                high = _raised(heap, high, np.float64(total) / known)
+                if high == heap.size:
+                    least = max(least, heap[0] - _SLACK)
                 totals[node, 0], totals[node, 1] = grains, variance
                 touched[have] = node
                 have += 1

@@ -113,8 +113,14 @@ class StoredPart:
         }
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Its own settings of a question, out of those of the index."""
-        return Component(self.measure, fixed=self.fixed).ask_settings(asked)
+        """Its own settings of a question, out of those of the index. The last ones are kept: a
+        question asks for them several times, and a batch has the same for all nodes.
+        """
+        last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
+        if last is None or last[0] is not asked:
+            found = Component(self.measure, fixed=self.fixed).ask_settings(asked)
+            last = self.__dict__["_last_asked"] = asked, found
+        return last[1]
 
     def evidence(self, asked: WholeSettings) -> str:
         """The evidence that is asked of it; if it takes none, the default."""

@@ -138,7 +138,8 @@ class Labelled:
         if self.places != (0, 1):
             text += f", name and label in columns {self.places[0] + 1} and {self.places[1] + 1}"
         if self.bad_rows:
-            text += f"; left out {self.bad_rows:,} bad rows, such as {self.examples[0]}"
+            s = "s" * (self.bad_rows != 1)
+            text += f"; left out {self.bad_rows:,} bad row{s}, such as {self.examples[0]}"
         return text
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
