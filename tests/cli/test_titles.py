@@ -186,3 +186,28 @@ def test_a_table_of_hits_has_a_column_of_titles(here: Path) -> None:
     lists = cocite.open("i").related_many(["x", "b"]).to_pandas()
     assert set(lists["title"].dropna()) >= {LONG}
     assert LONG in cocite.open("i").related("x")._repr_html_()
+
+
+def test_a_file_of_links_is_asked_with_titles(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept has them from then on; other titles are kept in the place of these."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+
+    def title(*more: str) -> tuple[Any, bool]:
+        assert main(["related", "links.tsv", "x", "--format", "json", *more]) == 0
+        out, err = capsys.readouterr()
+        return json.loads(out).get("title"), "made of it" in err
+
+    assert title() == (None, True)
+    assert title("--titles", "titles.tsv") == ("The page X", True)
+    assert title("--titles", "titles.tsv") == ("The page X", False)
+    assert title() == ("The page X", False)
+    Path("titles.tsv").write_text("x\tAnother title\n")
+    assert title("--titles", "titles.tsv") == ("Another title", True)
+    assert main(["nodes", "links.tsv", "another", "--titles", "titles.tsv"]) == 0
+    assert "Another title   x" in capsys.readouterr().out
+    assert title("--titles", "titles.tsv", "--no-cache")[0] == "Another title"
+    for verb in (["related", "i", "x"], ["nodes", "g"]):
+        assert main([*verb, "--titles", "titles.tsv"]) == 2
+        assert "is no file of links: leave --titles out" in capsys.readouterr().err

@@ -35,6 +35,12 @@ PILOT = 0.5
 """Seconds: enough for pilots of graphs this small."""
 
 
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starts of real processes take seconds on a busy machine: ``test_starts.py`` has them."""
+    monkeypatch.setattr("cocite.query.plan.pilots.starts", lambda *given: np.array([0.5, 0.6]))
+
+
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(4)
@@ -170,6 +176,10 @@ def test_what_has_no_samples_is_built_as_its_own_pilot(
     assert plan.planned.median is not None
     assert plan.planned.p99 is not None
     assert 0 < plan.planned.median <= plan.planned.p99
+    shell = plan.planned.shell_median, plan.planned.shell_p99
+    assert shell[0] is not None
+    assert shell[1] is not None
+    assert plan.planned.median < shell[0] <= shell[1]
 
 
 def test_what_would_take_longer_than_its_pilot_may_is_estimated(graph: Graph) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.completion import direction_names, measure_names
-from cocite.cli.links import cache_option, made_of
+from cocite.cli.links import cache_option, made_of, no_titles, titles_option
 from cocite.cli.options import Sectioned, exclude_option, excluded_in
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
@@ -175,6 +175,7 @@ def asking_options(command: Command) -> Command:
     options: list[Command] = [
         _GRAPH,
         cache_option,
+        titles_option,
         _EXCLUDE,
         ask_options,
         *_ONLY,
@@ -214,6 +215,8 @@ def opened(
         raise UsageError(f"{path} is a file of links: leave --graph out")
     if not links and options["no_cache"]:
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
+    if not links and options["titles"]:
+        raise UsageError(no_titles(path))
     options = options | {"exclude": _left_out(path, options["exclude_nodes"], links, named)}
     if not links and kind_of(path) != "graph":
         if chosen:

@@ -37,7 +37,7 @@ from cocite.means import Means
 from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
 from cocite.measures.floors import FLOOR_WORDS, FLOORS
-from cocite.memory import format_size, format_time
+from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
     from cocite.index.documents import BuildDocument
@@ -166,6 +166,7 @@ def index(
         texts=texts,
         texts_share=texts_share,
     )
+    give_back_at_once()
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(graph_of(graph, lasting=True, memory=memory, threads=threads))
     with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:

@@ -20,7 +20,16 @@ from cocite.memory import format_size
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
-__all__ = ["cache_option", "graph_of", "made_of", "refuse_links", "said_of", "said_of_titles"]
+__all__ = [
+    "cache_option",
+    "graph_of",
+    "made_of",
+    "no_titles",
+    "refuse_links",
+    "said_of",
+    "said_of_titles",
+    "titles_option",
+]
 
 _TEMPORARY = "cocite.temporary"
 _OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
@@ -37,6 +46,15 @@ cache_option = click.option(
 _UNITS = {"reading": "bytes", "writing": "links", "indexing": "nodes", "sampling": "samples"}
 
 
+titles_option = click.option(
+    "--titles",
+    multiple=True,
+    metavar="FILE",
+    help="Of a file of LINKS: a table of names and titles, to be shown beside names. It is kept "
+    "with what is made of the links. Repeatable.",
+)
+
+
 def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **means: Any) -> str:
     """The graph that a verb works on: ``path``, or what is made of it if it is a file of links, by
     ``means``, the ``memory`` and the ``threads``. ``lasting``: what is made must stay where it is.
@@ -44,6 +62,8 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
     from cocite.query.kept import is_links
 
     if not is_links(path):
+        if means.get("titles"):
+            raise UsageError(no_titles(path))
         if no_cache:
             raise UsageError(f"{path} is no file of links: leave --no-cache out")
         return path
@@ -56,6 +76,14 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
             "index DIR"
         )
     return made
+
+
+def no_titles(path: str) -> str:
+    """What to say where titles are given for what is stored."""
+    return (
+        f"{path} is no file of links: leave --titles out. A stored graph has those that cocite "
+        "ingest LINKS --titles FILE -o DIR gave it, and an index those of its graph"
+    )
 
 
 def refuse_links(path: str, command: str) -> None:
@@ -86,9 +114,9 @@ def made_of(
     measure: str = "",
 ) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
-    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads`` and ``exclude`` where
-    the verb takes them. ``made`` is what the index is made of, unless it is the default one;
-    ``measure`` is what answers, for a graph that is asked.
+    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads``, ``exclude`` and
+    ``titles`` where the verb takes them. ``made`` is what the index is made of, unless it is the
+    default one; ``measure`` is what answers, for a graph that is asked.
     """
     from cocite.query.kept import keep
 
@@ -100,6 +128,7 @@ def made_of(
                 index=index,
                 options=made,
                 exclude=options.get("exclude") or (),
+                titles=options.get("titles") or (),
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),
@@ -126,6 +155,7 @@ def made_of(
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
             said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
+        said_of_titles(Graph.open(kept.graph).store.facts.get("titles"))
     if kept.temporary is not None:
         say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}{by}")
     elif kept.made:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import cache_option, graph_of, titles_option
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import say, table_text
@@ -38,6 +38,7 @@ _SHOWN = 10
 )
 @click.option("--graph", metavar="DIR", help="Where the graph of an INDEX is now, if it was moved.")
 @cache_option
+@titles_option
 @format_option
 def nodes(
     path: str,
@@ -47,6 +48,7 @@ def nodes(
     k: int,
     graph: str | None,
     no_cache: bool,
+    titles: tuple[str, ...],
     show: Show,
 ) -> None:
     """Find nodes whose names or titles contain TEXT; all nodes without it.
@@ -60,7 +62,7 @@ def nodes(
     if text is not None and search is not None:
         raise UsageError(f"{text!r} and --search {search!r} are the same: leave one of them out")
     wanted = text if search is None else search
-    path = graph_of(path, no_cache=no_cache)
+    path = graph_of(path, no_cache=no_cache, titles=titles)
     found = NodesDocument.of_path(path, wanted or "", k=k, links=links, graph=graph)
     show(Reply(found, lambda: _text(found, links)))
     if not found.found:

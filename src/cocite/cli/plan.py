@@ -271,6 +271,8 @@ def _column(figures: Figures, failure: float) -> dict[str, str]:
         "to build it": format_time(figures.seconds),
         "for related nodes, half of all nodes take less": _short(figures.median),
         "for related nodes, 99 % of all nodes take less": _short(figures.p99),
+        "with a new process for each, from a shell, half take less": _short(figures.shell_median),
+        "with a new process for each, from a shell, 99 % take less": _short(figures.shell_p99),
     }
     for score, error in figures.stderr.items():
         rows[f"standard error of a score of {score:g}, at most"] = f"{error:.4f}"
@@ -282,5 +284,7 @@ def _column(figures: Figures, failure: float) -> dict[str, str]:
 
 
 def _short(seconds: float | None) -> str:
-    """A time of a question: in milliseconds."""
-    return "not known" if seconds is None else f"{1000 * seconds:.3g} ms"
+    """A time of a question: in milliseconds, below a second."""
+    if seconds is None:
+        return "not known"
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -108,6 +108,7 @@ def keep(
     index: bool = True,
     options: BuildOptions | None = None,
     exclude: Sequence[str] = (),
+    titles: Sequence[str] = (),
     cache: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -115,6 +116,8 @@ def keep(
 ) -> Kept:
     """The graph of a file of links, and an ``index`` of it if wanted, found or made: the default
     one, or that of ``options``, which is kept beside it. Pages in ``exclude`` are left out.
+    ``titles`` are tables of titles: what is kept without them, or of others, is made anew, and what
+    is kept with some is found without naming them.
 
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
@@ -123,7 +126,8 @@ def keep(
     without = _digest(exclude)
     places = _places(file, os.environ, without) if file is not None and cache else []
     means = {"threads": threads, "memory": memory}
-    now = None if file is None else _state(file, without)
+    now = None if file is None else _state(file, without, titles)
+    given = tuple(exclude), tuple(titles)
     name = _INDEX if options is None else _called(options)
     part = name if index else None
     for folder in places:
@@ -136,12 +140,12 @@ def keep(
                 # Whoever had the folder before us may have made it all.
                 found = now is not None and _is_whole(folder, now, part)
                 if not found:
-                    _make(links, folder, file, part, options, exclude, means, progress)
+                    _make(links, folder, file, part, options, given, means, progress)
                 return Kept(folder, not found, why, None, name)
         why = why or fault
     temporary = tempfile.TemporaryDirectory(prefix="cocite-")
     try:
-        _make(links, Path(temporary.name), file, part, options, exclude, means, progress)
+        _make(links, Path(temporary.name), file, part, options, given, means, progress)
     except BaseException:
         temporary.cleanup()
         raise
@@ -182,10 +186,16 @@ def _places(file: Path, environ: Mapping[str, str], without: str = "") -> list[P
     return places
 
 
-def _state(file: Path, without: str = "") -> dict[str, Any]:
+def _state(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[str, Any]:
     """What changes if the file does, or what is made of it."""
     found = file.stat()
-    return ({"without": without} if without else {}) | {
+    more: dict[str, Any] = {"without": without} if without else {}
+    if titles:
+        tables = [(name, os.stat(name)) for name in titles if os.path.exists(name)]
+        more["titles"] = [
+            [os.path.abspath(name), stat.st_size, stat.st_mtime_ns] for name, stat in tables
+        ]
+    return more | {
         "file": file.name,
         "bytes": found.st_size,
         "mtime_ns": found.st_mtime_ns,
@@ -298,22 +308,22 @@ def _make(
     file: Path | None,
     index: str | None,
     options: BuildOptions | None,
-    exclude: Sequence[str],
+    given: tuple[Sequence[str], Sequence[str]],
     means: dict[str, Any],
     progress: Progress,
 ) -> None:
-    """Make what is missing in a folder."""
+    """Make what is missing in a folder; ``given`` is what is left out, and tables of titles."""
     from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
 
-    without = _digest(exclude)
-    now = {} if file is None else _state(file, without)
+    (exclude, titles), without = given, _digest(given[0])
+    now = {} if file is None else _state(file, without, titles)
     anew = file is None or not _is_whole(folder, now, None)
     if anew:
         _write_mark(folder, {})
         _clear(folder / "graph", "graph")
-        out = exclude or None
-        ingest(links, folder / "graph", exclude=out, overwrite=True, progress=progress, **means)
-        if file is not None and _state(file, without) != now:
+        more: dict[str, Any] = {"exclude": exclude or None, "titles": titles or None, **means}
+        ingest(links, folder / "graph", overwrite=True, progress=progress, **more)
+        if file is not None and _state(file, without, titles) != now:
             raise InputError(f"{file} changed while it was read. Give the same command again")
         _write_mark(folder, now)
         # Indexes of what the file was before are asked by nobody any more.
@@ -325,7 +335,8 @@ def _make(
         _build(folder, index, options, means, progress, restart=anew)
         mark = _mark(folder) or {}
         others = {name: True for name in _indexes(folder) if mark.get(name) is True}
-        _write_mark(folder, now, **(others | {index: True}))
+        before = {key: mark[key] for key in ("titles",) if key in mark}
+        _write_mark(folder, before | now, **(others | {index: True}))
 
 
 def _clear(store: Path, kind: str) -> None:

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from cocite.compiled.clock import clock
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.names import NAME_FILES
+from cocite.graph.names import NAME_FILES, Names
 from cocite.graph.titles import TITLE_FILES
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
@@ -54,6 +54,7 @@ from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time
 from cocite.query.index import Index
 from cocite.query.opened import DEFAULT_K
+from cocite.query.plan.starts import starts
 from cocite.store import Manifest, kind_of
 
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
@@ -75,7 +76,8 @@ class Costs:
     """What samples cost, from ``pilot`` of them.
 
     In bytes, those of the ``names`` and those of a ``sample``; in seconds of the build, those
-    ``fixed`` and those of ``each``; and of the questions, float64[nodes asked, 2], the same.
+    ``fixed`` and those of ``each``; and of the questions, float64[nodes asked, 2], the same;
+    ``starts`` of processes that ask one question (``query/plan/starts.py``).
     """
 
     names: int
@@ -85,6 +87,7 @@ class Costs:
     questions: Times
     fit: MemoryPlan
     pilot: int
+    starts: Times | None = None
 
     def bytes(self, samples: int) -> int:
         """On disk."""
@@ -128,6 +131,7 @@ class WholeCosts:
     seconds: float
     fit: MemoryPlan
     times: Times | None
+    starts: Times | None = None
 
 
 @dataclass(frozen=True)
@@ -210,8 +214,9 @@ class Pilots:
             times = self._ask(many)
             before = self._ask(few, times.size)
             questions = np.column_stack(_line(threads, before, number, times))
+            begun = self._starts(many, times)
         sample = (built.bytes - names) / number
-        return Costs(names, sample, fixed, each, questions, built.fit, number)
+        return Costs(names, sample, fixed, each, questions, built.fit, number, begun)
 
     def _clear(self, folder: Path, threads: int, built: _Built, fitting: float) -> _Built:
         """A build of samples whose making the clock can tell from nothing."""
@@ -241,7 +246,8 @@ class Pilots:
             builds = [self._built(folder, self.options, self.means.threads) for _ in range(2)]
             # The first may compile the kernels and bring the graph into memory.
             size, seconds = builds[1].bytes, min(built.seconds for built in builds)
-            return WholeCosts(size, seconds, fit, self._ask(folder))
+            times = self._ask(folder)
+            return WholeCosts(size, seconds, fit, times, self._starts(folder, times))
 
     def _with(self, samples: int) -> BuildOptions:
         def fewer(settings: _Chosen) -> _Chosen:
@@ -292,6 +298,13 @@ class Pilots:
         limit = self.limit / 4 if most is None else float("inf")
         return time_questions(index, most or _ASKED, limit, self.asked.to_json(), self.progress)
 
+    def _starts(self, folder: Path, times: Times) -> Times | None:
+        """What processes take that ask one of the questions of these ``times`` each."""
+        index = StoredIndex.open(folder / "index")
+        names = _asked_names(index.names, times.size)
+        layouts = " ".join(sorted(part.layout for part in self.options.parts))
+        return starts(folder / "index", layouts, names, times.tolist(), self.limit / 4)
+
 
 def time_questions(
     index: Index,
@@ -304,9 +317,7 @@ def time_questions(
 
     ``most`` nodes, fewer if ``limit`` seconds have gone; always the same ones first.
     """
-    nodes = len(index.nodes)
-    chosen = np.random.default_rng(0).choice(nodes, min(nodes, _ASKED), replace=False)[:most]
-    names = index.nodes.names(chosen.astype(np.uint32))
+    names = _asked_names(index.nodes, most)
     for name in names[:_WARM]:
         index.related(name, DEFAULT_K, **asked)
     began, times = clock(), []
@@ -316,6 +327,13 @@ def time_questions(
         if clock() - began > limit:
             break
     return np.array(times)
+
+
+def _asked_names(names: Names, most: int) -> list[str]:
+    """Of random nodes, always the same ones first."""
+    nodes = len(names)
+    chosen = np.random.default_rng(0).choice(nodes, min(nodes, _ASKED), replace=False)[:most]
+    return names.names(chosen.astype(np.uint32))
 
 
 def _time(index: Index, name: str, asked: dict[str, Any]) -> float:

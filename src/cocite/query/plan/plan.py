@@ -45,6 +45,7 @@ from cocite.query.plan.precision import (
     samples_for,
     standard_errors,
 )
+from cocite.query.plan.starts import shell_quantiles
 
 __all__ = ["Figures", "Plan", "parse_time", "plan_index"]
 
@@ -57,8 +58,9 @@ class Figures:
     """Of an index with so many ``samples`` (None for a layout without).
 
     ``bytes`` on disk and ``seconds`` to build it; the ``median`` and the 99th percentile ``p99`` of
-    seconds a question, None if not known; for samples, the ``delta`` of each promise of
-    ``query/plan/precision.py`` and the standard error, at most, of each of ``SCORES``.
+    seconds a question, in a process that has asked before, and ``shell_median`` and ``shell_p99``
+    where one is begun for the question; None if not known; for samples, the ``delta`` of each
+    promise of ``query/plan/precision.py`` and the standard error, at most, of each of ``SCORES``.
     """
 
     samples: int | None
@@ -68,6 +70,8 @@ class Figures:
     p99: float | None
     delta: dict[str, float]
     stderr: dict[float, float]
+    shell_median: float | None = None
+    shell_p99: float | None = None
 
 
 @dataclass(frozen=True)
@@ -218,9 +222,10 @@ def plan_index(
     else:
         found = work.whole()
         times = _quantiles(found.times)
+        shell = shell_quantiles(found.starts, found.times)
         room, doubled = found.fit, None
         used = 0 if found.times is None else None
-        planned = Figures(None, found.bytes, found.seconds, *times, {}, {})
+        planned = Figures(None, found.bytes, found.seconds, *times, {}, {}, *shell)
     filled = options.settings.to_json()
     if SAMPLES in options.settings and planned.samples is not None:
         filled[SAMPLES.name] = planned.samples
@@ -306,6 +311,7 @@ def _figures(
         *_quantiles(costs.times(samples)),
         {name: promise.delta(samples, failure) for name, promise in kept.items()},
         standard_errors(work.options.parts, work.asked, samples),
+        *shell_quantiles(costs.starts, costs.times(samples)),
     )
 
 
