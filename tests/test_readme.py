@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from benchmarks import defaults, intervals, suites
+from benchmarks import defaults, intervals, related_all, suites
 from benchmarks.report import newest, with_figures
 
 from cocite.compiled.clock import MESSAGE
@@ -90,6 +90,13 @@ def test_the_tables_of_the_default_are_those_of_the_results(study: ModuleType) -
     text, results = study.DOCS.read_text("utf-8"), json.loads(study.RESULTS.read_text())
     assert study.BEGIN in text
     assert study.with_figures(text, results) == text
+
+
+def test_how_fast_a_batch_is_is_that_of_the_results() -> None:
+    results = json.loads(related_all.RESULTS.read_text("utf-8"))
+    text = related_all.DOCS.read_text("utf-8")
+    assert related_all.with_figures(text, results) == text
+    assert related_all.in_words(results) in " ".join(README.read_text("utf-8").split())
 
 
 def test_the_table_of_intervals_is_that_of_the_results() -> None:

@@ -52,6 +52,7 @@ ASKED = [
     ("rank", "{}"),
     ("rank", "{}", "--by", "hubs"),
     ("why", "{}", "x", "y"),
+    ("why", "{}", "x", "b", "y"),
 ]
 
 
@@ -211,3 +212,19 @@ def test_a_file_of_links_is_asked_with_titles(
     for verb in (["related", "i", "x"], ["nodes", "g"]):
         assert main([*verb, "--titles", "titles.tsv"]) == 2
         assert "is no file of links: leave --titles out" in capsys.readouterr().err
+
+
+def test_reasons_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(printed(capsys, "why", "i", "x", "y", "--format", "json"))
+    assert (found["a_title"], found["b_title"]) == ("The page X", LONG)
+    titles = {reason["node"]: reason["title"] for reason in found["reasons"]}
+    assert titles["a"] == "東京の頁は広い"
+    assert titles["b"] is None
+    table = rows(printed(capsys, "why", "i", "x", "y", "--format", "csv"))
+    assert {row["node"]: row["title"] for row in table} == {n: t or "" for n, t in titles.items()}
+    assert "a  東京" in printed(capsys, "why", "i", "x", "y")
+    several = json.loads(printed(capsys, "why", "i", "x", "b", "y", "--format", "json"))
+    assert [page["title"] for page in several["pages"]] == ["The page X", None]
+    assert any(r["title"] for page in several["pages"] for r in page["reasons"])
+    assert "title" in printed(capsys, "why", "i", "x", "b", "y", "--format", "csv").split("\n")[0]
+    assert printed(capsys, "why", "i", "x", "b", "y")

@@ -58,7 +58,7 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "minhash": ("text", {"measure": "xjaccard"}),
     "sketch": ("text", {"measure": "xjaccard", "bits": 4}),
     "features": ("text", {"measure": "pagesim"}),
-    "nearest": ("text", {"measure": "shared-nearest"}),
+    "nearest": ("text", {"measure": "shared-nearest", "widest": 10_000}),
     "text": ("text", {"measure": "text", "min_df": 1, "max_df": 1.0, "words": 4}),
     "links-cocitation": ("text", {"measure": "cocitation"}),
     "links-coupling": ("integers", {"measure": "coupling"}),

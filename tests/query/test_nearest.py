@@ -263,7 +263,7 @@ def test_files_that_point_outside_of_themselves_are_damage(
     ("given_", "message"),
     [
         ({"nearest": 0}, "nearest is 0; it is a whole number from 1 to 65535"),
-        ({"widest": 0}, "widest is 0; it is a whole number from 1 to"),
+        ({"widest": -1}, "widest is -1; it is a whole number from 0 to"),
     ],
 )
 def test_settings_that_are_not_allowed_are_refused(

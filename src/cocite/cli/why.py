@@ -22,6 +22,7 @@ from cocite.cli.completion import node_names
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, table_text
+from cocite.cli.wide import cut_to, padded, width_of
 from cocite.errors import StoreError, UsageError
 from cocite.graph.links import NO_LINKS
 
@@ -152,7 +153,7 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }
     columns = {title: cells for title, cells in columns.items() if any(cells)}
-    names = [_page(reason) for reason in reasons]
+    names = [_titled(reason, found) for reason in reasons]
     signs, measure = _signs(), opened_index.stored.measure
     ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
     if any(reason.links in _EITHER for reason in reasons):
@@ -169,8 +170,9 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
             columns.pop(title, None)
     left = _left(columns)
     names += [f"{found.others:,} other" + "s" * (found.others > 1)] * (found.others > 0)
-    widest = max(_LEAST, min(max(map(len, ("page", *names))), left // 3))
-    columns["page"] = [_cut(name, widest).ljust(widest) for name in names]
+    widest = max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3))
+    ends = _cut if found.titles is None else cut_to  # of a title the end says least
+    columns["page"] = [padded(ends(name, widest), widest) for name in names]
     columns["path"] = [_fitted(*way, max(_LEAST, left - widest), signs) for way in ways] + [
         signs["gap"]
     ] * (found.others > 0)
@@ -182,6 +184,12 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
 def _page(reason: Reason) -> str:
     """The page, or the word in quotation marks, as there may be a page that is called so."""
     return f'"{reason.node}"' if reason.links == NO_LINKS else reason.node
+
+
+def _titled(reason: Reason, found: WhyDocument) -> str:
+    """The page, and its title if it has one."""
+    title = (found.titles or {}).get(reason.node, "") if reason.links != NO_LINKS else ""
+    return f"{_page(reason)}  {title}" if title else _page(reason)
 
 
 def _left(columns: dict[str, list[str]]) -> int:

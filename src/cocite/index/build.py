@@ -32,6 +32,8 @@ from cocite.graph.title_files import write_some_titles
 from cocite.graph.titles import TITLE_FILES
 from cocite.index.asked import ASKS
 from cocite.index.estimate import BuildReport, IndexEstimate
+from cocite.index.facts import PASSED_OVER
+from cocite.index.graph_told import too_wide
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.refined import diagonal_bytes, write_diagonal
@@ -387,7 +389,8 @@ class IndexBuild:
     def _facts(self, names: str) -> dict[str, Any]:
         """``names`` is the kind of names."""
         options, graph = self._options, self._graph
-        return index_facts(
+        passed_over, _ = too_wide(graph, options)
+        return ({PASSED_OVER: passed_over} if passed_over else {}) | index_facts(
             self.nodes,
             names,
             options,

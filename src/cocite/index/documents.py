@@ -189,7 +189,8 @@ class BuildDocument(Document):
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
         texts = {"texts": self.texts} if self.texts else {}
-        told = {"hubs": list(self.told.hubs), "without_links": self.told.without}
+        told: dict[str, Any] = {"hubs": list(self.told.hubs), "without_links": self.told.without}
+        told |= {"passed_over": self.told.passed_over} if self.told.passed_over else {}
         return facts | first | kept | texts | told
 
 

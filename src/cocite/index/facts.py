@@ -29,8 +29,10 @@ from cocite.measures import BY, SAMPLES, Component, Measure, Value, WholeSetting
 from cocite.measures.blend import overall_direction
 from cocite.store import Facts
 
-__all__ = ["IndexFacts"]
+__all__ = ["PASSED_OVER", "IndexFacts"]
 
+PASSED_OVER = "passed_over"
+"""The fact of an index that counts them, if there are any."""
 _LARGEST_RESIDUAL = 1e9
 
 
@@ -39,7 +41,8 @@ class IndexFacts:
     """The facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
     ``settings``; what is told of its ``graph``; its ``parts``, their ``generations``; what is
     ``refined``, by the name of the file; of the pages that are ``kept``, if not all are; and what
-    questions go ``by`` unless they say; and ``asks``, what else they take then.
+    questions go ``by`` unless they say; and ``asks``, what else they take then; how many pages are
+    ``passed_over``, as they have more links than tell something.
     """
 
     nodes: int
@@ -54,6 +57,7 @@ class IndexFacts:
     kept: KeptPages | None
     by: str | None
     asks: dict[str, Value]
+    passed_over: int
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
@@ -98,6 +102,7 @@ def _read(facts: Facts) -> IndexFacts:
         kept,
         _by(facts, measure, parts),
         _asks(facts, measure, parts),
+        facts.whole(PASSED_OVER) if PASSED_OVER in facts else 0,
     )
 
 

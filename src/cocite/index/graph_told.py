@@ -26,7 +26,7 @@ from cocite.measures.cocitation import IDF
 from cocite.measures.shared_nearest import WIDEST
 from cocite.store import forget
 
-__all__ = ["GraphTold"]
+__all__ = ["GraphTold", "too_wide"]
 
 _BY_OWN_LINKS = (
     *("psimrank", "simrank", "prank", "compact-simrank"),
@@ -41,24 +41,31 @@ _PIECE = 1 << 20
 @dataclass(frozen=True)
 class GraphTold:
     """The ``hubs`` of a graph of so many ``pages``, and how many pages are ``without`` answers in
-    an index, as they have no links in its ``way``: ``in``, ``out``, or ``any`` for either.
+    an index, as they have no links in its ``way``: ``in``, ``out``, or ``any`` for either; and how
+    many are ``passed_over``, as they have more links than ``widest`` (None: there is no such).
     """
 
     hubs: tuple[Hub, ...]
     pages: int
     without: int
     way: str
+    passed_over: int
+    widest: int | None
 
     @classmethod
     def of(cls, graph: Graph, options: BuildOptions) -> Self:
         """What is known of ``graph`` for an index that is made as ``options`` say."""
         way = _way(options)
         without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
-        return cls(graph.hubs, graph.nodes, without, way)
+        return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
 
     def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
         """Both in words, each with what to do; nothing of what there is none of."""
-        return [*self._of_hubs(graph, options), *self._of_those_without(options)]
+        return [
+            *self._of_hubs(graph, options),
+            *self._of_those_passed_over(options),
+            *self._of_those_without(options),
+        ]
 
     def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
         """Nothing either if all parts count hubs less, as was chosen."""
@@ -79,6 +86,15 @@ class GraphTold:
         return [
             f"{hubs_in_words(self.hubs, self.pages)}: what is linked with so many tells little of "
             f"any. {'; '.join(ways)}"
+        ]
+
+    def _of_those_passed_over(self, options: BuildOptions) -> list[str]:
+        if not self.passed_over or self.widest is None:
+            return []
+        count, has = self.passed_over, "page has" if self.passed_over == 1 else "pages have"
+        return [
+            f"{count:,} of the {self.pages:,} {has} more than {self.widest:,} links, and what they "
+            f"link is left aside by {options.measure.name}: --widest chooses another number"
         ]
 
     def _of_those_without(self, options: BuildOptions) -> list[str]:
@@ -103,6 +119,26 @@ def _way(options: BuildOptions) -> str:
     }
     way = next(iter(ways))
     return way if len(ways) == 1 and way in ("in", "out") else "any"
+
+
+def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
+    """How many pages have more links than tell something in an index, and how many that are, of
+    several components the fewest; 0 and None if links are not counted. Pages that are compared by
+    in-links share what links to them, so that its out-links count, and a page is its own neighbour.
+    """
+    parts = [part for part in options.parts if WIDEST in part.settings]
+    if not parts:
+        return 0, None
+    widest, count = min(part.settings[WIDEST] for part in parts), 0
+    ways = {part.direction for part in parts}
+    offsets, outs = graph.in_offsets, graph.out_degrees
+    for low in range(0, graph.nodes, _PIECE):
+        ins = np.diff(offsets[low : low + _PIECE + 1]).astype(np.int64)
+        most = outs[low : low + _PIECE].astype(np.int64) if ways != {"out"} else ins
+        most = np.maximum(most, ins) if ways != {"in"} else most
+        count += int(np.count_nonzero(most + 1 > widest))
+        forget(offsets, outs)
+    return count, widest
 
 
 def _lone(graph: Graph, way: str) -> int:

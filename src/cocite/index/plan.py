@@ -133,9 +133,9 @@ class BuildOptions:
         Raises :class:`UsageError` if a measure does not follow them, or where there is nothing to
         make ready for refined answers.
         """
-        found = self
+        found = self._sized(graph.edges)
         if graph.in_weights is not None and not self.unweighted:
-            found = self._weighted()
+            found = found._weighted()
         if self.refine and not all(plan.linearised for plan in found.parts):
             raise UsageError(
                 "--refine (refine=True) prepares refined answers of simrank, without weights of "
@@ -143,6 +143,16 @@ class BuildOptions:
                 "here, and pass it when asking"
             )
         return found
+
+    def _sized(self, links: int) -> BuildOptions:
+        """With what depends on the size of the graph."""
+        parts = tuple(
+            replace(plan, settings=plan.settings.of_graph(plan.measure.build, links))
+            for plan in self.parts
+        )
+        return replace(
+            self, settings=self.settings.of_graph(self.measure.build, links), parts=parts
+        )
 
     def _weighted(self) -> BuildOptions:
         measures = [plan.measure for plan in self.parts if not plan.measure.texts]

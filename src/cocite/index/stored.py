@@ -47,6 +47,8 @@ class StoredIndex:
     """uint32[nodes], ascending: the ids of the pages in the graph, if some are kept only."""
     drafted = False
     """Whether a page was added to it that is not in its graph (``index/drafted.py``)."""
+    passed_over = 0
+    """How many pages have more links than tell something, and are left aside."""
     _only: int | None = None
 
     def __init__(self, store: Store) -> None:
@@ -58,6 +60,7 @@ class StoredIndex:
         self.graph: dict[str, Any] = facts.graph
         self.refined: dict[str, Any] = facts.refined
         self.by, self.asks = facts.by, facts.asks
+        self.passed_over = facts.passed_over
         self.kept = facts.kept
         self.wanted = None if facts.kept is None else store.array(WANTED)
         since = store.array(SINCE) if store.has(SINCE) else None
@@ -86,7 +89,8 @@ class StoredIndex:
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
         """All settings of a question; raises :class:`UsageError`."""
-        return asked_settings(self.measure, self.parts, given, self.by, self.asks)
+        found = asked_settings(self.measure, self.parts, given, self.by, self.asks)
+        return found.of_graph(self.measure.ask, self.graph["edges"])
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
         """Which samples of each part are there, by its prefix; raises :class:`Damaged` if none."""

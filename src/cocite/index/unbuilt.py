@@ -30,6 +30,7 @@ class UnbuiltIndex(StoredIndex):
         self.measure, self.direction = options.measure, options.direction
         self.settings = options.settings
         self.graph = {"name": graph.path.name, "digest": graph.digest, "path": "."}
+        self.graph["edges"] = graph.edges
         self.refined: dict[str, Any] = {}
         self.by, self.asks = options.by, dict(options.asks)
         ends, samples = Ends(graph, means), options.samples or 0

@@ -15,7 +15,9 @@ Convention: in-links; ``out`` has all links turned round, so that hubs take the 
 authorities. Not symmetric: each page has a vicinity of its own. Nodes outside of it score 0, and
 all do where it has no links. A page other than u with more than ``widest`` links in a direction is
 not passed through that way, as a stop word is not: it stays in the vicinity, and what it leads to
-does not come in by it. What the paper has beside this needs texts of pages or their hosts and is
+does not come in by it. That is, unless it is chosen, widest = max(100, sqrt(links of the graph)),
+which was best over four labelled graphs and bounds the slowest questions (``python -m
+benchmarks.widest``). What the paper has beside this needs texts of pages or their hosts and is
 left out: links by their order on a page, duplicate pages, the weights of hosts.
 
 Cost: the links of the vicinity, read once, and some 10 ns a link and round; numbers of a vicinity
@@ -26,13 +28,26 @@ Kleinberg 1999 for HITS.
 
 from __future__ import annotations
 
+import math
+
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
 __all__ = ["COMPANION", "WIDEST"]
 
+
+def _widest(links: int) -> int:
+    return max(100, math.isqrt(links))
+
+
 WIDEST = Setting(
-    "widest", 1000, "do not pass through pages that have more links than this", 1, 2**32 - 1
+    "widest",
+    0,
+    "do not pass through pages that have more links than this; 0: the square root of the number of "
+    "links in the graph, 100 at least",
+    0,
+    2**32 - 1,
+    by_links=_widest,
 )
 
 COMPANION = Measure(

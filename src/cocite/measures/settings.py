@@ -17,7 +17,7 @@ dictionaries: ``to_json`` on the way out, ``checked`` on the way in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Self, TypeVar
 
@@ -52,6 +52,8 @@ class Setting(Generic[Kind_co]):
     The kind is that of the default: a whole number, a number (its bounds excluded if ``open``), a
     yes or no, or a word. One that is ``late`` came after indexes without it: manifests and answers
     name it only where it is not its default, so that what was written before stays as it is.
+
+    ``by_links`` says what 0 stands for, the default then, in a graph of so many links.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Setting(Generic[Kind_co]):
     open: bool = False
     choices: tuple[str, ...] = ()
     late: bool = False
+    by_links: Callable[[int], int] | None = None
 
     def told(self, value: Value) -> bool:
         """Whether a value is named where settings are listed."""
@@ -139,6 +142,15 @@ class Settings:
         if not setting.told(found[setting.name]):
             del found[setting.name]
         return type(self)(found)
+
+    def of_graph(self, settings: Iterable[Setting[Value]], links: int) -> Self:
+        """The same for a graph of so many links: with what 0 stands for there, where it does."""
+        found = {
+            s.name: s.by_links(links)
+            for s in settings
+            if s.by_links is not None and self._values.get(s.name) == 0
+        }
+        return type(self)({**self._values, **found}) if found else self
 
     def only(self, settings: Iterable[Setting[Value]]) -> Self:
         """Those of ``settings`` that are among them."""

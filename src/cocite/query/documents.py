@@ -16,7 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from cocite.documents import Document, Rows
+from cocite.graph.links import NO_LINKS
 from cocite.measures import AskValue, Value
 from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
@@ -246,22 +249,29 @@ class WhyDocument(Document):
     rest: float
     unplaced: float
     loss: dict[str, Any]
+    titles: Mapping[str, str] | None
 
     @classmethod
     def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
         """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
         why = index.why(a, b, k, **settings)
-        return cls(str(a), str(b), *_asked(index, settings), **why._asdict(), loss=_loss(index))
+        titles = _titles_in(index, (a, b), why.reasons)
+        asked = _asked(index, settings)
+        return cls(str(a), str(b), *asked, **why._asdict(), loss=_loss(index), titles=titles)
 
     def facts(self) -> dict[str, Any]:
         """Everything but what helps to read it."""
-        return _without(super().facts(), _INSIDE) | self.loss
+        facts = _without(super().facts(), _INSIDE) | self.loss
+        if self.titles is not None:
+            pair = [self.titles.get(name, "") for name in (self.a, self.b)]
+            facts |= _titles_of_pair(pair) | {"reasons": _reasons(self.reasons, self.titles)}
+        return facts
 
     def rows(self) -> Rows:
         """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
         and what is not known of it, if there is any.
         """
-        return Rows(_WHY_TITLES, _why_rows(self))
+        return Rows(_why_titles(self.titles), _why_rows(self, self.titles))
 
 
 @dataclass(frozen=True)
@@ -278,6 +288,7 @@ class WhyTogetherDocument(Document):
     score: float
     pages: Sequence[PageWhy]
     loss: dict[str, Any]
+    titles: Mapping[str, str] | None
 
     @classmethod
     def of(
@@ -292,14 +303,18 @@ class WhyTogetherDocument(Document):
     ) -> Self:
         """Ask :meth:`Index.why_together`, which says what each argument means and raises."""
         found = index.why_together(nodes, b, k, together=together, **settings)
-        return cls(str(b), together, *_asked(index, settings), *found, loss=_loss(index))
+        reasons = [reason for page in found.pages for reason in page.why.reasons]
+        titles = _titles_in(index, (b, *(page.node for page in found.pages)), reasons)
+        asked = _asked(index, settings)
+        return cls(str(b), together, *asked, *found, loss=_loss(index), titles=titles)
 
     def facts(self) -> dict[str, Any]:
         """The reasons of a page stand beside what it adds."""
         pages = [
-            {"node": page.node, "score": page.score, "share": page.share}
+            {"node": page.node, **_title_of(page.node, self.titles)}
+            | {"score": page.score, "share": page.share}
             | {
-                name: [reason._asdict() for reason in value] if name == "reasons" else value
+                name: _reasons(value, self.titles) if name == "reasons" else value
                 for name, value in page.why._asdict().items()
                 if name != "score"
             }
@@ -309,13 +324,16 @@ class WhyTogetherDocument(Document):
 
     def rows(self) -> Rows:
         """Those of each node, behind its name."""
-        rows = [(page.node, *row) for page in self.pages for row in _why_rows(page.why)]
-        return Rows(("asked", *_WHY_TITLES), rows)
+        titles = self.titles
+        rows = [(page.node, *row) for page in self.pages for row in _why_rows(page.why, titles)]
+        return Rows(("asked", *_why_titles(titles)), rows)
 
     def of_page(self, page: PageWhy) -> WhyDocument:
         """What one of the nodes has to do with ``b``."""
         how = self.measure, self.direction, self.settings
-        return WhyDocument(page.node, self.b, *how, **page.why._asdict(), loss=self.loss)
+        return WhyDocument(
+            page.node, self.b, *how, **page.why._asdict(), loss=self.loss, titles=self.titles
+        )
 
 
 @dataclass(frozen=True)
@@ -347,14 +365,53 @@ class BatchDocument(Document):
 _WHY_TITLES = ("rank", *Reason._fields)
 
 
-def _why_rows(why: Why | WhyDocument) -> list[tuple[Any, ...]]:
+_Titles = Mapping[str, str] | None
+"""Titles of pages by their names, of those that have one; None if the graph has none at all."""
+
+
+def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
+    """The titles of pages that are asked for, and of reasons that are pages."""
+    if index.titles is None:
+        return None
+    names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
+    ids = {name: index.nodes.find(name) for name in dict.fromkeys(names)}  # some may be gone
+    there = {name: node for name, node in ids.items() if node is not None}
+    found = index.titles.of(np.fromiter(there.values(), np.int64, len(there)))
+    return {name: title for name, title in zip(there, found, strict=True) if title}
+
+
+def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
+    return {} if titles is None else {"title": titles.get(node)}
+
+
+def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
+    """Reasons as JSON has them; a word has no title."""
+    pages = None if titles is None else {**titles}
+    return [
+        reason._asdict()
+        | _title_of(reason.node, {} if pages and reason.links == NO_LINKS else pages)
+        for reason in reasons
+    ]
+
+
+def _why_titles(titles: _Titles) -> tuple[str, ...]:
+    return _WHY_TITLES if titles is None else (*_WHY_TITLES, "title")
+
+
+def _why_rows(why: Why | WhyDocument, titles: _Titles) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = [
-        (rank, *reason[:5], *(json.dumps(path, ensure_ascii=False) for path in reason[5:]))
-        for rank, reason in enumerate(why.reasons, 1)
+        (
+            *(rank, *reason[:5]),
+            *(json.dumps(path, ensure_ascii=False) for path in reason[5:]),
+            *(each["title"] for each in [told] if titles is not None),
+        )
+        for rank, (reason, told) in enumerate(
+            zip(why.reasons, _reasons(why.reasons, titles), strict=True), 1
+        )
     ]
     for share, there in ((why.rest, why.others > 0), (why.unplaced, why.unplaced > 0)):
         if there:
-            rows.append((None, None, share, *(None for _ in _WHY_TITLES[3:])))
+            rows.append((None, None, share, *(None for _ in _why_titles(titles)[3:])))
     return rows
 
 
@@ -372,8 +429,12 @@ def _asked(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[
 
 
 def _loss(index: Index) -> dict[str, Any]:
-    """What an index without some of its samples says beside its answer."""
-    return {"samples": index.samples, "lost": index.lost} if index.lost else {}
+    """What an index says beside its answer: of samples that it is without, of how many pages it
+    leaves aside, as they have more links than tell something.
+    """
+    found: dict[str, Any] = {"samples": index.samples, "lost": index.lost} if index.lost else {}
+    passed_over = index.stored.passed_over
+    return found | ({"passed_over": passed_over} if passed_over else {})
 
 
 def _surely(index: Index, refined: bool) -> bool:

@@ -95,7 +95,8 @@ class CompanionReader(Reader):
 
     def _around(self, node: int, settings: PartSettings) -> _Vicinity:
         """The vicinity of a node."""
-        widest, last = settings[WIDEST], self._last
+        own = settings.of_graph((WIDEST,), self._ins.edges)
+        widest, last = own[WIDEST], self._last
         if last is not None and last[:2] == (node, widest):
             return last[2]
         me = np.array([node], np.uint32)

@@ -1,0 +1,182 @@
+"""How many pages a second ``related-all`` does, by the default measure and by PSimRank, and why.
+
+    python -m benchmarks.related_all [--save] [--write]
+
+Of pages at equal distances in the order of work, by the processor time of one thread: cores of a
+quiet machine multiply it.
+
+    pages       a second, asked, k = 20
+    written     a second, as Parquet, which one thread does in the end
+    related     how many nodes have a score with a page, in the mean: what has to be looked at
+
+Graphs of the shared data, and a made one like a social network: 77,000 pages, each linked with six
+earlier ones on average, mostly with those that have many links, most links both ways.
+
+``--save`` keeps the results under results/, ``--write`` puts them into docs/related-all.md. Takes
+some two minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cocite
+from cocite import Graph, Index
+from cocite.layouts.scratch import borrowed
+from cocite.query.batch.outputs import output_of
+from cocite.query.batch.pieces import rows_in
+from cocite.query.batch.told import strata
+from cocite.query.batch.work import Work
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
+RESULTS = Path(__file__).parent / "results" / "related-all.json"
+DOCS = ROOT / "docs" / "related-all.md"
+BEGIN, END = "<!-- table: python -m benchmarks.related_all --write -->", "<!-- end of table -->"
+GRAPHS = {
+    "wikispeedia": "wikispeedia/links.tsv",
+    "cit-HepPh": "cit-HepPh/cit-HepPh.txt.gz",
+    "web-NotreDame": "web-NotreDame/web-NotreDame.txt.gz",
+    "cnr-2000": "cnr-2000/cnr-2000.edges.txt.gz",
+}
+MEASURES = ("neighbourhood", "psimrank")
+K, RUNS, SIZE, LOOKED = 20, 12, 128, 100
+Row = dict[str, Any]
+
+
+def social(path: Path) -> Path:
+    """Links of a graph like a social network, as text."""
+    rng, nodes = np.random.default_rng(1), 77_000
+    ends, links = [0, 1], [(0, 1)]
+    for page in range(2, nodes):
+        count = min(1 + int(rng.geometric(1 / 6)), 60)
+        some = rng.integers(0, len(ends), count)
+        others = {ends[i] for i in some} - {page}
+        ends += [*others, *([page] * len(others))]
+        links += [(page, other) for other in others]
+    pairs = np.array(links)
+    back = rng.random(len(pairs)) < 0.84
+    np.savetxt(path, np.concatenate((pairs, pairs[back][:, ::-1])), "%d", "\t")
+    return path
+
+
+def row(name: str, graph: Graph, index: Index) -> Row:
+    """The figures of one index."""
+    work = Work(index, K, threads=1)
+    order = work.order()
+    runs = strata([range(work.nodes)], RUNS, SIZE)
+    with closing(work.pieces(order, runs[:1])) as first:
+        list(first)  # compiles, and reads what all questions read
+    begin = time.process_time()
+    with closing(work.pieces(order, runs)) as found:
+        pieces = list(found)
+    asking = time.process_time() - begin
+    starts = np.cumsum([0] + [len(piece.content) // 4 for piece in pieces]).tolist()
+    words = np.frombuffer(b"".join(piece.content for piece in pieces), np.uint32)
+    where = [(start, piece[:2]) for start, piece in zip(starts, pieces, strict=False)]
+    rows = rows_in(words, where, order)
+    asked = np.sort(np.concatenate([order[p.begin : p.begin + p.size] for p in pieces]))
+    with tempfile.TemporaryDirectory() as folder:
+        written = []
+        for some in (asked[:1], asked):
+            begin = time.process_time()
+            output_of("all.parquet").trial([work.pages_of(rows, some)], Path(folder))
+            written.append(time.process_time() - begin)
+    related = []
+    settings = index.stored.ask_settings({})
+    for node in asked[:: max(1, asked.size // LOOKED)].tolist():
+        with borrowed(index.stored.nodes) as scratch:
+            index._gather(node, settings, scratch)
+            related.append(scratch.have)
+            scratch.totals[scratch.touched[: scratch.have]] = 0.0
+    return {
+        "graph": name,
+        "nodes": graph.nodes,
+        "links": graph.edges,
+        "measure": index.measure,
+        "pages": asked.size / asking,
+        "written": asked.size / max(1e-9, written[1] - written[0]),
+        "related": float(np.mean(related)),
+    }
+
+
+def measure() -> list[Row]:
+    """A row a graph and measure."""
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
+        folder = Path(place)
+        for name, file in {**GRAPHS, "social (made)": ""}.items():
+            links = DATA / file if file else social(folder / "social.tsv")
+            graph = cocite.ingest(links, folder / "graph", overwrite=True)
+            for chosen in MEASURES:
+                index = cocite.build(graph, folder / "index", measure=chosen, overwrite=True)
+                rows.append(row(name, graph, index))
+                print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def figures(results: Row) -> str:
+    """The block of docs/related-all.md."""
+    lines = [
+        f"k = {K}, pages a second of one thread's processor time; {results['date']}, "
+        f"{results['machine']}.",
+        "",
+        "| graph | nodes | links | measure | asked | written as Parquet | related nodes a page |",
+        "| --- " * 7 + "|",
+    ]
+    lines += [
+        f"| {r['graph']} | {r['nodes']:,} | {r['links']:,} | `{r['measure']}` | {r['pages']:,.0f} "
+        f"| {r['written']:,.0f} | {r['related']:,.0f} |"
+        for r in results["rows"]
+    ]
+    return "\n".join(lines)
+
+
+def in_words(results: Row) -> str:
+    """What the README says of it: pages a second and core, to two digits."""
+    found = []
+    for measure in MEASURES:
+        pages = [row["pages"] for row in results["rows"] if row["measure"] == measure]
+        low, high = (f"{float(f'{value:.1e}'):,.0f}" for value in (min(pages), max(pages)))
+        found.append(f"{low} to {high}")
+    return f"{found[0]} pages a second and core by default, {found[1]} by PSimRank"
+
+
+def with_figures(text: str, results: Row) -> str:
+    """docs/related-all.md with its block replaced."""
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+
+
+def main() -> None:
+    """Measure, print, and save if asked."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.related_all",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/related-all.md")
+    chosen = parser.parse_args()
+    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
+    results = {"date": date.today().isoformat(), "machine": machine, "rows": measure()}
+    if chosen.save:
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if chosen.write:
+        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
