@@ -14,7 +14,7 @@ import duckdb
 import pytest
 
 import cocite
-from cocite.errors import InputError, MalformedRow, NotLinks, ResourceError, UsageError
+from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.graph.readers import ReadOptions, Source
 from cocite.graph.readers import text as reader
 from cocite.store import disk
@@ -125,18 +125,6 @@ def test_carriage_returns_after_one_newline_are_line_ends(
     graph = read(tmp_path, "# made by hand\n" + "a\tb\r" * 40 + "c\td\r")
     assert links(graph) == [("a", "b"), ("c", "d")]
     assert graph.info().rows == 41
-
-
-@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_wide_text_is_refused(tmp_path: Path, codec: str) -> None:
-    with pytest.raises(NotLinks) as caught:
-        read(tmp_path, "a\tb\nc\td\n".encode(codec))
-    file, name = tmp_path / "links.tsv", "".join(codec.upper().rsplit("-", codec.count("-") - 1))
-    assert str(caught.value) == (
-        f"{file} is {name} text, which cocite does not read so. cocite reads UTF-8. Convert it "
-        f"first, for example with: cat {file} | iconv -f {name} -t UTF-8 | cocite ingest - -o DIR"
-    )
-    assert nothing_left(tmp_path)
 
 
 def _zstd(data: bytes) -> bytes:

@@ -28,6 +28,7 @@ from cocite.errors import InputError, NotLinks
 from cocite.graph.readers import ReadOptions, Source, reader_of
 from cocite.graph.readers.recognise import FORMATS
 from cocite.graph.readers.sources import expand
+from cocite.graph.readers.wide import encoding_of
 from tests.graph.plain import links, nothing_left, read
 
 HTML = """<!DOCTYPE html>
@@ -102,11 +103,8 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("RDF", "<http://a> <http://p> <http://b> .\n<http://b> <http://p> <http://c> .\n"),
     ("RDF", "@prefix ex: <http://ex.org/> .\nex:a ex:to ex:b .\n"),
     ("SQL", "-- dump\nCREATE TABLE `links` (\n `a` int\n);\nINSERT INTO `links` VALUES (1,2);\n"),
+    ("a list of packages (pip freeze)", "# made\nnumpy==2.0\nscipy[all] == 1.1 ; x\n-e .\n"),
     ("rich text (RTF)", "{\\rtf1\\ansi a b}"),
-    ("an adjacency list", "a\tb\tc\nb\ta\nc\ta\tb\td\nd\tc\n"),
-    ("an adjacency list", "0 1 2 3\n1 2\n2 0 3 4 5\n3 0\n4 5 1\n"),
-    ("an adjacency list", "Zebra: Lion Horse\nLion: Zebra\nHorse: Zebra Lion Donkey\n"),
-    ("an adjacency list", "a,b,c\nb,a\nc,a,b,d\n"),
     ("a PDF", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< >>\nendobj\n"),
     ("PostScript", "%!PS-Adobe-3.0\nshow page\n"),
     ("a spreadsheet (xlsx)", zipped("xl/workbook.xml")),
@@ -123,12 +121,6 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("a program", b"\x7fELF\2\1\1" + bytes(100)),
     ("binary data", NOISE),
     ("binary data", bytes(1000)),
-    ("UTF-16 text", "a\tb\nc\td\n".encode("utf-16")),
-    ("UTF-16LE text", "Москва\tКиев\nКиев\tМинск\n".encode("utf-16-le")),
-    ("UTF-16BE text", "Москва\tКиев\nКиев\tМинск\n".encode("utf-16-be")),
-    ("UTF-32 text", "a\tb\nc\td\n".encode("utf-32")),
-    ("UTF-32LE text", "Москва\tКиев\n".encode("utf-32-le")),
-    ("UTF-32BE text", "Москва\tКиев\n".encode("utf-32-be")),
     ("text in another encoding than UTF-8", "Köln\tZürich\nMünchen\tKöln\n".encode("latin-1")),
     ("text with columns between characters of code 1", "a\x01b\nc\x01d\n"),
 ]
@@ -217,13 +209,7 @@ ZURICH = "Köln\tZürich\nZürich\tKöln\n"
 @pytest.mark.parametrize(
     ("content", "wanted"),
     [
-        ("a: b  c\nb: a\nc: a  b  d\n", "a>b a>c b>a c>a c>b c>d"),
-        ("a, b, c\nb,a\nc,a,b,d\n", "a>b a>c b>a c>a c>b c>d"),
-        ("0 1 2\n1 2\n2 0 1 3\n3 0\n", "0>1 0>2 1>2 2>0 2>1 2>3 3>0"),
-        ("x\ty z\tw\ny z\tx\nw\tx\ty z\tv\n", "x>y_z x>w y_z>x w>x w>y_z w>v"),
         (ZURICH.encode("latin-1"), "Köln>Zürich Zürich>Köln"),
-        (ZURICH.encode("utf-16"), "Köln>Zürich Zürich>Köln"),
-        (ZURICH.encode("utf-32-be"), "Köln>Zürich Zürich>Köln"),
         ("a -> b\nb -> c\nlong name -> a\n", "a>b b>c long_name>a"),
         ("b <- long name\nc  <-  b\n", "long_name>b b>c"),
         ("New York   Los Angeles\nParis  New York\n", "New_York>Los_Angeles Paris>New_York"),
@@ -314,6 +300,10 @@ def test_no_bytes_make_a_graph_but_rows_of_two_columns_of_text(
         graph = read(tmp_path, content, skip_bad_rows=skip)
     except InputError:
         return
+    if "format" in graph.store.facts["sources"][0]:
+        return  # an adjacency list
+    encoding = encoding_of(content, whole=True)
+    content = content.decode(encoding, "replace").encode() if encoding else content
     rows = [line for line in content.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
     good = 0
     for row in rows:

@@ -66,6 +66,9 @@ _LABELS = _words(
 )
 """Titles of a column of labels."""
 _NO_TITLES = _words("nan na null none nil inf infinity missing unknown true false")
+_OPENED = re.compile(r'(?:^|[,;\t])\s*"')
+"""A field that is quoted begins."""
+_CLOSED = re.compile(r"\s*(?:[,;\t]|$)")
 _ARROW = re.compile(r"<?[-=~]*>|<[-=~]+|[-=]{2,}|[←→↔⇐⇒⟵⟶⟹]")
 _ARROWS = re.compile(r"(.*\S)\s+(<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s+(\S.*)")
 
@@ -77,7 +80,24 @@ def sample(head: bytes, comment: str) -> list[str]:
     if len(head) > LOOK and len(lines) > 1:
         lines.pop()
     marks = (comment,) if comment else ()
-    return [s for s in lines if s.strip() and not s.strip().startswith(marks)][:_SAMPLE_LINES]
+    lines = [s for s in _joined(lines) if s.strip() and not s.strip().startswith(marks)]
+    return lines[:_SAMPLE_LINES]
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Lines with those that a quoted field of theirs goes on over."""
+    found: list[str] = []
+    at = 0
+    while at < len(lines):
+        end, line = at + 1, lines[at]
+        if _OPENED.search(line) and line.count('"') % 2:
+            while end < min(len(lines), at + _SAMPLE_LINES) and line.count('"') % 2:
+                line, end = line + "\n" + lines[end], end + 1
+            if line.count('"') % 2 or not _CLOSED.match(line, line.rindex('"') + 1):
+                end, line = at + 1, lines[at]
+        found.append(line)
+        at = end
+    return found
 
 
 def fields(line: str, delimiter: str) -> list[str]:
@@ -85,7 +105,11 @@ def fields(line: str, delimiter: str) -> list[str]:
     if delimiter == "space":
         return line.split()
     if delimiter in ("comma", "semicolon"):
-        return next(csv.reader([line], delimiter=DELIMITERS[delimiter], skipinitialspace=True), [])
+        sign = DELIMITERS[delimiter]
+        try:
+            return next(csv.reader([line], delimiter=sign, skipinitialspace=True), [])
+        except csv.Error:  # lines that only another delimiter joins
+            return line.split(sign)
     return line.split(DELIMITERS[delimiter])
 
 

@@ -81,6 +81,12 @@ FORMATS: tuple[Format, ...] = (
         signs.of_webgraph,
         "Name the graph: the file in .graph beside it, which needs it not",
     ),
+    Format(
+        "a web graph of Common Crawl",
+        signs.common_crawl,
+        reader=_HERE + "common_crawl",
+        called="common-crawl",
+    ),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
     Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
@@ -133,14 +139,6 @@ FORMATS: tuple[Format, ...] = (
         _NO_LINKS,
     ),
     Format("a program", begins(b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe"), _NO_LINKS),
-    *(
-        Format(
-            f"{name} text",
-            signs.wide(name),
-            _RECODE + f"{{content}} | iconv -f {name} -t UTF-8 | {{ingest}}",
-        )
-        for name in ("UTF-32", "UTF-16", "UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
-    ),
     Format(
         "text with columns between characters of code 1",
         signs.hive,
@@ -162,11 +160,18 @@ FORMATS: tuple[Format, ...] = (
         "To read the links of a site's pages name the folder that they are in",
     ),
     Format("XML", tagged(), _ROWS),
+    Format("a lock file of packages", signs.lock, reader=_HERE + "packages", called="packages"),
     Format(
         "JSON of nodes and links", signs.node_link, reader=_HERE + "node_link", called="node-link"
     ),
     Format("JSON lines", signs.json_rows, reader=_HERE + "json_lines", called="json-lines"),
     Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
+    Format(
+        "a list of packages (pip freeze)",
+        signs.frozen,
+        "It says which packages there are, and not what each needs. Lock files do (poetry.lock, "
+        "uv.lock, pdm.lock), and so does pip: pip inspect | cocite ingest - -o DIR",
+    ),
     Format("GML", signs.gml, reader=_HERE + "gml", called="gml"),
     Format(
         "Matrix Market",
@@ -197,17 +202,12 @@ FORMATS: tuple[Format, ...] = (
         "Load it into a database, and print its table of links as rows",
     ),
     Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
-    *(
-        Format(
-            "an adjacency list",
-            signs.adjacency(separator),
-            f"Give every link a row: {{content}} | awk -F '{cut}' -v OFS='\\t' '!/^[#%]/ {{ "
-            'sub(/:$/, "", $1); for (i = 2; i <= NF; i++) if ($i != "") print $1, $i }\' | '
-            "{ingest}. If its first two columns are a link, and what follows is something else, "
-            "say so: --columns 1,2",
-            sure=False,
-        )
-        for separator, cut in (("\t", "\\t"), (",", " *, *"), (";", " *; *"), (" ", "[ \\t]+"))
+    Format(
+        "an adjacency list",
+        lambda beginning: signs.separator(beginning) != "",
+        reader=_HERE + "adjacency",
+        called="adjacency",
+        sure=False,
     ),
 )
 

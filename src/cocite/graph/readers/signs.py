@@ -16,27 +16,32 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cocite.graph.readers.sources import PACKED, Beginning
+from cocite.graph.readers.wide import CONTROL, bad_lines, is_utf8
 
 __all__ = [
+    "SEPARATORS",
     "adjacency",
     "begins",
     "begins_text",
     "binary",
+    "common_crawl",
+    "frozen",
     "gml",
     "has_line",
     "hive",
     "html",
     "json_rows",
     "json_value",
+    "lock",
     "node_link",
     "ntriples",
     "of_webgraph",
     "other_text",
     "packed_twice",
+    "separator",
     "tagged",
     "tar",
     "webgraph",
-    "wide",
     "zip_with",
 ]
 
@@ -49,11 +54,6 @@ _HTML = re.compile(
     re.I | re.S,
 )
 _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
-_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
-_MARKS = {
-    "UTF-16": (b"\xff\xfe", b"\xfe\xff"),
-    "UTF-32": (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff"),
-}
 
 
 # -- bytes -----------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
 
     def found(beginning: Beginning) -> bool:
         content = beginning.content
-        return content.startswith(magic, at) and not (words and not _CONTROL.search(content))
+        return content.startswith(magic, at) and not (words and not CONTROL.search(content))
 
     return found
 
@@ -74,7 +74,7 @@ def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
 def hive(beginning: Beginning) -> bool:
     """Columns between characters of code 1."""
     return bool(beginning.lines) and all(
-        "\x01" in line and not _CONTROL.search(line.replace("\x01", "").encode())
+        "\x01" in line and not CONTROL.search(line.replace("\x01", "").encode())
         for line in beginning.lines
     )
 
@@ -128,73 +128,23 @@ def packed_twice(beginning: Beginning) -> bool:
     return any(packing.begins.match(beginning.content) for packing in PACKED.values())
 
 
-def wide(name: str) -> Sign:
-    """Whether it is text in this encoding of 2 or 4 bytes a letter: by its mark, or, of one whose
-    name ends in LE or BE, as it makes no lines in UTF-8 and has zeros where that encoding has them.
-    """
-
-    def found(beginning: Beginning) -> bool:
-        content, size = beginning.content, 2 if name.startswith("UTF-16") else 4
-        if name in _MARKS:
-            return content.startswith(_MARKS[name])
-        whole = content[: len(content) // size * size]
-        if not whole or (beginning.whole and whole != content):
-            return False
-        return _bad_lines(beginning, _CONTROL) and _reads_as(whole, name)
-
-    return found
-
-
-def _reads_as(content: bytes, codec: str) -> bool:
-    size, first = (2 if codec.startswith("UTF-16") else 4), 0 if codec.endswith("BE") else -1
-    zeros = [content[i::size].count(0) for i in range(size)]
-    if first == -1:
-        zeros.reverse()
-    # The high bytes are zero in Latin text and in every blank and line end; no low one is.
-    letters = len(content) // size
-    if zeros[0] * 20 < letters or zeros[-1] or (size == 4 and zeros[1] * 2 < letters):
-        return False
-    try:
-        text = content.decode(codec)
-    except UnicodeDecodeError as error:
-        text = content[: error.start].decode(codec)
-        if len(content) - error.start > 4:
-            return False
-    return not _CONTROL.search(text.encode("utf-8", "replace"))
-
-
-def _bad_lines(beginning: Beginning, bad: re.Pattern[bytes] | None) -> bool:
-    """Whether most lines hold such a byte; or, without a pattern, are not UTF-8."""
-    lines = [line for line in re.split(b"\r\n|\n|\r", beginning.content) if line.strip()]
-    if not beginning.whole and len(lines) > 1:
-        lines.pop()
-    wrong = sum(bool(bad.search(line)) if bad else not _utf8(line) for line in lines)
-    return wrong * 2 > len(lines)
-
-
-def _utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def binary(beginning: Beginning) -> bool:
     """Most lines hold control characters: no text."""
-    return _bad_lines(beginning, _CONTROL)
+    return bad_lines(beginning.content, beginning.whole, CONTROL)
 
 
 def other_text(beginning: Beginning) -> bool:
     """Most lines are not UTF-8, or none is that is more than ASCII, and nothing else is wrong."""
-    if _CONTROL.search(beginning.content):
+    if CONTROL.search(beginning.content):
         return False
     lines = beginning.content.split(b"\n")
     if not beginning.whole and len(lines) > 1:
         lines.pop()
     beyond = [line for line in lines if not line.isascii()]
-    wrong = sum(not _utf8(line) for line in beyond)
-    return _bad_lines(beginning, None) or (wrong > 1 and wrong == len(beyond))
+    wrong = sum(not is_utf8(line) for line in beyond)
+    return bad_lines(beginning.content, beginning.whole, None) or (
+        wrong > 1 and wrong == len(beyond)
+    )
 
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
@@ -288,6 +238,46 @@ def gml(beginning: Beginning) -> bool:
     text = beginning.text
     opened = re.search(r"(?:\A|[\r\n])\s*graph\s*\[\s*[\w#]", text[:8192], re.I)
     return bool(opened and (re.search(r"\bnode\s*\[", text, re.I) or not beginning.whole))
+
+
+SEPARATORS = ("\t", ",", ";", " ")
+
+
+def separator(beginning: Beginning) -> str:
+    """What stands between the names of an adjacency list; "" if it is none."""
+    found = (by for by in SEPARATORS if adjacency(by)(beginning))
+    return next(found, "")
+
+
+def lock(beginning: Beginning) -> bool:
+    """What a manager of packages has chosen, in TOML or JSON, or what pip has installed."""
+    text = beginning.text
+    if text.lstrip().startswith("{"):
+        npm = re.search(r'"lockfileVersion"\s*:\s*\d', text)
+        pip = re.search(r'"pip_version"\s*:', text) and re.search(r'"installed"\s*:\s*\[', text)
+        return bool(npm or pip)
+    return bool(re.search(r'(?m)^\[\[package\]\]\s*[\r\n]+name = "', text))
+
+
+def frozen(beginning: Beginning) -> bool:
+    """Names of packages with their versions, a package a line, and nothing else."""
+    line = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?\s*(?:==|>=|~=|@ )\s*\S.*|-[a-z-].*")
+    rows = beginning.rows
+    return bool(rows) and all(map(line.fullmatch, rows)) and any("==" in row for row in rows)
+
+
+def common_crawl(beginning: Beginning) -> bool:
+    """Vertices, or edges with vertices beside them, by their names and their rows."""
+    path = beginning.path
+    if path is None or not beginning.lines:
+        return False
+    if "vertices" in path.name:
+        row = re.compile(r"\d+\t[^\t]+(?:\t\d+)?")
+    elif "edges" in path.name and path.with_name(path.name.replace("edges", "vertices")).is_file():
+        row = re.compile(r"\d+\t\d+")
+    else:
+        return False
+    return all(map(row.fullmatch, beginning.lines))
 
 
 def adjacency(separator: str) -> Sign:

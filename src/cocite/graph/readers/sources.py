@@ -1,8 +1,9 @@
 """What the user named as input: files, globs, standard input; plain or packed.
 
 Packing is recognised by the first bytes of the content, never by the name: gzip, bzip2, xz and
-Zstandard. What an input begins with (:class:`Beginning`) is looked at unpacked, and is still there
-to be read afterwards, of a pipe too.
+Zstandard; so is text of 2 or 4 bytes a letter, which is read as UTF-8 (``wide.py``). What an input
+begins with (:class:`Beginning`) is looked at unpacked, and is still there to be read afterwards, of
+a pipe too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, UsageError
+from cocite.graph.readers.wide import Recoded, encoding_of
 
 __all__ = ["LOOK", "PACKED", "Beginning", "Source", "expand", "unpack_errors"]
 
@@ -55,14 +57,15 @@ PACKED = {
 
 @dataclass(frozen=True)
 class Beginning:
-    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, and
-    the ``path`` of one that is a file.
+    """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, the
+    ``path`` of one that is a file, and its ``encoding`` if that has 2 or 4 bytes a letter.
     """
 
     content: bytes
     whole: bool = True
     packed: str = ""
     path: Path | None = None
+    encoding: str = ""
 
     @cached_property
     def text(self) -> str:
@@ -156,7 +159,11 @@ class Source:
         else:
             stream.close()
             raw.close()
-        return Beginning(content[:LOOK], len(content) < LOOK, packed, self.path)
+        whole = len(content) < LOOK
+        encoding = encoding_of(content[:LOOK], whole)
+        if encoding:
+            content = content[:LOOK].decode(encoding, "replace").encode("utf-8", "replace")
+        return Beginning(content[:LOOK], whole, packed, self.path, encoding)
 
     def close(self) -> None:
         """Give back what :meth:`beginning` opened."""
@@ -182,11 +189,14 @@ class Source:
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
         """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
+        encoding = "" if self.is_directory else self.beginning().encoding
         if self._begun is not None:
-            begun, self._begun = self._begun, None
-            return begun
-        stream, raw, _ = self._unpacked()
-        return cast(IO[bytes], stream), raw
+            (stream, raw), self._begun = self._begun, None
+        else:
+            stream, raw, _ = self._unpacked()
+        if encoding:
+            stream = cast(IO[bytes], io.BufferedReader(Recoded(stream, encoding), 1 << 20))
+        return stream, raw
 
 
 class _Rejoined(io.RawIOBase):

@@ -38,6 +38,7 @@ __all__ = ["READER", "Cleaner", "Lines", "TextInput", "TextReader", "clean_text"
 _PIECE = 1 << 23
 _MAX_LINE = 1 << 22
 _KEPT_EXAMPLES = 5
+_TOLD = re.compile(r'"?sep=([,;|\t])"?', re.I)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -156,6 +157,7 @@ class Cleaner:
         self._tally[kernels.T_INTEGER] = 1
         self._bad = np.zeros((_KEPT_EXAMPLES, kernels.BAD_FIELDS), np.int64)
         self._long_lines = 0
+        self._skip = 0
         self._first_row = 0  # its line, if it was not taken for titles
         self.found = TextInput(source.label)
 
@@ -248,6 +250,10 @@ class Cleaner:
         options, found = self.options, self.found
         lines = sample(head, options.comment)
         found.delimiter = options.delimiter
+        told = _TOLD.fullmatch(lines[0].strip()) if lines and self.wanted == 2 else None
+        if told and options.delimiter == "auto":  # Excel's first line
+            self._skip, lines = 1, lines[1:]
+            found.delimiter = next(n for n, sign in DELIMITERS.items() if sign == told[1])
         if found.delimiter == "auto":
             path = self._source.path
             comma_first = path is not None and ".csv" in path.suffixes
@@ -270,7 +276,7 @@ class Cleaner:
             found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
         if lines and not found.header:
             above = re.split("\r\n|\n|\r", head[:LOOK].decode("utf-8", "replace"))
-            self._first_row = 1 + above.index(lines[0])
+            self._first_row = 1 + above.index(lines[0].split("\n")[0])
 
     def _ask(self, doubt: str) -> None:
         if doubt:
@@ -282,13 +288,15 @@ class Cleaner:
         k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
-        rules[k.QUOTES] = found.delimiter in ("comma", "semicolon")
+        # Text between tabs has no quotes, but what Excel saves as such, in UTF-16, does.
+        saved = found.delimiter == "tab" and bool(self._source.beginning().encoding)
+        rules[k.QUOTES] = saved or found.delimiter in ("comma", "semicolon")
         rules[k.EXPECTED] = found.columns
         rules[k.FIRST] = taken[0]
         rules[k.SECOND] = taken[1] if len(taken) > 1 else -1
         rules[k.WEIGHT] = -1 if found.weight is None else found.weight
         rules[k.COMMENT] = ord(options.comment) if options.comment else -1
-        self._tally[k.T_SKIP] = int(found.header)
+        self._tally[k.T_SKIP] = int(found.header) + self._skip
         return rules
 
     def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:

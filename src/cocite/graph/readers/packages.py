@@ -1,0 +1,173 @@
+"""What packages need, from what their managers write: a link from each package to those it needs.
+
+    poetry.lock, uv.lock, pdm.lock, Cargo.lock     TOML with a [[package]] for each
+    package-lock.json, npm-shrinkwrap.json         npm, versions 1 to 3
+    pip inspect                                    what pip has installed, as JSON
+
+Nodes are names of packages, whatever their versions; those of Python as the index spells them
+(``typing-extensions``). What is needed on some systems or for tests only counts, too, if it is in
+the file; extras of what is installed do not.
+
+Cost: that of Python's parsers; such a file is some megabytes, and is read whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+from cocite.errors import InputError
+from cocite.graph.readers.clean import clean_relation, new_clean_file, relation_of
+from cocite.graph.readers.reader import Job, Read
+from cocite.graph.readers.rows import RowsFound, RowWriter
+from cocite.graph.readers.sources import unpack_errors
+
+__all__ = ["READER", "PackagesReader"]
+
+_MOST = 1 << 28
+_NODES = "nodes.tsv"
+_NPM = ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies")
+_EXTRA = re.compile(r"\bextra\b")
+_LINK = tuple[str, str]
+
+
+class PackagesReader:
+    """Lock files."""
+
+    title = "a lock file of packages"
+    described = (
+        "what packages need: poetry.lock, uv.lock, pdm.lock, Cargo.lock, package-lock.json, or "
+        "what pip inspect prints"
+    )
+    streams = True
+
+    def read(self, job: Job) -> Read:
+        """All needs, and all packages."""
+        if job.options.weight:
+            raise InputError(f"{job.source.label} has no weights. Leave --weight-column out")
+        names, needs = _packages(job)
+        with new_clean_file(job) as out, new_clean_file(job, _NODES) as other:
+            links = RowWriter(job, out, 2, unit="need")
+            nodes = RowWriter(job, other, 1, unit="package")
+            for number, name in enumerate(names, 1):
+                nodes.add((name,), number)
+            for number, need in enumerate(needs, 1):
+                links.add(need, number)
+            read, packages = links.finish(), nodes.finish()
+        found = RowsFound.of(read, self.title, f"{packages.rows:,} packages link to what they need")
+        found.integers = read.integers and packages.integers
+        kind = "UBIGINT" if found.integers else "VARCHAR"
+        named = relation_of(job, {"a": kind}, _NODES)
+        if job.wanted == 1:
+            found.rows = packages.rows
+            return Read(named, found)
+        return Read(clean_relation(job, found.integers), found, named)
+
+
+READER = PackagesReader()
+
+
+def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
+    """Names of packages, and who needs whom."""
+    label = job.source.label
+    stream, raw = job.source.open()
+    try:
+        content = stream.read(_MOST + 1)
+    except unpack_errors() as error:
+        raise InputError(f"{label} cannot be read to its end: {error}") from error
+    finally:
+        stream.close()
+        raw.close()
+    if len(content) > _MOST:
+        raise InputError(f"{label} has more than {_MOST:,} bytes; lock files are some megabytes")
+    try:
+        text = content.decode("utf-8-sig")
+        whole = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{label} has lists in lists without end") from None
+    except ValueError as error:
+        raise InputError(f"{label} cannot be read: {error}") from None
+    try:
+        found = list(_read(whole))
+    except (AttributeError, TypeError, KeyError) as error:
+        raise InputError(
+            f"{label} is no lock file that cocite knows: {type(error).__name__}, {error}. It reads "
+            f"{READER.described}"
+        ) from None
+    names = [name for name, _ in found]
+    return names, [(name, need) for name, needs in found for need in needs]
+
+
+def _read(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """(package, what it needs) of each."""
+    if "installed" in whole:
+        yield from _installed(whole["installed"])
+    elif "packages" in whole:
+        yield from _npm(whole)
+    elif "lockfileVersion" in whole:
+        yield from _npm_first(whole)
+    else:
+        yield from _tables(whole["package"])
+
+
+def _tables(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    """TOML: needs are a table by name (Poetry), or a list of tables (uv) or texts (PDM, Cargo)."""
+    for package in packages:
+        needs: list[str] = []
+        groups = [package.get("dependencies", [])]
+        for key in ("optional-dependencies", "dev-dependencies"):  # uv: lists by group
+            groups += list(package.get(key, {}).values())
+        for group in groups:
+            for need in group:
+                text = need["name"] if isinstance(need, dict) else str(need)
+                needs.append(re.split(r"[\s<>=!~;\[(@]", text.strip(), maxsplit=1)[0])
+        yield str(package["name"]), needs
+
+
+def _npm(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Versions 2 and 3: packages by the folder that they lie in; "" is the project itself."""
+    packages = whole["packages"]
+    here = {_npm_name(folder, package, whole) for folder, package in packages.items()}
+    for folder, package in packages.items():
+        if package.get("link"):
+            continue
+        needs = [need for key in _NPM for need in package.get(key, {})]
+        name = _npm_name(folder, package, whole)
+        yield name, [need for need in dict.fromkeys(needs) if need in here]
+
+
+def _npm_name(folder: str, package: dict[str, Any], whole: dict[str, Any]) -> str:
+    if not folder:
+        return str(package.get("name") or whole.get("name") or ".")
+    return str(folder.rpartition("node_modules/")[2] or package.get("name") or folder)
+
+
+def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Version 1: packages within packages; what the project itself needs is not told."""
+    for name, content in package.get("dependencies", {}).items():
+        needs = content.get("requires") or {}
+        yield name, list(needs) if isinstance(needs, dict) else []
+        yield from _npm_first(content)
+
+
+def _installed(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    """pip inspect: needs are texts of PEP 508; those for extras, or of what is not there, go."""
+    here = {_spelt(package["metadata"]["name"]) for package in packages}
+    for package in packages:
+        metadata = package["metadata"]
+        wanted = [
+            text
+            for text in metadata.get("requires_dist", [])
+            if not re.search(r"\bextra\b", text.partition(";")[2])
+        ]
+        found = [re.match(r"[A-Za-z0-9._-]+", text.strip()) for text in wanted]
+        needs = [_spelt(match[0]) for match in found if match]
+        yield _spelt(metadata["name"]), [need for need in dict.fromkeys(needs) if need in here]
+
+
+def _spelt(name: str) -> str:
+    """A name of Python's index, as PEP 503 spells it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
