@@ -97,8 +97,8 @@ def ingest(
         made of it.
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
-        ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``, ``"matrix-market"``,
-        ``"adjacency"``, ``"common-crawl"``, ``"packages"``.
+        ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
+        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"packages"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
