@@ -18,6 +18,7 @@ from cocite.cli.options import (
     threads_option,
 )
 from cocite.cli.outputs import Show
+from cocite.cli.pages import page_options
 from cocite.cli.progress import Stages
 from cocite.cli.text import say
 from cocite.graph.readers import readers
@@ -35,7 +36,8 @@ _LIST = "\n".join(
 _HELP = f"""Read LINKS and store them as a graph.
 
 LINKS are files, patterns in quotes, or - for standard input; plain, or packed as .gz, .bz2, .xz or
-.zst. What they are is found out from what they hold and what they are called, or told by --from:
+.zst; or a folder of HTML pages. What they are is found out from what they hold and what they are
+called, or told by --from:
 
 \b
 {_LIST}
@@ -125,6 +127,7 @@ and counted.
     "are more than half of a file.",
 )
 @click.option("--skip-all-bad-rows", is_flag=True, help="The same, however many they are.")
+@page_options
 @exclude_option(
     "Leave out the nodes that are named in this file, one a line, with all links to and from them: "
     "hubs that are linked with all, for one. - reads standard input. LINKS may be a stored graph "
@@ -153,7 +156,7 @@ def ingest(
     from cocite.graph.ingest import ingest as run
 
     exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
-    with Stages({"reading": "bytes", "writing": "links"}) as stages:
+    with Stages({"reading": "bytes", "parsing": "pages", "writing": "links"}) as stages:
         graph = run(
             inputs,
             output,

@@ -43,7 +43,13 @@ cache_option = click.option(
 )
 
 
-_UNITS = {"reading": "bytes", "writing": "links", "indexing": "nodes", "sampling": "samples"}
+_UNITS = {
+    "reading": "bytes",
+    "parsing": "pages",
+    "writing": "links",
+    "indexing": "nodes",
+    "sampling": "samples",
+}
 
 
 titles_option = click.option(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,9 @@ from cocite.graph.hubs import hubs_in_words
 from cocite.graph.left_out import checked_names
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
-from cocite.graph.readers import Found, Job, ReadOptions, Source, expand, reader_of
+from cocite.graph.readers import Found, Job, PageOptions, ReadOptions, Source, expand, reader_of
+from cocite.graph.readers.broken import report_to
+from cocite.graph.readers.html import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
@@ -68,6 +70,12 @@ def ingest(
     undirected: bool = False,
     keep_self_loops: bool = False,
     skip_bad_rows: bool | str = False,
+    links: str = "all",
+    link_tags: str | Iterable[str] = ("a", "area", "frame"),
+    site: str | None = None,
+    ignore_canonical: bool = False,
+    keep_external: bool = False,
+    report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
@@ -80,16 +88,17 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called. Or, together with ``exclude``, a stored graph,
-        as the only one. Or what is in memory: pairs, an array, a table of pandas, polars or Arrow
-        (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX or igraph.
+        told apart by what they hold and are called; or a folder of HTML pages. Or, together with
+        ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
+        of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
+        or igraph.
     output
         The directory to make. By default a temporary one, which goes with the last object that was
         made of it.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"bvgraph"``, ``"graphml"``,
-        ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``, ``"matrix-market"``,
-        ``"adjacency"``, ``"common-crawl"``, ``"packages"``.
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
+        ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
+        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"packages"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -125,6 +134,21 @@ def ingest(
     skip_bad_rows
         Leave malformed rows out and count them, instead of raising, if they are at most half of an
         input; ``"all"``: however many they are.
+    links
+        Of HTML pages: ``"all"`` links, or ``"main"``, without navigation: what stands in elements
+        such as ``nav``, or beside ``main``, and links to pages that 9 in 10 pages link to.
+    link_tags
+        What counts as a link on an HTML page: some of ``"a"``, ``"area"`` and ``"frame"``.
+    site
+        The URL at which a folder of HTML pages is published, so that links by it are links inside;
+        by default what the canonical links of its pages agree on.
+    ignore_canonical
+        Keep pages apart that say they are copies of another one, by a canonical link or by sending
+        browsers there; by default they are that other page.
+    keep_external
+        Keep the pages outside of the folder to which its pages link, named by their URLs.
+    report
+        A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     exclude
         Names of pages that are left out, with all links to and from them, such as hubs. Other pages
         stay, even those that only these were linked with. Names of no page are counted, of which
@@ -163,6 +187,9 @@ def ingest(
             delimiter=(delimiter, "auto"),
             header=(header, "auto"),
             comment=(comment, "#"),
+            links=(links, "all"),
+            site=(site or "", ""),
+            report=(os.fspath(report or ""), ""),
         )
         named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         kept = store_object(
@@ -185,8 +212,9 @@ def ingest(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
     weight = _weight(weight_column, count_duplicates)
+    pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
     options = ReadOptions(
-        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected
+        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected, pages
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -201,22 +229,34 @@ def ingest(
         leave_out(stored, str(place), names, overwrite=overwrite, progress=progress)
         return _made(place, home)
     means = Means.checked(threads, memory)
-    memory_limit = means.memory
+    memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
     given = _Inputs.checked(inputs, nodes, titles, options)
     called = Titling.checked(given.titles, _split(title_columns), options)
     home, place = _place(output, _size(given.links + given.nodes), memory_limit)
-    with Draft(place, "graph", overwrite=overwrite) as draft:
+    with (
+        Draft(place, "graph", overwrite=overwrite) as draft,
+        report_to(os.fspath(report or ""), overwrite) as reported,
+    ):
         work = draft.path / "work"
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
-        threads = _threads(given.all, means.threads)
+        threads = _threads(given.all, cores)
         titling = Titling(given.titles, called, options, work)
         with Tables(work, given.all, spare, threads, weighted=bool(weight)) as tables:
             titling.read(tables, progress)
-            load = partial(_load, tables, work, tuple(given.links), titling)
-            read = [load(source, 2, options, progress) for source in given.links]
-            read += [load(source, 1, options.for_nodes(), progress) for source in given.nodes]
+            job = partial(
+                Job,
+                scratch=work / "input",
+                progress=progress,
+                inputs=tuple(given.links),
+                titles=titling.met,
+                threads=cores,
+                report=reported,
+            )
+            load = partial(_load, tables, job)
+            read = [load(source=source, wanted=2, options=options) for source in given.links]
+            read += [load(source=s, wanted=1, options=options.for_nodes()) for s in given.nodes]
             _check_some(read)
             if names is not None:
                 tables.leave_out(names)
@@ -338,28 +378,19 @@ def _threads(sources: list[Source], most: int) -> int:
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
 
 
-def _load(
-    tables: Tables,
-    work: Path,
-    inputs: tuple[Source, ...],
-    titling: Titling,
-    source: Source,
-    wanted: int,
-    options: ReadOptions,
-    progress: Progress,
-) -> Found:
-    scratch = work / "input"
-    scratch.mkdir()
+def _load(tables: Tables, to_job: Callable[..., Job], **told: Any) -> Found:
     with tables.reading() as database:
-        job = Job(source, wanted, options, scratch, database, progress, inputs, titling.met)
-        read = reader_of(source, options, wanted).read(job)
-        _check_few_bad(source, read.found, options)
-        progress("loading " + source.short, 0, 0)
-        table = tables.load(read.rows, wanted, read.found.integers)
+        job = to_job(database=database, **told)
+        source = job.source
+        job.scratch.mkdir()
+        read = reader_of(source, job.options, job.wanted).read(job)
+        _check_few_bad(source, read.found, job.options)
+        job.progress("loading " + source.short, 0, 0)
+        table = tables.load(read.rows, job.wanted, read.found.integers)
         if read.nodes:
             tables.load(read.nodes, 1, read.found.integers)
     _check_titles(tables, table, read.found)
-    shutil.rmtree(scratch)
+    shutil.rmtree(job.scratch)
     return read.found
 
 
@@ -396,6 +427,9 @@ def _check_some(read: list[Found]) -> None:
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
+        if isinstance(found, SiteFound):
+            said.append(found.describe().replace(": ", " has ", 1))
+            continue
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
     more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
     raise NotLinks(f"there is no link: {', '.join(said)}{more}. Name files with a row a link")
@@ -403,6 +437,9 @@ def _check_some(read: list[Found]) -> None:
 
 def _reported(found: Found) -> dict[str, Any]:
     """What the manifest says of one input: its base name, not where it lay on this machine."""
-    value = asdict(found) | {"file": Path(found.file).name, "read_as": found.describe()}
+    value = asdict(found) | {
+        "file": Path(found.file).name or found.file,
+        "read_as": found.describe(),
+    }
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
     return value

@@ -9,8 +9,9 @@
     links.tsv.without-9c1d....cocite/  the same of a graph from which pages are left out, by which
 
 It is used again while the file has the same size and time of its last change (in nanoseconds), and
-made anew else. Where there is no place beside the file, it is kept in the user's cache directory;
-where there is none either, or nothing is to be kept, in a temporary one, which goes afterwards.
+made anew else; that of a folder of HTML pages while all its files have. Where there is no place
+beside the file, it is kept in the user's cache directory; where there is none either, or nothing is
+to be kept, in a temporary one, which goes afterwards.
 
 ``made-of.json`` is there before anything else, as the folder's mark, and says what it is made of
 only when that is whole. Graph and index are published by one rename each, so that an interruption
@@ -39,7 +40,7 @@ from cocite.errors import InputError, StoreError
 from cocite.graph import Graph
 from cocite.means import Means
 from cocite.measures import DEFAULT
-from cocite.store import FORMAT_VERSION, Store, disk, written_beside
+from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
 from cocite.store.beside import is_private
 from cocite.store.building import is_still, lock
 
@@ -87,13 +88,21 @@ class Kept:
 
 
 def is_links(path: str) -> bool:
-    """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``."""
-    return path == "-" or (os.path.exists(path) and not os.path.isdir(path))
+    """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``, or a folder of
+    HTML pages.
+    """
+    if path == "-" or not os.path.isdir(path):
+        return path == "-" or os.path.exists(path)
+    from cocite.graph.readers.site import is_site  # of a file nobody waits for the readers
+
+    return kind_of(path) is None and is_site(Path(path))
 
 
 def kept_of(links: str) -> list[Path]:
     """What is kept of a file of links as it is now: the graph, if it is there, and indexes."""
-    file = Path(links)
+    file = _file(links)
+    if file is None:
+        return []
     now = _state(file)
     for folder in _places(file, os.environ):
         if _is_whole(folder, now, None):
@@ -122,7 +131,7 @@ def keep(
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
-    file = Path(links) if links != "-" and os.path.isfile(links) else None
+    file = _file(links)
     without = _digest(exclude)
     places = _places(file, os.environ, without) if file is not None and cache else []
     means = {"threads": threads, "memory": memory}
@@ -152,6 +161,14 @@ def keep(
     return Kept(Path(temporary.name), True, why, temporary, name)
 
 
+def _file(links: str) -> Path | None:
+    """The file or folder of that name; None for what can be read once only."""
+    if links != "-" and os.path.isdir(links):
+        unnamed = Path(links).name in ("", "..")
+        return Path(os.path.abspath(links)) if unnamed else Path(links)
+    return Path(links) if links != "-" and os.path.isfile(links) else None
+
+
 def _called(options: BuildOptions) -> str:
     """What an index of these options is called: the same whenever they are the same."""
     from cocite.index.plan import BuildOptions  # who asks what is kept does not wait for it
@@ -174,7 +191,7 @@ def _digest(exclude: Sequence[str]) -> str:
 def _places(file: Path, environ: Mapping[str, str], without: str = "") -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
     ending = f".without-{without}{ENDING}" if without else ENDING
-    places = [file.with_name(file.name + ending)]
+    places = [file.with_name(file.name + ending)] if file.name else []
     cache = environ.get("XDG_CACHE_HOME", "")
     home = environ.get("HOME", "")
     if not os.path.isabs(cache) and os.path.isabs(home):
@@ -188,17 +205,23 @@ def _places(file: Path, environ: Mapping[str, str], without: str = "") -> list[P
 
 def _state(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[str, Any]:
     """What changes if the file does, or what is made of it."""
-    found = file.stat()
     more: dict[str, Any] = {"without": without} if without else {}
     if titles:
         tables = [(name, os.stat(name)) for name in titles if os.path.exists(name)]
         more["titles"] = [
             [os.path.abspath(name), stat.st_size, stat.st_mtime_ns] for name, stat in tables
         ]
+    if file.is_dir():
+        from cocite.graph.readers.site import listing
+
+        size, changed, more["listing"] = listing(file)
+    else:
+        found = file.stat()
+        size, changed = found.st_size, found.st_mtime_ns
     return more | {
         "file": file.name,
-        "bytes": found.st_size,
-        "mtime_ns": found.st_mtime_ns,
+        "bytes": size,
+        "mtime_ns": changed,
         "release": __version__,
         "format": FORMAT_VERSION,
     }

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from cocite.errors import SKIP_ADVICE, UsageError
 
-__all__ = ["DELIMITERS", "Progress", "ReadOptions", "bad_row_advice", "no_progress"]
+__all__ = [
+    "DELIMITERS",
+    "PageOptions",
+    "Progress",
+    "ReadOptions",
+    "bad_row_advice",
+    "no_progress",
+]
 
 DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 
@@ -20,6 +27,34 @@ def no_progress(stage: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
+class PageOptions:
+    """How HTML pages are read. ``links``: all, or main, without navigation; ``tags``: which count,
+    of a, area and frame; ``site``: the URL at which a folder is published, "" if that is to be
+    found out; ``canonical``: whether a page that says it is a copy of another one is that one;
+    ``external``: whether pages that are not in the folder are nodes, too.
+    """
+
+    links: str = "all"
+    tags: tuple[str, ...] = ("a", "area", "frame")
+    site: str = ""
+    canonical: bool = True
+    external: bool = False
+
+    def __post_init__(self) -> None:
+        if self.links not in ("all", "main"):
+            raise UsageError(f"links is {self.links!r}; it is one of all, main")
+        strange = [tag for tag in self.tags if tag not in ("a", "area", "frame")]
+        if strange or not self.tags:
+            found = repr(strange[0]) if strange else "empty"
+            raise UsageError(f"link_tags is {found}; it is some of a, area, frame")
+        if self.site and not self.site.startswith(("http://", "https://")):
+            raise UsageError(
+                f"site is {self.site!r}; it is the URL of the folder, such as "
+                "https://www.example.org/docs/"
+            )
+
+
+@dataclass(frozen=True)
 class ReadOptions:
     """``delimiter``: auto or a key of DELIMITERS; ``header``: auto, yes or no; ``columns``: the
     two columns that hold source and target, as names or numbers from 1; ``weight``: the column of
@@ -27,7 +62,7 @@ class ReadOptions:
     none; ``skip_bad_rows``: whether to leave bad rows out, if they are at most half of an input, or
     ``"all"``, however many they are; ``format``: auto, or what the reader is called
     (``recognise.py``); ``undirected``: whether every link is stored both ways afterwards, so that
-    a link without direction need not be given both ways.
+    a link without direction need not be given both ways; ``pages``: how HTML is read.
     """
 
     delimiter: str = "auto"
@@ -38,6 +73,7 @@ class ReadOptions:
     weight: str = ""
     format: str = "auto"
     undirected: bool = False
+    pages: PageOptions = PageOptions()
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):

@@ -17,6 +17,7 @@ the database: all that is in there is dropped when the input is loaded.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -28,7 +29,14 @@ from cocite.graph.readers.title_file import TitleFile
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Found", "Job", "LinkReader", "Read"]
+__all__ = ["Found", "Job", "LinkReader", "Read", "Reported", "no_report"]
+
+Reported = Callable[[str, str, str, str], None]
+"""Called with (page, what is wrong, what was written there, where that leads)."""
+
+
+def no_report(page: str, what: str, written: str, url: str) -> None:
+    """For those who do not want to know."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,8 @@ class Job:
     ``scratch`` is a directory for files that the relation needs; ``database`` is the one that will
     run it. It may read those files and the inputs, and nothing else. ``inputs`` are all that are
     read for links, of those that belong together. ``titles`` takes the titles of pages, from a
-    reader that meets some: ``job.titles.add(name, title)``.
+    reader that meets some: ``job.titles.add(name, title)``; ``threads`` are those a reader may use,
+    and ``report`` takes links that lead nowhere.
     """
 
     source: Source
@@ -49,6 +58,8 @@ class Job:
     progress: Progress
     inputs: tuple[Source, ...] = ()
     titles: TitleFile = field(default_factory=TitleFile)
+    threads: int = 1
+    report: Reported = no_report
 
 
 class Found(Protocol):

@@ -20,6 +20,7 @@ from cocite.graph.readers import signs
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.reader import LinkReader
 from cocite.graph.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
+from cocite.graph.readers.site import is_site
 from cocite.graph.readers.sources import Source
 from cocite.store import kind_of
 
@@ -64,10 +65,15 @@ def _read_by(call: str) -> str:
 
 PARQUET = Format("Parquet", begins(b"PAR1"), reader=_HERE + "parquet", called="parquet")
 
+HTML = Format(
+    "a folder of HTML pages", lambda beginning: False, reader=_HERE + "html", called="html"
+)
+"""Known by what is in the folder (``site.py``), not by its beginning."""
 _WEBGRAPH = _HERE + "bvgraph"
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
+    HTML,
     # -- by name
     Format("a BVGraph", signs.webgraph, reader=_WEBGRAPH, called="bvgraph"),
     Format(
@@ -151,7 +157,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "an HTML page",
         signs.html,
-        "A list of links has a row a link: the page it is on, a tab, the page it leads to",
+        "To read the links of a site's pages name the folder that they are in",
     ),
     Format("XML", tagged(), _ROWS),
     Format("a lock file of packages", signs.lock, reader=_HERE + "packages", called="packages"),
@@ -223,7 +229,7 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
             f"no reader is called {options.format!r}; it is one of auto, " + ", ".join(named)
         )
     if source.is_directory:
-        raise NotLinks(_of_directory(source))
+        return _of_directory(source, options)
     beginning = source.beginning()
     if options.format != "auto":
         return _streamed(source, _reader(named[options.format]))
@@ -286,15 +292,19 @@ def _filled(advice: str, source: Source) -> str:
     return advice
 
 
-def _of_directory(source: Source) -> str:
+def _of_directory(source: Source, options: ReadOptions) -> LinkReader:
     path = source.path
     assert path is not None
     kind = kind_of(path)
     if kind == "graph":
-        return (
+        raise NotLinks(
             f"{path} is a stored graph already. Make an index of it (cocite index {path} -o DIR), "
             f"or ask it: cocite related {path} PAGE. To leave pages out of it: --exclude-nodes FILE"
         )
     if kind is not None:
-        return f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE"
-    return f"{path} is a directory; name its files, as in '{path}/*'"
+        raise NotLinks(f"{path} is a stored {kind} of cocite. Ask it: cocite related {path} PAGE")
+    if options.format == HTML.called or (options.format == "auto" and is_site(path)):
+        return _reader(HTML.reader)
+    raise NotLinks(
+        f"{path} is a directory without HTML pages; name its files of links, as in '{path}/*'"
+    )

@@ -107,7 +107,7 @@ class Source:
         """The same without the folder, for where there is little room; with it, if another input is
         called the same.
         """
-        return self.label if self.path is None or self.shared else self.path.name
+        return self.label if self.path is None or self.shared else self.path.name or self.label
 
     @property
     def printed_by(self) -> str:

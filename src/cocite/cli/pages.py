@@ -1,0 +1,55 @@
+"""Options of ``cocite ingest`` for HTML pages: which links count, and where the site is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+__all__ = ["page_options"]
+
+_OPTIONS = (
+    click.option(
+        "--links",
+        type=click.Choice(["all", "main"], case_sensitive=False),
+        default="all",
+        show_default=True,
+        help="Of HTML pages: all links, or main, without the navigation that stands on every page.",
+    ),
+    click.option(
+        "--link-tags",
+        default="a,area,frame",
+        show_default=True,
+        metavar="TAG,...",
+        help="What counts as a link on an HTML page.",
+    ),
+    click.option(
+        "--site",
+        metavar="URL",
+        help="Where a folder of HTML pages is published, so that links by that URL lead into it.  "
+        "[default: what its canonical links agree on]",
+    ),
+    click.option(
+        "--ignore-canonical",
+        is_flag=True,
+        help="Keep pages apart that say they are copies of another page.",
+    ),
+    click.option(
+        "--keep-external",
+        is_flag=True,
+        help="Keep the pages outside that a folder of HTML pages links to, by their URLs.",
+    ),
+    click.option(
+        "--report",
+        metavar="FILE",
+        help="List the links of HTML pages that lead nowhere (.tsv or .csv).",
+    ),
+)
+
+
+def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add them to a verb."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command

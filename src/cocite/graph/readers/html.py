@@ -1,0 +1,301 @@
+"""A folder of HTML pages: a static site, linked as a browser sees it.
+
+    list the files -> parse every page -> who is a copy of whom -> what stands on every page -> rows
+
+What is a page, and to which one a URL leads: ``site.py``. What is on a page: ``html_page.py``. A
+node is the path of a page in the folder; all pages are nodes, and every link that stands on one is
+a row, so that ``--count-duplicates`` counts them.
+
+* The URL at which the site is published, so that links by it are inside: what was told, else what
+  the canonical links of some pages agree on.
+* A page whose canonical link leads to another page of the folder, or that sends the browser there
+  (``refresh``), is that page: links to it are links to the other one, and it is no node.
+* ``--links main`` leaves navigation out: what stands in its elements (``html_page.py``), and links
+  to pages to which 9 in 10 pages of the site link, ten at least.
+
+Links that lead to no file of the folder, or are no URLs, are counted, and reported one by one.
+
+Cost: some 0.8 ms a page, on all threads (``html_pages.py``); what was found lies in a scratch file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cocite.errors import InputError, NotLinks, UsageError
+from cocite.graph.readers.clean import clean_relation
+from cocite.graph.readers.html_page import TAGS
+from cocite.graph.readers.html_pages import Page, Pages
+from cocite.graph.readers.options import no_progress
+from cocite.graph.readers.reader import Job, Read
+from cocite.graph.readers.rows import clean_rows
+from cocite.graph.readers.site import HERE, Site
+
+__all__ = ["READER", "HtmlReader", "SiteFound"]
+
+_EVERYWHERE = 0.9
+_LEAST_PAGES = 10
+_ASKED = 100
+"""Pages whose canonical links tell where the site is published."""
+
+
+@dataclass
+class SiteFound:
+    """What was found in a folder of pages. ``links`` are those between its pages, by their tags;
+    ``others`` all the other ones, by where they lead; ``left_out`` files, by why.
+    """
+
+    file: str
+    pages: int = 0
+    rows: int = 0
+    links: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    copies: int = 0
+    site: str = ""
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    integers: bool = False
+
+    def describe(self) -> str:
+        """One line for people."""
+        text = f"{self.file}: {self.pages:,} HTML pages"
+        text += f" of {self.site}" if self.site else ""
+        text += f", and {self.copies:,} copies of some of them" if self.copies else ""
+        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
+        text += f"; {sum(self.links.values()):,} links between them"
+        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
+        others = [f"{count:,} {what}" for what, count in self.others.items()]
+        text += f"; {', '.join(others)}" if others else ""
+        out = [f"{count:,} {what}" for what, count in self.left_out.items()]
+        return text + (f"; left out: {', '.join(out)}" if out else "")
+
+
+class HtmlReader:
+    """Folders of HTML pages."""
+
+    title = "a folder of HTML pages"
+    described = "a folder of HTML pages, a static site: links as a browser follows them"
+    streams = False
+
+    def read(self, job: Job) -> Read:
+        """The links between pages, and the pages."""
+        if job.source.path is None or not job.source.is_directory:
+            raise NotLinks(
+                f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
+            )
+        if job.options.columns_named:
+            raise UsageError(
+                f"{job.source.label} is a folder of HTML pages, which have no columns: leave "
+                "--columns and --weight-column out (--count-duplicates makes weights)"
+            )
+        site = Site(job.source.path)
+        if not site.pages:
+            raise NotLinks(f"{job.source.label} holds no HTML page")
+        if job.wanted == 1:
+            return clean_rows(job, self.title, ((page,) for page in site.pages))
+        with Pages(job.threads, "reading HTML") as pages:
+            return _SiteRead(job, site, pages).run()
+
+
+READER = HtmlReader()
+
+
+class _SiteRead:
+    """One folder, read."""
+
+    def __init__(self, job: Job, site: Site, pages: Pages) -> None:
+        self._job, self._site, self._pages = job, site, pages
+        self._chosen = job.options.pages
+        self._found = SiteFound(job.source.label)
+        self._others: Counter[str] = Counter()
+        self._links: Counter[str] = Counter()
+        self._spool = job.scratch / "pages.jsonl"
+        self._same: dict[str, str] = {}
+        self._real: dict[str, str] = {}
+        self._gone: set[str] = set()
+
+    def run(self) -> Read:
+        job, site, found = self._job, self._site, self._found
+        root = self._chosen.site or self._published()
+        if root:
+            site.root = found.site = root if root.endswith("/") else root + "/"
+        self._parse()
+        self._find_copies()
+        here = [page for page in site.pages if page not in self._gone]
+        own = [page for page in here if self._real.get(page, page) == page]
+        found.pages, found.copies = len(own), len(here) - len(own)
+        everywhere = self._everywhere() if self._chosen.links == "main" else frozenset()
+        read = clean_rows(
+            replace(job, progress=no_progress), HtmlReader.title, self._rows(everywhere)
+        )
+        nodes_job = replace(
+            job, wanted=1, scratch=job.scratch / "nodes", options=job.options.for_nodes()
+        )
+        nodes_job.scratch.mkdir()
+        nodes = clean_rows(nodes_job, HtmlReader.title, ((page,) for page in own))
+        found.rows, found.bad_rows = read.found.rows, read.found.bad_rows | nodes.found.bad_rows
+        found.examples = (read.found.examples + nodes.found.examples)[:5]
+        found.links = {tag: self._links[tag] for tag in TAGS}
+        found.others = dict(sorted(self._others.items()))
+        found.left_out = dict(sorted(site.left_out.items()))
+        # Pages may be called as integers are: they are text all the same.
+        return Read(clean_relation(job, False), found, clean_relation(nodes_job, False))
+
+    # -- parsing ------------------------------------------------------------------------
+
+    def _read(self, paths: Iterable[str]) -> Iterator[Page]:
+        """The pages that are there and are HTML."""
+        for path in paths:
+            try:
+                with self._site.open(path) as file:
+                    content = file.read()
+            except (FileNotFoundError, NotADirectoryError):
+                self._leave_out(path, "gone while it was read")
+                continue
+            except OSError as error:
+                raise InputError(
+                    f"{self._site.folder / path} cannot be read: {error.strerror}"
+                ) from error
+            if b"\0" in content[:1024] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+                self._leave_out(path, "binary file called HTML")
+                continue
+            yield Page(path, self._site.url_of(path), content)
+
+    def _leave_out(self, path: str, why: str) -> None:
+        self._site.left_out[why] += 1
+        self._gone.add(path)
+        self._job.report(path, why, "", "")
+
+    def _published(self) -> str:
+        """The URL of the folder on which canonical links agree; "" if there are none."""
+        paths = self._site.pages
+        some = paths[:: max(1, len(paths) // _ASKED)][:_ASKED]
+        votes = Counter[str]()
+        seen = self._site.left_out.copy(), set(self._gone)
+        quiet, self._job = self._job, replace(self._job, report=lambda *row: None)
+        for parsed in self._pages.parsed(self._read(some)):
+            url = parsed.found["same"].get("canonical", "") if parsed.found else ""
+            if url and not self._site.is_inside(url):
+                votes[_root(url, parsed.key)] += 1
+        self._job = quiet
+        self._site.left_out, self._gone = seen
+        if not votes:
+            return ""
+        root, count = votes.most_common(1)[0]
+        return root if count * 2 > votes.total() else ""
+
+    def _parse(self) -> None:
+        """Write what is on the pages to the scratch file."""
+        total = len(self._site.pages)
+        stage = "parsing " + self._job.source.short
+        with self._spool.open("w", encoding="ascii") as out:
+            for done, parsed in enumerate(self._pages.parsed(self._read(self._site.pages)), 1):
+                if parsed.found is None:
+                    self._site.left_out[f"page of which {parsed.why}"] += 1
+                    self._job.report(parsed.key, parsed.why, "", "")
+                    continue
+                same = parsed.found.pop("same")
+                kinds = ("refresh", "canonical") if self._chosen.canonical else ()
+                for url in (same[kind] for kind in kinds if kind in same):
+                    if self._site.is_inside(url) and parsed.key not in self._same:
+                        self._same[parsed.key] = url
+                out.write(json.dumps([parsed.key, parsed.found]) + "\n")
+                self._job.progress(stage, done, total)
+
+    def _spooled(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        with self._spool.open(encoding="ascii") as file:
+            for line in file:
+                page, found = json.loads(line)
+                yield page, found
+
+    # -- copies, and what stands everywhere ---------------------------------------------
+
+    def _find_copies(self) -> None:
+        """Which page each copy is, at the end of what they say; in a circle they are themselves."""
+        step = {page: self._site.page_at(url) for page, url in self._same.items()}
+        for page, named in step.items():
+            path, at = [page], named
+            while at and at not in path and at not in self._gone:
+                path.append(at)
+                at = step.get(at)
+            if at not in path:
+                self._real[page] = path[-1]
+
+    def _target(self, url: str | None) -> str | None:
+        """The page to which a URL leads; "" if that is a file but no page, None if nothing."""
+        page = self._site.page_at(url) if url else None
+        page = self._real.get(page, page) if page else page
+        return None if page in self._gone else page
+
+    def _everywhere(self) -> frozenset[str]:
+        """Pages to which nearly all pages link."""
+        counts: Counter[str] = Counter()
+        for _, found in self._spooled():
+            links = (url for _, main, url, _ in found["links"] if main and self._leads_inside(url))
+            counts.update({page for page in map(self._target, links) if page})
+        least = max(_LEAST_PAGES, _EVERYWHERE * self._found.pages)
+        return frozenset(page for page, count in counts.items() if count >= least)
+
+    # -- rows ---------------------------------------------------------------------------
+
+    def _leads_inside(self, url: str | None) -> bool:
+        return url is not None and self._site.is_inside(url)
+
+    def _rows(self, everywhere: frozenset[str]) -> Iterator[tuple[str, str]]:
+        """The links between pages; all others are counted."""
+        others, links, chosen = self._others, self._links, self._chosen
+        for name, found in self._spooled():
+            page = self._real.get(name, name)
+            if page == name:
+                self._job.titles.add(page, found["title"])
+            for number, main, url, written in found["links"]:
+                tag = TAGS[number]
+                if tag not in chosen.tags:
+                    others[f"by {tag}, which are not asked for"] += 1
+                elif chosen.links == "main" and not main:
+                    others["in navigation"] += 1
+                elif url is None:
+                    others["malformed"] += 1
+                    self._job.report(name, "malformed", written, "")
+                elif not self._leads_inside(url):
+                    if not url.startswith(("http:", "https:")):
+                        others["to no web page (mailto: and so on)"] += 1
+                        continue
+                    others["to other sites"] += 1
+                    if chosen.external:
+                        yield page, url
+                else:
+                    target = self._target(url)
+                    if target is None:
+                        others["broken"] += 1
+                        self._job.report(name, "broken", written, url.removeprefix(HERE))
+                    elif not target:
+                        others["to files that are no pages"] += 1
+                    elif target in everywhere:
+                        others["to pages that all pages link to"] += 1
+                    else:
+                        links[tag] += 1
+                        yield page, target
+
+
+def _root(url: str, path: str) -> str:
+    """The URL of a folder in which the page at ``path`` has this URL; "" if it cannot have it."""
+    from urllib.parse import quote
+
+    folder, _, file = quote(path).rpartition("/")
+    stem = os.path.splitext(file)[0]
+    plain = url.partition("?")[0].rstrip("/") if stem == "index" else url.partition("?")[0]
+    inside = f"{folder}/" if folder else ""
+    for end in (inside + file, inside + stem, inside + stem + "/"):
+        if plain.endswith("/" + end):
+            return plain[: -len(end)]
+    if stem == "index" and (not folder or plain.endswith("/" + folder)):
+        root = plain[: len(plain) - len(folder)]
+        return root if root.endswith("/") else root + "/"
+    return ""
