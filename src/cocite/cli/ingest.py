@@ -58,7 +58,7 @@ and counted.
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="What LINKS are, by a name of the list above.",
+    help="What LINKS are: a name of those that --help-all explains.",
 )
 @click.option(
     "--nodes",
