@@ -181,8 +181,10 @@ def rank(
     """
     _check_options(context.params, context)
     from cocite.graph.writers import check_output
+    from cocite.memory import give_back_at_once
     from cocite.ranking import Residual, Sweeps, TopOrder
 
+    give_back_at_once()
     path: Path | None = check_output(output, overwrite) if output else None
     graph = graph_of(graph, no_cache=no_cache, memory=options["memory"])
     if study is not None:

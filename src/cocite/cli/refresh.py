@@ -11,7 +11,7 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, say
 from cocite.means import Means
-from cocite.memory import format_size, format_time
+from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
     from cocite.index.documents import RefreshDocument
@@ -68,6 +68,7 @@ def refresh(
     from cocite.index.documents import RefreshDocument
     from cocite.index.refresh import RefreshBuild
 
+    give_back_at_once()
     stored = Graph.open(graph)
     means = Means.checked(threads, memory)
     with RefreshBuild(index, stored, share, means, date=date, restart=restart, texts=texts) as work:

@@ -19,7 +19,7 @@ from cocite.cli.text import facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES
-from cocite.memory import format_size, format_time
+from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
     from cocite.query import Index
@@ -118,6 +118,7 @@ def related_all(
 
     if output == "-" and (overwrite or restart):
         raise UsageError("standard output is not replaced: leave --overwrite and --restart out")
+    give_back_at_once()
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
     for name, file in (("nodes", nodes), ("among", among)):
         if file is not None:

@@ -31,7 +31,7 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.rows import InLinks, Links
 from cocite.memory import budget, format_size
-from cocite.store import Scratch, forget
+from cocite.store import AROUND, Scratch, forget
 
 __all__ = [
     "DIRECTIONS",
@@ -235,23 +235,33 @@ def transpose(
     neighbours = scratch.zeros(links.edges, np.uint32)
     weights = None if links.weights is None else scratch.zeros(links.edges, np.float32)
     turned = Links(offsets, neighbours, weights)
-    cuts = cut_blocks(turned, memory - resident) if scratch.on_disk else ()
+    cuts: tuple[int, ...] = ()
+    piece = _PIECE
+    if scratch.on_disk:
+        # Rows that are written and read bring whole pieces of their files along, at either end.
+        piece = min(_PIECE, memory // 8)
+        around = 2 * AROUND * (1 + (weights is not None))
+        block = max(memory - 8 * nodes - piece - around, _LEAST_BLOCK)
+        cuts = cut_blocks(turned, block)
     for number, (first, last) in enumerate(pairwise((0, *cuts, nodes))):
-        for read in _fill(links, turned, first, last, scratch.on_disk):
+        for read in _fill(links, turned, (first, last), piece, scratch.on_disk):
             progress(number * nodes + read, (len(cuts) + 1) * nodes)
     if scratch.on_disk:
         forget(degrees)
     return turned
 
 
-def _fill(links: Links, turned: Links, first: int, last: int, give_back: bool) -> Iterator[int]:
-    """The rows of the nodes from ``first`` up to ``last``, by a pass over all ``links``; yields how
-    many nodes' links it has read.
+def _fill(
+    links: Links, turned: Links, rows: tuple[int, int], piece: int, give_back: bool
+) -> Iterator[int]:
+    """The rows of some nodes, from the first up to the last, by a pass over all ``links``, so many
+    bytes at a time; yields how many nodes' links it has read.
     """
     from cocite.kernels.links import turn
 
+    first, last = rows
     cursors = turned.offsets[first:last].copy()
-    for low, high in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
+    for low, high in pairwise((0, *cut_blocks(links, piece), links.nodes)):
         turn(
             links.offsets[low : high + 1],
             links.neighbours,

@@ -4,6 +4,7 @@ This room knows nothing of graphs or indexes. The format is specified in ``FORMA
 """
 
 from cocite.store.arrays import (
+    AROUND,
     Access,
     ArrayWriter,
     Entry,
@@ -26,6 +27,7 @@ from cocite.store.spool import ScratchFile, Spool, SpoolReader
 from cocite.store.stream import Stream
 
 __all__ = [
+    "AROUND",
     "FORMAT_VERSION",
     "Access",
     "ArrayWriter",

@@ -30,6 +30,7 @@ from cocite.errors import Damaged, ResourceError
 from cocite.store import disk
 
 __all__ = [
+    "AROUND",
     "Access",
     "ArrayWriter",
     "Entry",
@@ -49,7 +50,7 @@ _CHUNK, _PIECE = 1 << 24, 1 << 20
 """Bytes that are written at a time, and that are in memory of a file whose checksum is made."""
 _FETCHED = 1 << 17
 """Bytes that are asked for at a time: a system reads no more than it reads ahead."""
-_AROUND = 1 << 21
+AROUND = 1 << 21
 """Linux maps up to so many bytes of a file around a page that is touched: 64 kB, and from 6.18 on
 all of what its cache holds in one piece."""
 
@@ -221,8 +222,8 @@ def forget(*arrays: NDArray[Any]) -> None:
         if view is not None and array.size:
             start = np.frombuffer(view, np.uint8).ctypes.data
             low, high = np.lib.array_utils.byte_bounds(array)
-            low = (low - start) // _AROUND * _AROUND
-            high = min(-(-(high - start) // _AROUND) * _AROUND, len(view))
+            low = (low - start) // AROUND * AROUND
+            high = min(-(-(high - start) // AROUND) * AROUND, len(view))
             view.madvise(mmap.MADV_DONTNEED, low, high - low)
 
 
