@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +181,31 @@ def test_an_ingest_has_no_more_threads_than_work(
     cocite.ingest(tmp_path / "large.tsv", tmp_path / "large", threads=1000)
     cocite.ingest(tmp_path / "large.tsv", tmp_path / "few", threads=2)
     assert asked == [1, 4, 2]
+
+
+OWN = """
+from cocite.memory import own_memory, resident
+ballast = b"x" * 300_000_000
+asked = own_memory() - resident()
+import numpy as np
+from cocite.kernels.links import add_counts
+before = resident()
+add_counts(np.empty(0, np.uint32), np.empty(0, np.uint32))
+loaded = own_memory() - resident()
+data = np.ones(25_000_000)
+print(before, asked, loaded, own_memory() + data.nbytes - resident())
+"""
+
+
+def test_what_a_process_takes_beside_the_data_is_measured() -> None:
+    """What was there before, and the kernels; not the data that comes later."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    command = [sys.executable, "-c", OWN]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    before, asked, loaded, later = map(int, done.stdout.split())
+    assert before > 300_000_000
+    assert asked == memory._LOADED  # not known yet
+    # What numba does around a load is no part of it.
+    assert abs(loaded) < 4 << 20
+    assert abs(later) < 4 << 20

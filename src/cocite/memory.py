@@ -10,7 +10,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cocite.errors import UsageError
@@ -26,13 +27,19 @@ __all__ = [
     "format_size",
     "format_time",
     "give_back_at_once",
+    "loading",
+    "own_memory",
     "parse_size",
     "resident",
     "short_of",
 ]
 
 OWN_MEMORY = 160 << 20
-"""What Python, its libraries and the kernels take beside the data, once these are compiled."""
+"""About what Python, its libraries and the kernels take beside the data, once these are compiled:
+what is kept free of a budget that is for all of a process. :func:`own_memory` is measured.
+"""
+_LOADED = 57 << 20
+"""What the first kernel takes, with LLVM; others take some 0.1 MB each."""
 
 MOST_THREADS = 1024
 """More than any machine of today has cores for, and fewer than a system has for a process."""
@@ -107,6 +114,39 @@ def give_back_at_once() -> None:
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
+
+
+def own_memory() -> int:
+    """Bytes that this process takes beside the data: what was resident as its first kernel was
+    loaded, and what loading kernels has added since.
+
+    Before any was, ``OWN_MEMORY``, or if that is more what is resident now and what the first will
+    add; ``OWN_MEMORY`` also where the system does not tell.
+    """
+    if not _own.before:
+        return max(OWN_MEMORY, resident() + _LOADED)
+    return _own.before + _own.kernels
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Within, a kernel is loaded, one at a time: what that takes is no data."""
+    begin = resident()
+    _own.before = _own.before or begin
+    try:
+        yield
+    finally:
+        _own.kernels += max(0, resident() - begin)
+
+
+class _Own:
+    """Bytes: resident ``before`` the first kernel, and what ``kernels`` took."""
+
+    before = 0
+    kernels = 0
+
+
+_own = _Own()
 
 
 def resident() -> int:

@@ -9,8 +9,10 @@ from benchmarks.memory import measured
 
 from cocite.graph.generate import generate_web
 
-_MOST = 1.08
-"""The aim is 1.05; what threads hold at once differs from run to run by some MB."""
+_SHARE, _PIECES = 0.05, 2 << 20
+"""How far what is taken may be from what was told; beside that, one piece of a mapped file, of
+which the system decides (``store.arrays.AROUND``).
+"""
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +23,13 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("measure", "budget"), [("psimrank", "5MB"), ("psimrank", None), ("xjaccard", None)]
+    ("measure", "budget"),
+    [
+        ("psimrank", "5MB"),
+        ("psimrank", None),
+        ("xjaccard", None),
+        ("neighbourhood", "40MB"),  # whose lists are turned round on disk
+    ],
 )
 def test_an_index_takes_the_memory_that_was_told(
     web: Path, tmp_path: Path, measure: str, budget: str | None
@@ -29,6 +37,9 @@ def test_an_index_takes_the_memory_that_was_told(
     if not Path("/proc/self/status").exists():
         pytest.skip("needs /proc")
     command = ["index", str(web), "--measure", measure, "-o", str(tmp_path / "i")]
-    found = measured([*command, "--samples", "32"], budget)
+    command += [] if measure == "neighbourhood" else ["--samples", "32"]
+    # Once for the kernels: compiling takes memory, too, and that of the run is not told.
+    measured(command, budget)
+    found = measured([*command, "--overwrite"], budget)
     assert found is not None
-    assert 0.85 <= found.ratio <= _MOST, found
+    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found

@@ -23,7 +23,7 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph.links import in_links
 from cocite.graph.rows import Links
 from cocite.means import Means
-from cocite.memory import OWN_MEMORY, format_size
+from cocite.memory import OWN_MEMORY, format_size, own_memory
 from tests.conftest import MakeGraph
 from tests.oracles import scan as exact
 from tests.oracles.graphs import Edges, graphs, in_neighbours
@@ -182,16 +182,20 @@ def test_more_memory_is_fewer_blocks_and_it_is_said(
         Way.MEMORY,
     ]
     scratch = format_size(8 * web.edges + 128 * NODES)
+    taken = {memory: format_size(own_memory() + plan.memory) for memory, plan in plans.items()}
     assert str(plans[3000]).startswith(
-        "168 MB of memory on 1 thread (of 2: the memory given holds no more), "
+        f"{taken[3000]} of memory on 1 thread (of 2: the memory given holds no more), "
         f"{plans[3000].blocks} blocks of destinations from disk: a scan reads "
     )
     assert str(plans[3000]).endswith(f" and {scratch} of scratch are taken")
     links = format_size(8 * (NODES + 1) + 4 * web.edges)
     assert str(plans[450_000]) == (
-        f"168 MB of memory on 2 threads, which holds x and y; the links, {links}, from disk"
+        f"{taken[450_000]} of memory on 2 threads, which holds x and y; "
+        f"the links, {links}, from disk"
     )
-    assert str(plans[700_000]) == "168 MB of memory on 2 threads, which holds the links, x and y"
+    assert str(plans[700_000]) == (
+        f"{taken[700_000]} of memory on 2 threads, which holds the links, x and y"
+    )
 
 
 def test_what_a_scan_reads_is_what_it_says(web: Graph) -> None:

@@ -242,7 +242,7 @@ def _rank(
 ) -> None:
     from cocite.graph import Graph
     from cocite.graph.writers import memory_of, write_numbers
-    from cocite.memory import OWN_MEMORY, budget, format_size
+    from cocite.memory import budget, format_size, own_memory
     from cocite.ranking import pagerank, plan_ranks, toward_of
     from cocite.ranking.documents import RankDocument
 
@@ -250,7 +250,7 @@ def _rank(
     limit = budget(memory)
     room = plan_ranks(opened, limit, opened.in_weights is not None and not unweighted, blocks)
     writing = memory_of(path) if path else 0
-    later = f"; {format_size(writing + OWN_MEMORY)} while the table is written"
+    later = f"; {format_size(writing + own_memory())} while the table is written"
     say(str(room) + later * (writing > room.memory))
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(

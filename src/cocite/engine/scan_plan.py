@@ -23,7 +23,7 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.rows import Links
 from cocite.means import Means
-from cocite.memory import OWN_MEMORY, format_size
+from cocite.memory import format_size, own_memory
 
 __all__ = ["ROW_BYTES", "ScanPlan", "Way", "plan_scan"]
 
@@ -77,7 +77,7 @@ class ScanPlan:
         return len(self.cuts) + 1
 
     def __str__(self) -> str:
-        text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
+        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
             text += f" (of {self.wanted}: the memory given holds no more)"

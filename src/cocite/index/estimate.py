@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cocite.memory import OWN_MEMORY, format_size, format_time
+from cocite.memory import format_size, format_time, own_memory
 
 __all__ = ["BuildReport", "IndexEstimate"]
 
@@ -26,7 +26,7 @@ class IndexEstimate:
         rooms = " then ".join(dict.fromkeys(self.rooms))
         text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
         if self.refining:
-            memory = format_size(self.refining + OWN_MEMORY)
+            memory = format_size(self.refining + own_memory())
             text += f", and longer, with {memory}, to make refined answers ready"
         if self.done:
             units = self.units if self.done > 1 else self.units.removesuffix("s")

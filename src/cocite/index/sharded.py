@@ -31,7 +31,7 @@ from cocite.layouts.part import PartBuild, PartEstimate, Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_format
 from cocite.measures import SAMPLES
-from cocite.memory import OWN_MEMORY, Watch
+from cocite.memory import Watch, own_memory
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry
 
@@ -182,7 +182,7 @@ class ShardedPart(PartBuild):
         left = sum(len(shard) for shard in self._drawn_shards() if shard.start not in self._notes)
         seconds = seconds * -(-left // count) + self._carrying()
         assert self.fit is not None
-        memory = max(self.fit.memory, watch.most - OWN_MEMORY)
+        memory = max(self.fit.memory, watch.most - own_memory())
         fit = replace(self.fit, memory=memory)
         return PartEstimate(int(self.units * (size + 12)), fit, seconds)
 

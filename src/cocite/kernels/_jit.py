@@ -32,6 +32,7 @@ from numba.extending import intrinsic
 from cocite.compiled import kept
 from cocite.compiled.clock import compiling
 from cocite.compiled.place import VARIABLE, place
+from cocite.memory import loading
 
 __all__ = ["helper", "kernel", "leading_zeros", "prefetch", "shared", "word_at"]
 
@@ -100,11 +101,12 @@ class _Kept(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What was compiled for these types; None if that was not, or cannot be read."""
-        target_context.refresh()
-        data = kept.load(place(), self._name(sig, target_context.codegen()))
-        if data is None:
-            return None
-        return CompileResult._rebuild(target_context, *pickle.loads(data))
+        with loading():
+            target_context.refresh()
+            data = kept.load(place(), self._name(sig, target_context.codegen()))
+            if data is None:
+                return None
+            return CompileResult._rebuild(target_context, *pickle.loads(data))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled; where that fails, it is used all the same."""

@@ -32,7 +32,7 @@ from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.rows import Links
 from cocite.means import Means
 from cocite.measures.floors import told_floor
-from cocite.memory import OWN_MEMORY, format_size, short_of
+from cocite.memory import format_size, own_memory, short_of
 from cocite.store import Scratch
 
 __all__ = ["Demand", "MemoryPlan", "StepBytes", "least_block", "plan_fit", "too_little"]
@@ -115,7 +115,7 @@ class MemoryPlan:
         return self.threads > 1
 
     def __str__(self) -> str:
-        text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
+        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
             text += f" (of {self.wanted}: the memory given holds no more)"

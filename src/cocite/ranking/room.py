@@ -23,7 +23,7 @@ import numpy as np
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
-from cocite.memory import OWN_MEMORY, format_size
+from cocite.memory import format_size, own_memory
 from cocite.ranking.vectors import pieces
 
 __all__ = ["RankRoom", "plan_ranks"]
@@ -45,16 +45,18 @@ _BESIDE = 256 << 20
 
 @dataclass(frozen=True)
 class RankRoom:
-    """What a ranking takes: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
-    bytes on disk at most.
+    """What a ranking may take: ``memory``; ``blocks``, 0 if everything is in memory; ``scratch``,
+    bytes on disk at most. ``taken`` is what it will take, if it is known to be less.
     """
 
     memory: int
     blocks: int = 0
     scratch: int = 0
+    taken: int | None = None
 
     def __str__(self) -> str:
-        text = f"{format_size(self.memory + OWN_MEMORY)} of memory, which holds "
+        taken = self.memory if self.taken is None else self.taken
+        text = f"{format_size(taken + own_memory())} of memory, which holds "
         if not self.blocks:
             return text + "the graph and the ranks"
         if self.blocks == 1:
@@ -117,7 +119,10 @@ def plan_ranks(
         )
     scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE) * nodes
     scratch += (8 + 8 * weighted) * links.edges
-    return RankRoom(min(memory, _memory_of(block) + _BESIDE), count, scratch)
+    room = min(memory, _memory_of(block) + _BESIDE)
+    # Of a single block, nothing is sorted, and no other's contributions pass by.
+    taken = min(room, _memory_of(block)) if count == 1 else None
+    return RankRoom(room, count, scratch, taken)
 
 
 def _memory_of(block: int) -> int:

@@ -32,7 +32,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.together import TogetherMaker
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED
-from cocite.memory import OWN_MEMORY, format_size
+from cocite.memory import format_size, own_memory
 from cocite.store import Scratch, forget
 
 __all__ = ["Layer", "RingMaker", "RingPlan", "plan_rings", "wanted_bytes", "wanted_of"]
@@ -57,7 +57,7 @@ class RingPlan(MemoryPlan):
         return self.winners > 0
 
     def __str__(self) -> str:
-        text = f"{format_size(self.memory + OWN_MEMORY)} of memory on {self.threads} thread"
+        text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
             text += f" (of {self.wanted}: the memory given holds no more)"

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cocite.documents import Document
-from cocite.memory import OWN_MEMORY
+from cocite.memory import own_memory
 from cocite.query.batch.outputs import Output
 from cocite.query.batch.pieces import Ids, Kept, Piece, rows_in
 from cocite.query.batch.rows import WORDS
@@ -122,7 +122,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
     """What a batch takes beside: memory and disk."""
     scratch = work.threads * _SCRATCH * len(work.index.nodes)
     chunk = _ROW * min(hits, work.chunk * work.question.k)
-    memory = OWN_MEMORY + _PLACES * work.nodes + max(scratch, output.memory + chunk)
+    memory = own_memory() + _PLACES * work.nodes + max(scratch, output.memory + chunk)
     return BatchPlan(
         work.nodes,
         hits,

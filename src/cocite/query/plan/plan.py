@@ -32,7 +32,7 @@ from cocite.layouts.memory_plan import MemoryPlan
 from cocite.means import Means
 from cocite.measures import DEFAULT, SAMPLES, Value, find_measure
 from cocite.measures.settings import MAX_SAMPLES
-from cocite.memory import OWN_MEMORY, format_size, format_time, parse_size
+from cocite.memory import format_size, format_time, own_memory, parse_size
 from cocite.query.plan.pilots import Costs, Pilots, Progress
 from cocite.query.plan.precision import (
     PROMISES,
@@ -236,7 +236,7 @@ def plan_index(
         options.parts[0].layout,
         filled,
         asked.to_json(),
-        room.memory + OWN_MEMORY,
+        room.memory + own_memory(),
         str(room),
         planned,
         doubled,
