@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["related_all"]
 
-_KINDS = ("parquet", "csv", "tsv", "jsonl", "folder")
+_KINDS = (*(ending.removeprefix(".") for ending in TABLES), "jsonl", "folder")
 _OPTIONS = (
     "kind",
     "min_score",
