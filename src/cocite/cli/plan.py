@@ -40,8 +40,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
 @click.option(
     "--delta",
     type=float,
-    help="Take as many samples as it needs to tell scores apart that differ by this much, such as "
-    "0.05.",
+    help="Take samples enough to tell scores apart, which differ by so much, such as 0.05.",
 )
 @click.option(
     "--disk", metavar="SIZE", help="Take as many samples as fit into so much disk, such as 5GB."
@@ -100,7 +99,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
     type=click.IntRange(1),
     default=20,
     show_default=True,
-    help="How many hits related-all is to write for each node; of an INDEX only.",
+    help="How many hits related-all writes a node; of an INDEX only.",
 )
 @cache_option
 @format_option
