@@ -15,7 +15,8 @@ from cocite.means import Means
 from cocite.measures import SAMPLES
 from cocite.query.index import Index
 from cocite.query.plan import pilots as module
-from cocite.query.plan.pilots import Costs, Pilots, time_questions
+from cocite.query.plan.pilots import Costs, Pilots
+from cocite.query.plan.questions import time_questions
 from tests.conftest import MakeGraph
 
 

@@ -17,12 +17,7 @@ and a line from few samples would tell up to twice too much. So the larger pilot
 as are planned, if they are made in the time there is: then nothing is told but what was measured.
 Quantiles and not nodes are followed, as one node's times, of a question each, are unsteady.
 
-Each node is asked once: that is how users ask. What a node needs has never been read before, and
-half of what a question takes in a large index is to fetch it from memory into the processor; asked
-again, it takes that much less.
-
-Builds are timed by the clock, questions by the processor: with the index in memory they take that,
-if a core is free.
+Builds are timed by the clock, questions by the processor (``query/plan/questions.py``).
 
 Cost: half of ``limit`` for builds and half for questions, about; but no less than three rounds of
 samples, as many as are made at once, of which the first may compile the kernels and brings the
@@ -35,20 +30,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.compiled.clock import clock
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.names import NAME_FILES, Names
+from cocite.graph.names import NAME_FILES
 from cocite.graph.titles import TITLE_FILES
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
@@ -61,22 +53,18 @@ from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time
 from cocite.query.index import Index
-from cocite.query.opened import DEFAULT_K
+from cocite.query.plan.questions import ASKED, Progress, Times, asked_names, time_questions
 from cocite.query.plan.starts import starts
 from cocite.store import Manifest, kind_of
 
-__all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
+__all__ = ["Costs", "Pilots", "Progress", "WholeCosts"]
 
 _SAMPLES = 32
 _CLEAR, _MOST = 0.2, 2048
 """Seconds that builds must differ by, and samples that are made for that at most."""
-_ASKED = 1000
-_WARM = 3
 _PART = 4
 """How many times the samples of the smaller pilot that is asked the larger one has."""
 
-Progress = Callable[[str, int, int], None]
-Times = NDArray[np.float64]
 _Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 
 
@@ -316,54 +304,14 @@ class Pilots:
         """Random nodes, always the same ones: as many as the time allows, or ``most``."""
         index = Index(StoredIndex.open(folder / "index"), self.means)
         limit = self.limit / 4 if most is None else float("inf")
-        return time_questions(index, most or _ASKED, limit, self.asked.to_json(), self.progress)
+        return time_questions(index, most or ASKED, limit, self.asked.to_json(), self.progress)
 
     def _starts(self, folder: Path, times: Times) -> Times | None:
         """What processes take that ask one of the questions of these ``times`` each."""
         index = StoredIndex.open(folder / "index")
-        names = _asked_names(index.names, times.size)
+        names = asked_names(index.names, times.size)
         layouts = " ".join(sorted(part.layout for part in self.options.parts))
         return starts(folder / "index", layouts, names, times.tolist(), self.limit / 4)
-
-
-def time_questions(
-    index: Index,
-    most: int,
-    limit: float,
-    asked: dict[str, Any],
-    progress: Progress = lambda stage, done, total: None,
-) -> Times:
-    """float64[asked]: processor seconds of ``related`` for random nodes, each asked once.
-
-    ``most`` nodes, fewer if ``limit`` seconds have gone; always the same ones first. A few others
-    go before, as far as there are any: they load the code and the tables that all nodes share.
-    """
-    names = _asked_names(index.nodes, most + _WARM)
-    for name in names[-_WARM:]:
-        index.related(name, DEFAULT_K, **asked)
-    names = names[:most]
-    began, times = clock(), []
-    for done, name in enumerate(names):
-        times.append(_time(index, name, asked))
-        progress("asking", done + 1, len(names))
-        if clock() - began > limit:
-            break
-    return np.array(times)
-
-
-def _asked_names(names: Names, most: int) -> list[str]:
-    """Of random nodes, always the same ones first."""
-    nodes = len(names)
-    chosen = np.random.default_rng(0).choice(nodes, min(nodes, _ASKED + _WARM), replace=False)
-    chosen = chosen[:most]
-    return names.names(chosen.astype(np.uint32))
-
-
-def _time(index: Index, name: str, asked: dict[str, Any]) -> float:
-    """Of this thread's core: what else runs on the machine does not count."""
-    begin = time.thread_time()
-    index.related(name, DEFAULT_K, **asked)
-    return time.thread_time() - begin
 
 
 def _name_bytes(folder: Path) -> int:
