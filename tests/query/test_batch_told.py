@@ -150,14 +150,13 @@ def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:
         plan_related_all(index, scratch=tmp_path / "none")
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
     index: Index,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Real processes take seconds: ``test_starts.py`` has them.
-    monkeypatch.setattr("cocite.query.plan.whole.starts", lambda *given: np.array([5.0, 6.0]))
     path = str(index.stored.store.path)
     assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0
     lines = capsys.readouterr().err.splitlines()

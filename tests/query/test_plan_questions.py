@@ -19,10 +19,7 @@ from cocite.query.plan.pilots import Costs, Pilots
 from cocite.query.plan.questions import time_questions
 from tests.conftest import MakeGraph
 
-
-@pytest.fixture(autouse=True)
-def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cocite.query.plan.pilots.starts", lambda *given: np.array([0.5, 0.6]))
+pytestmark = pytest.mark.usefixtures("no_processes")
 
 
 def links(nodes: int, count: int) -> list[tuple[str, str]]:
