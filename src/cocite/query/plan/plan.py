@@ -293,10 +293,10 @@ def _sampled(
 
     A build has no more threads than samples: if ``choose`` wants fewer, pilots go on as many.
     """
-    costs = work.sampled(threads)
+    costs = work.sampled(threads, choose)
     while (samples := choose(costs)) < threads:
         threads = samples
-        costs = work.sampled(threads)
+        costs = work.sampled(threads, choose)
     planned, doubled = (_figures(work, costs, n, kept, failure) for n in (samples, 2 * samples))
     return costs.fit, planned, doubled if 2 * samples <= MAX_SAMPLES else None, costs.pilot
 
