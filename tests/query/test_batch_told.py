@@ -170,7 +170,7 @@ def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
     assert facts["nodes"] == len(index.nodes)
     assert {"hits", "seconds", "memory", "index", "bytes", "disk", "sampled"} < set(facts)
     assert 0 < facts["median"] <= facts["p99"]
-    assert 5.5 < facts["shell_median"] < 5.5 + 2 * facts["p99"]
+    assert 5 < facts["shell_median"] < facts["shell_p99"]  # of starts of 5 and 6 seconds
     assert facts["shell_p99"] > 6
     assert 1 <= facts["asked"] <= 1000
     assert main(command) == 0
