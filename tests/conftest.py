@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -103,6 +104,16 @@ def of_texts(graph: Graph, measure: str) -> dict[str, Any]:
 def by_walks(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a build, of ``psimrank`` unless they name another measure."""
     return {"measure": "psimrank", **options}
+
+
+@pytest.fixture
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans tell of new processes without them: they take seconds, and ``test_starts.py`` has a
+    real one.
+    """
+    for place in ("pilots", "whole"):
+        name = f"cocite.query.plan.{place}.starts"
+        monkeypatch.setattr(name, lambda *given: np.array([5.0, 6.0]))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -94,7 +94,7 @@ def test_links_are_offered_what_they_can_be_asked_with(
 
 
 def test_min_confidence_is_the_same_everywhere() -> None:
-    said = "Leave out hits unless their score is above {} with this probability, such as 0.95."
+    said = "List only hits above {}, with this probability, such as 0.95."
     assert options("related")["min_confidence"] == said.format("--min-score")
     assert said.format("``min_score``") in " ".join(str(cocite.Index.related.__doc__).split())
 

@@ -115,6 +115,7 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     assert cocite.Graph.open("DIR").edges >= 1
 
 
+@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize(
     ("command", "shown"),
     [

@@ -20,7 +20,8 @@ from cocite.index import StoredIndex
 from cocite.index.documents import IndexDocument
 from cocite.index.verify import VerifyDocument
 from cocite.measures.documents import MeasuresDocument
-from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
+from cocite.query.documents import RelatedDocument, SimilarityDocument
+from cocite.query.why_documents import WhyDocument
 from cocite.ranking import pagerank
 from cocite.ranking.documents import RankDocument
 

@@ -7,19 +7,14 @@ import io
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import cocite
 from cocite.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("no_processes")
+
 WALKS = ("--measure", "psimrank")
-
-
-@pytest.fixture(autouse=True)
-def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts of real processes take seconds on a busy machine: ``test_starts.py`` has them."""
-    monkeypatch.setattr("cocite.query.plan.pilots.starts", lambda *given: np.array([0.5, 0.6]))
 
 
 @pytest.fixture(scope="module")

@@ -425,6 +425,7 @@ def test_a_page_that_is_not_kept_is_an_error_that_says_so(
         assert "it says nothing of others" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_command_line_keeps_pages_and_says_which(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

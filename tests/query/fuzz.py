@@ -24,7 +24,8 @@ from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.layouts.table import is_sampled, sampled_builder
 from cocite.layouts.trees.reader import TreeReader
-from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
+from cocite.query.documents import RelatedDocument, SimilarityDocument
+from cocite.query.why_documents import WhyDocument
 from cocite.store import kind_of
 
 Change = tuple[str, int, bytes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -149,8 +150,12 @@ def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:
         plan_related_all(index, scratch=tmp_path / "none")
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
-    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    index: Index,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = str(index.stored.store.path)
     assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0
@@ -164,8 +169,22 @@ def test_the_command_line_tells_it_before_it_starts_and_in_a_plan(
     facts = json.loads(capsys.readouterr().out)
     assert facts["nodes"] == len(index.nodes)
     assert {"hits", "seconds", "memory", "index", "bytes", "disk", "sampled"} < set(facts)
+    assert 0 < facts["median"] <= facts["p99"]
+    assert 5 < facts["shell_median"] < facts["shell_p99"]  # of starts of 5 and 6 seconds
+    assert facts["shell_p99"] > 6
+    assert 1 <= facts["asked"] <= 1000
     assert main(command) == 0
-    assert "up to 5 hits a node" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "up to 5 hits a node" in told
+    assert re.search(
+        "^related +half of all nodes take less than [0-9.]+ ms, 99 % less than", told, re.M
+    )
+    assert re.search(
+        "^from a shell +with a new process for each, 5[.0-9]+ s and 6[.0-9]* s", told, re.M
+    )
+    monkeypatch.setattr("cocite.query.plan.whole.starts", lambda *given: None)
+    assert main(command) == 0
+    assert "for each, not known and not known" in capsys.readouterr().out
     assert main([*command, "--samples", "5"]) == 2
     assert "--samples is of an index that is yet to be built" in capsys.readouterr().err
     assert main(["plan", str(Path(path).with_name("g")), "-k", "5"]) == 2

@@ -256,7 +256,7 @@ def test_the_command_line_takes_it(
     index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
 
     def run(*words: str) -> tuple[int, str]:
-        code = main(list(words))
+        code = main([*words, "--quiet"])
         told = capsys.readouterr()
         return code, told.out + told.err
 

@@ -20,7 +20,8 @@ from cocite.codes import NOWHERE
 from cocite.errors import Damaged
 from cocite.layouts.reader import SampledReader, Span
 from cocite.query.confidence import half_width
-from cocite.query.documents import RelatedDocument, SimilarityDocument, WhyDocument
+from cocite.query.documents import RelatedDocument, SimilarityDocument
+from cocite.query.why_documents import WhyDocument
 from tests.conftest import by_walks
 
 SAMPLES, SHARD = 40, 10

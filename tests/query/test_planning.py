@@ -31,14 +31,10 @@ from cocite.query.plan.precision import (
 from cocite.store import disk
 from tests.conftest import MakeGraph, by_walks
 
+pytestmark = pytest.mark.usefixtures("no_processes")
+
 PILOT = 0.5
 """Seconds: enough for pilots of graphs this small."""
-
-
-@pytest.fixture(autouse=True)
-def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts of real processes take seconds on a busy machine: ``test_starts.py`` has them."""
-    monkeypatch.setattr("cocite.query.plan.pilots.starts", lambda *given: np.array([0.5, 0.6]))
 
 
 @pytest.fixture

@@ -434,6 +434,7 @@ def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_
 # -- the command line ------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_the_command_line(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str], texts: dict[str, str]
 ) -> None:

@@ -50,8 +50,8 @@ _GRAPH = click.option(
     "refreshed from several graphs.",
 )
 _EXCLUDE = exclude_option(
-    "Leave out of a file of LINKS the nodes that are named in this file, one a line, with all "
-    "links to and from them: hubs that are linked with all, for one.",
+    "Leave these nodes out of a file of LINKS: named in this file, one a line, with all "
+    "links to and from them, such as hubs that are linked with all.",
     dash=False,
 )
 _ONLY = (
@@ -126,7 +126,7 @@ _DRAFT = (
     click.option(
         "--skip-unknown",
         is_flag=True,
-        help="Leave out links of the draft with pages that are not in the graph.",
+        help="Leave out the draft's links with unknown pages.",
     ),
 )
 

@@ -60,12 +60,12 @@ _LABELS = (
     click.option(
         "--delimiter",
         type=click.Choice(["auto", *DELIMITERS], case_sensitive=False),
-        help="What separates the columns of the labels.  [default: auto]",
+        help="Between columns, in the table of labels.  [default: auto]",
     ),
     click.option(
         "--header",
         type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
-        help="Whether the first row of the labels holds titles.  [default: auto]",
+        help="Whether the first row holds titles, in the table of labels.  [default: auto]",
     ),
     click.option(
         "--skip-bad-rows",
@@ -170,7 +170,7 @@ def _settings(
     "-o",
     "--output",
     metavar="FILE.html",
-    help="Write a report, and the same as .md and .csv beside it.",
+    help="Write a report; the same as .md and .csv beside it.",
 )
 @click.option(
     "--figures",

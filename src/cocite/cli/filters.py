@@ -23,8 +23,7 @@ _FILTERS = (
     click.option(
         "--min-confidence",
         type=float,
-        help="Leave out hits unless their score is above --min-score with this probability, such "
-        "as 0.95.",
+        help="List only hits above --min-score, with this probability, such as 0.95.",
     ),
     click.option("--prefix", metavar="TEXT", help="List only nodes whose name begins like this."),
     click.option(
@@ -51,7 +50,7 @@ _ORDER = (
     click.option(
         "--candidates",
         type=click.IntRange(1),
-        help="How many of the best by score an order by PageRank is made of.  [default: four times "
+        help="How many hits to order by PageRank, the best by score.  [default: four times "
         "as many as are asked for, at least 100]",
     ),
     click.option(

@@ -31,6 +31,8 @@ _NAMED = 24
 """Columns for the names of options: what is longer has its values behind it, or not at all."""
 _SHORT = 12
 """Signs that a default has at most, to stand behind a line."""
+_PART = 15
+"""Signs that a part of a sentence has at least, to stand for it."""
 _ARGUMENTS = "cocite.arguments"
 _WHOLE = "cocite.help.whole"
 
@@ -126,6 +128,8 @@ class SectionedVerb(click.Command):
                 for line in sections[title]:
                     names = f"{line.names:<{width}}  "
                     text = _cut(line.text, room - len(names) - len(line.values)) + line.values
+                    if "..." in text:  # what it is comes before what it may be
+                        text = _cut(line.text, room - len(names))
                     formatter.write(f"  {names}{text}".rstrip() + "\n")
         settled = any(str(p.name).startswith(SETTING) for p in self.params)
         formatter.write_paragraph()
@@ -205,7 +209,10 @@ def _record(ctx: click.Context, parameter: click.Parameter) -> tuple[str, str] |
 
 
 def _cut(text: str, width: int) -> str:
-    """A text in ``width`` columns, whole words of it."""
+    """A text in ``width`` columns: up to where a part of it ends, or else whole words of it."""
     if len(text) <= width:
         return text
+    for sign in ("; ", ": ", " (", ", "):
+        if (end := text.rfind(sign, _PART, width + len(sign))) > 0:
+            return text[:end]
     return text[: max(width - 3, 10)].rsplit(" ", 1)[0].rstrip(",;:") + "..."

@@ -80,7 +80,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     "--blocks",
     type=click.IntRange(1),
     metavar="COUNT",
-    help="Cut the graph into so many blocks and keep one of them in memory at a time.  [default: "
+    help="Cut the graph into blocks, one in memory at a time.  [default: "
     "as "
     "many as --memory requires]",
 )
@@ -110,7 +110,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @click.option(
     "--restart",
     is_flag=True,
-    help="Throw away an unfinished build that had other settings, and begin again.",
+    help="Begin again: throw away an unfinished build, which had other settings.",
 )
 @format_option
 def index(

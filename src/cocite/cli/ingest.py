@@ -58,7 +58,7 @@ and counted.
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="What LINKS are: a name of those that --help-all explains.",
+    help="What LINKS are, by a name: --help-all lists them.",
 )
 @click.option(
     "--nodes",
@@ -85,7 +85,7 @@ and counted.
     type=click.Choice(["auto", "tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False),
     default="auto",
     show_default=True,
-    help="What separates the columns of a text.",
+    help="Between columns, in a text.",
 )
 @click.option(
     "--header",

@@ -56,7 +56,7 @@ titles_option = click.option(
     "--titles",
     multiple=True,
     metavar="FILE",
-    help="Of a file of LINKS: a table of names and titles, to be shown beside names. It is kept "
+    help="Show titles beside the names of a file of LINKS: a table of names and titles. It is kept "
     "with what is made of the links. Repeatable.",
 )
 

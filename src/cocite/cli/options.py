@@ -88,7 +88,7 @@ _KEEP: tuple[Decorator, ...] = (
         "--keep",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Keep only the pages that are named in this file, one a line. Walks go over the whole "
+        help="Keep the pages in this file only: names, one a line. Walks go over the whole "
         "graph; scores among these pages are what they would be, and other pages cannot be asked. "
         "The index is smaller in proportion.  [default: all]",
     ),

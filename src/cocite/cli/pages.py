@@ -22,7 +22,7 @@ _OPTIONS = (
         default="a,area,frame",
         show_default=True,
         metavar="TAG,...",
-        help="What counts as a link on an HTML page.",
+        help="What counts as a link, in HTML.",
     ),
     click.option(
         "--site",
@@ -33,12 +33,12 @@ _OPTIONS = (
     click.option(
         "--ignore-canonical",
         is_flag=True,
-        help="Keep pages apart that say they are copies of another page.",
+        help="Keep copies of a page apart, though they say what page they are copies of.",
     ),
     click.option(
         "--keep-external",
         is_flag=True,
-        help="Keep the pages outside that a folder of HTML pages links to, by their URLs.",
+        help="Keep the pages outside a folder that it links to, by their URLs.",
     ),
     click.option(
         "--report",

@@ -40,8 +40,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
 @click.option(
     "--delta",
     type=float,
-    help="Take as many samples as it needs to tell scores apart that differ by this much, such as "
-    "0.05.",
+    help="Take samples enough to tell scores apart, which differ by so much, such as 0.05.",
 )
 @click.option(
     "--disk", metavar="SIZE", help="Take as many samples as fit into so much disk, such as 5GB."
@@ -100,7 +99,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
     type=click.IntRange(1),
     default=20,
     show_default=True,
-    help="How many hits related-all is to write for each node; of an INDEX only.",
+    help="How many hits related-all writes a node; of an INDEX only.",
 )
 @cache_option
 @format_option
@@ -138,7 +137,7 @@ def plan(
     and the time of the whole index, and the time of a question. Choose the number of samples by one
     of --samples, --delta, --disk and --time. A second column shows twice as many samples.
 
-    Of an INDEX it tells what related-all takes: time, memory, and size.
+    Of an INDEX it tells how long a question takes, and the time, memory and size of related-all.
     """
     from cocite.query.plan.plan import plan_index
 
@@ -206,20 +205,24 @@ def _plan_batch(
     show: Show,
 ) -> None:
     from cocite.query import open_index
-    from cocite.query.plan.whole import plan_related_all
+    from cocite.query.plan.whole import plan_whole
 
     index = open_index(path, threads=threads, memory=memory)
-    with Stages({"relating": "nodes"}) as stages:
-        found = plan_related_all(index, k, scratch=scratch, progress=stages, **settings)
+    with Stages({"relating": "nodes", "asking": "nodes"}) as stages:
+        found = plan_whole(index, k, scratch=scratch, progress=stages, **settings)
     s = "s" * (found.threads > 1)
     shown = {
         "index": f"{path}, {found.nodes:,} nodes",
+        "related": f"half of all nodes take less than {_short(found.median)}, 99 % less than "
+        f"{_short(found.p99)}",
+        "from a shell": f"with a new process for each, {_short(found.shell_median)} and "
+        f"{_short(found.shell_p99)}",
         "related-all": f"{format_time(found.seconds)} on {found.threads} thread{s}, up to {k} hits "
         "a node",
         "memory": f"{format_size(found.memory)}, beside the index's {format_size(found.index)}",
         "output": f"{found.hits:,} rows, {format_size(found.bytes)} as Parquet",
         "disk": f"{format_size(found.disk)} while it is made",
-        "measured": f"on {found.sampled:,} nodes",
+        "measured": f"on {found.sampled:,} nodes for related-all, {found.asked:,} for related",
     }
     show(Reply(found, lambda: facts_text(shown)))
 

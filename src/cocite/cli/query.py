@@ -43,14 +43,14 @@ confidence_option = click.option(
     type=float,
     default=0.95,
     show_default=True,
-    help="The probability that the interval from low to high holds the true score.",
+    help="How surely low to high holds the true score: the probability of it.",
 )
 bound_option = click.option(
     "--bound",
     type=click.Choice(["betting", "bernstein", "theorem5"], case_sensitive=False),
     default="betting",
     show_default=True,
-    help="How the interval is computed. betting is the narrowest: it weighs one sample after "
+    help="How to bound a score. betting is the narrowest: it weighs one sample after "
     "another. bernstein looks at how much the samples differ, theorem5 (of Fogaras and Rácz, 2005) "
     "only at how many there are.",
 )

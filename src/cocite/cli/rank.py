@@ -80,7 +80,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     type=click.Choice(["spread", "uniform", "remove"], case_sensitive=False),
     default="spread",
     show_default=True,
-    help="What becomes of the rank of nodes without out-links. spread: it goes where jumps go. "
+    help="Nodes without out-links. spread: it goes where jumps go. "
     "uniform: it goes to all nodes alike. remove: such nodes are removed first.",
 )
 @click.option(
@@ -107,7 +107,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 @click.option(
     "--against",
     metavar="FILE",
-    help="Compare the order with the one by another personalisation, that in FILE.",
+    help="Compare with the order by another personalisation, that in FILE.",
 )
 @click.option(
     "--tolerance",
@@ -127,7 +127,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     "--top-order",
     type=click.IntRange(1),
     metavar="K",
-    help="Stop, too, when the order of the top K has not changed for three sweeps.",
+    help="Stop when the order of the top K stands, too, for three sweeps.",
 )
 @click.option(
     "--precision",

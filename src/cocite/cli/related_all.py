@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["related_all"]
 
-_KINDS = ("parquet", "csv", "tsv", "jsonl", "folder")
+_KINDS = (*(ending.removeprefix(".") for ending in TABLES), "jsonl", "folder")
 _OPTIONS = (
     "kind",
     "min_score",
@@ -59,7 +59,7 @@ _OPTIONS = (
 @click.option(
     "--kind",
     type=click.Choice(_KINDS, case_sensitive=False),
-    help="What to make, whatever its name.  [default: by the name; jsonl on standard output]",
+    help="What to write.  [default: by the name; jsonl on standard output]",
 )
 @click.option(
     "-k",
@@ -72,7 +72,7 @@ _OPTIONS = (
     "--nodes",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Ask only for the nodes that are named in this file, one a line.  [default: all]",
+    help="Ask for the nodes in this file: names, one a line.  [default: all]",
 )
 @filter_options
 @order_options
@@ -91,7 +91,7 @@ _OPTIONS = (
 @click.option(
     "--restart",
     is_flag=True,
-    help="Throw away an unfinished batch that had other options, and begin again.",
+    help="Begin again: throw away an unfinished batch, which had other options.",
 )
 @format_option
 def related_all(

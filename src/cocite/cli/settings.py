@@ -71,7 +71,7 @@ def by_option(command: Command) -> Command:
     option = click.option(
         "--by",
         type=_MeetingType(),
-        help="What a meeting of walks is worth where a question does not say, for measures of "
+        help="What a meeting of walks is worth, where a question does not say; for measures of "
         "walks (see: cocite related --help). It is kept with the index; its samples are the same.",
     )
     return option(command)

@@ -38,7 +38,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "--study",
         metavar="DIR",
-        help="Write a study of the convergence into the new directory DIR: residual, positions and "
+        help="Write a study of convergence: into the new directory DIR, residual, positions and "
         "similarity of the top after each sweep, as CSV and pictures.",
     ),
     _option(
@@ -74,13 +74,13 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         "--query-nodes",
         multiple=True,
         metavar="FILE",
-        help="Look also at the order of the nodes that are named in FILE, one a line. Repeatable.",
+        help="Study the order of these nodes, too, named in FILE, one a line. Repeatable.",
     ),
     _shared(
         "--query-words",
         multiple=True,
         metavar="WORDS",
-        help="Look also at the order of the nodes whose names have all of these words, in upper or "
+        help="Study nodes that have these words in their names, too: all of them, in upper or "
         "lower case. Repeatable.",
     ),
     _shared(

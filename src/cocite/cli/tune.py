@@ -91,7 +91,7 @@ _NAME = 20
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="How many samples measures have in the last round, and in the settings.",
+    help="Samples of the last round, and of the settings.",
 )
 @click.option(
     "--seed",
@@ -128,7 +128,7 @@ _NAME = 20
 @click.option(
     "--restart",
     is_flag=True,
-    help="Throw away an unfinished command that had other options, and begin again.",
+    help="Begin again: throw away what is unfinished, which had other options.",
 )
 @cache_option
 @format_option

@@ -29,8 +29,8 @@ from cocite.graph.links import NO_LINKS
 if TYPE_CHECKING:
     from cocite.measures import Measure
     from cocite.query import Index
-    from cocite.query.documents import WhyDocument, WhyTogetherDocument
     from cocite.query.why import Reason
+    from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
 
 __all__ = ["why"]
 
@@ -80,7 +80,7 @@ def why(
     that are not shown, and another one what comes from samples whose graph was not found. Write --
     before names that begin with -.
     """
-    from cocite.query.documents import WhyDocument, WhyTogetherDocument
+    from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
 
     if not nodes and draft is None:
         raise UsageError(

@@ -6,46 +6,45 @@ answer went by, those of the index and those of the question in one.
 Of an index that has lost samples (``index/lost.py``) an answer has two facts more: ``samples``, how
 many answered, and ``lost``.
 
+Reasons are in ``why_documents.py``.
+
 Cost: that of the questions; of ``related`` also that of its order (:meth:`Index.certain`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from cocite.documents import Document, Rows
-from cocite.graph.links import NO_LINKS
 from cocite.measures import AskValue, Value
 from cocite.query.confidence import DEFAULT_BOUND
 from cocite.query.index import Index
 from cocite.query.opened import (
     DEFAULT_CONFIDENCE,
     DEFAULT_K,
-    DEFAULT_REASONS,
     check_number,
 )
 from cocite.query.ordered import DEFAULT_ORDER, Order, RanksLike
 from cocite.query.scores import Hit, Score
 from cocite.query.together import DEFAULT_TOGETHER
-from cocite.query.why import PageWhy, Reason, Why
 
 if TYPE_CHECKING:
     from cocite.query.batch.run import BatchReport
 
 __all__ = [
+    "INSIDE",
     "BatchDocument",
     "RelatedDocument",
     "SimilarityDocument",
-    "WhyDocument",
-    "WhyTogetherDocument",
+    "asked_of",
+    "loss_of",
+    "titles_of_pair",
+    "without",
 ]
 
-_INSIDE = ("offset", "surely", "loss", "titles")
+INSIDE = ("offset", "surely", "loss", "titles")
 """Fields that help to read an answer and are no part of it."""
 
 
@@ -123,7 +122,7 @@ class RelatedDocument(Document):
         return cls(
             tuple(map(str, names)),
             together if len(names) > 1 else None,
-            *_asked(index, settings),
+            *asked_of(index, settings),
             confidence,
             bound,
             refined,
@@ -133,7 +132,7 @@ class RelatedDocument(Document):
             index.pageranks([hit.node for hit in hits], ranks) if order != DEFAULT_ORDER else None,
             offset,
             _surely(index, refined),
-            _loss(index),
+            loss_of(index),
             index.titles_of(names),
         )
 
@@ -141,8 +140,8 @@ class RelatedDocument(Document):
         """Everything but what helps to read it; ``node``, or ``nodes`` and how they were asked; of
         an order by PageRank this beside the scores.
         """
-        inside = *_INSIDE, "nodes", "together", "order", "pageranks"
-        facts = _without(super().facts(), inside)
+        inside = *INSIDE, "nodes", "together", "order", "pageranks"
+        facts = without(super().facts(), inside)
         hits = [hit._asdict() for hit in self.hits]
         if self.titles is not None:
             hits = [each | {"title": hit.title} for each, hit in zip(hits, self.hits, strict=True)]
@@ -216,124 +215,22 @@ class SimilarityDocument(Document):
             bound=bound,
             **settings,
         )
-        asked = _asked(index, settings)
+        asked = asked_of(index, settings)
         surely = _surely(index, refined)
-        loss = _loss(index)
+        loss = loss_of(index)
         titles, level = index.titles_of([a, b]), (confidence, bound, refined)
         return cls(str(a), str(b), *asked, *level, found, surely, loss, titles)
 
     def facts(self) -> dict[str, Any]:
         """The score's own facts stand beside the others."""
-        facts = _without(super().facts(), ("found", *_INSIDE))
-        return facts | self.found._asdict() | self.loss | _titles_of_pair(self.titles)
+        facts = without(super().facts(), ("found", *INSIDE))
+        return facts | self.found._asdict() | self.loss | titles_of_pair(self.titles)
 
     def rows(self) -> Rows:
         """One row, of the pair and its score."""
-        titled = _titles_of_pair(self.titles)
+        titled = titles_of_pair(self.titles)
         titles = ("a", "b", *Score._fields, *titled)
         return Rows(titles, [(self.a, self.b, *self.found, *titled.values())])
-
-
-@dataclass(frozen=True)
-class WhyDocument(Document):
-    """Why ``a`` and ``b`` are similar: the fields of :class:`~cocite.query.Why`."""
-
-    a: str
-    b: str
-    measure: str
-    direction: str
-    settings: dict[str, Value]
-    score: float
-    reasons: Sequence[Reason]
-    others: int
-    rest: float
-    unplaced: float
-    loss: dict[str, Any]
-    titles: Mapping[str, str] | None
-
-    @classmethod
-    def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
-        """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
-        why = index.why(a, b, k, **settings)
-        titles = _titles_in(index, (a, b), why.reasons)
-        asked = _asked(index, settings)
-        return cls(str(a), str(b), *asked, **why._asdict(), loss=_loss(index), titles=titles)
-
-    def facts(self) -> dict[str, Any]:
-        """Everything but what helps to read it."""
-        facts = _without(super().facts(), _INSIDE) | self.loss
-        if self.titles is not None:
-            pair = [self.titles.get(name, "") for name in (self.a, self.b)]
-            facts |= _titles_of_pair(pair) | {"reasons": _reasons(self.reasons, self.titles)}
-        return facts
-
-    def rows(self) -> Rows:
-        """A row a reason, its paths as JSON; then, without ranks, what is not shown of the score
-        and what is not known of it, if there is any.
-        """
-        return Rows(_why_titles(self.titles), _why_rows(self, self.titles))
-
-
-@dataclass(frozen=True)
-class WhyTogetherDocument(Document):
-    """Why ``b`` is related to several nodes asked ``together``: for each, in ``pages``, what it
-    adds, and why.
-    """
-
-    b: str
-    together: str
-    measure: str
-    direction: str
-    settings: dict[str, Value]
-    score: float
-    pages: Sequence[PageWhy]
-    loss: dict[str, Any]
-    titles: Mapping[str, str] | None
-
-    @classmethod
-    def of(
-        cls,
-        index: Index,
-        nodes: Sequence[str],
-        b: str,
-        k: int = DEFAULT_REASONS,
-        *,
-        together: str = DEFAULT_TOGETHER,
-        **settings: Any,
-    ) -> Self:
-        """Ask :meth:`Index.why_together`, which says what each argument means and raises."""
-        found = index.why_together(nodes, b, k, together=together, **settings)
-        reasons = [reason for page in found.pages for reason in page.why.reasons]
-        titles = _titles_in(index, (b, *(page.node for page in found.pages)), reasons)
-        asked = _asked(index, settings)
-        return cls(str(b), together, *asked, *found, loss=_loss(index), titles=titles)
-
-    def facts(self) -> dict[str, Any]:
-        """The reasons of a page stand beside what it adds."""
-        pages = [
-            {"node": page.node, **_title_of(page.node, self.titles)}
-            | {"score": page.score, "share": page.share}
-            | {
-                name: _reasons(value, self.titles) if name == "reasons" else value
-                for name, value in page.why._asdict().items()
-                if name != "score"
-            }
-            for page in self.pages
-        ]
-        return _without(super().facts(), _INSIDE) | {"pages": pages} | self.loss
-
-    def rows(self) -> Rows:
-        """Those of each node, behind its name."""
-        titles = self.titles
-        rows = [(page.node, *row) for page in self.pages for row in _why_rows(page.why, titles)]
-        return Rows(("asked", *_why_titles(titles)), rows)
-
-    def of_page(self, page: PageWhy) -> WhyDocument:
-        """What one of the nodes has to do with ``b``."""
-        how = self.measure, self.direction, self.settings
-        return WhyDocument(
-            page.node, self.b, *how, **page.why._asdict(), loss=self.loss, titles=self.titles
-        )
 
 
 @dataclass(frozen=True)
@@ -354,81 +251,28 @@ class BatchDocument(Document):
     def of(cls, index: Index, output: str, report: BatchReport, seconds: float) -> Self:
         """What ``report`` says."""
         took = (report.nodes, report.rows, report.without)
-        return cls(output, *took, seconds, report.bytes, _loss(index))
+        return cls(output, *took, seconds, report.bytes, loss_of(index))
 
     def facts(self) -> dict[str, Any]:
         """With ``rows`` called so."""
-        facts = _without(super().facts(), _INSIDE) | self.loss
+        facts = without(super().facts(), INSIDE) | self.loss
         return {("rows" if name == "rows_written" else name): facts[name] for name in facts}
 
 
-_WHY_TITLES = ("rank", *Reason._fields)
-
-
-_Titles = Mapping[str, str] | None
-"""Titles of pages by their names, of those that have one; None if the graph has none at all."""
-
-
-def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
-    """The titles of pages that are asked for, and of reasons that are pages."""
-    if index.titles is None:
-        return None
-    names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
-    ids = {name: index.nodes.find(name) for name in dict.fromkeys(names)}  # some may be gone
-    there = {name: node for name, node in ids.items() if node is not None}
-    found = index.titles.of(np.fromiter(there.values(), np.int64, len(there)))
-    return {name: title for name, title in zip(there, found, strict=True) if title}
-
-
-def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
-    return {} if titles is None else {"title": titles.get(node)}
-
-
-def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
-    """Reasons as JSON has them; a word has no title."""
-    pages = None if titles is None else {**titles}
-    return [
-        reason._asdict()
-        | _title_of(reason.node, {} if pages and reason.links == NO_LINKS else pages)
-        for reason in reasons
-    ]
-
-
-def _why_titles(titles: _Titles) -> tuple[str, ...]:
-    return _WHY_TITLES if titles is None else (*_WHY_TITLES, "title")
-
-
-def _why_rows(why: Why | WhyDocument, titles: _Titles) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = [
-        (
-            *(rank, *reason[:5]),
-            *(json.dumps(path, ensure_ascii=False) for path in reason[5:]),
-            *(each["title"] for each in [told] if titles is not None),
-        )
-        for rank, (reason, told) in enumerate(
-            zip(why.reasons, _reasons(why.reasons, titles), strict=True), 1
-        )
-    ]
-    for share, there in ((why.rest, why.others > 0), (why.unplaced, why.unplaced > 0)):
-        if there:
-            rows.append((None, None, share, *(None for _ in _why_titles(titles)[3:])))
-    return rows
-
-
-def _titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
+def titles_of_pair(titles: Sequence[str] | None) -> dict[str, str | None]:
     """What is said of the titles of two pages, if the graph has any."""
     if titles is None:
         return {}
     return {"a_title": titles[0] or None, "b_title": titles[1] or None}
 
 
-def _asked(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
+def asked_of(index: Index, settings: dict[str, AskValue]) -> tuple[str, str, dict[str, Value]]:
     """Measure, direction and settings that an answer goes by."""
     asked = index.stored.ask_settings(settings).to_json()
     return index.measure, index.direction, index.settings | asked
 
 
-def _loss(index: Index) -> dict[str, Any]:
+def loss_of(index: Index) -> dict[str, Any]:
     """What an index says beside its answer: of samples that it is without, of how many pages it
     leaves aside, as they have more links than tell something.
     """
@@ -444,5 +288,6 @@ def _surely(index: Index, refined: bool) -> bool:
     return not index.sampled
 
 
-def _without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The other facts."""
     return {name: value for name, value in facts.items() if name not in names}

@@ -143,8 +143,8 @@ class Index(Drafting):
         min_score
             Leave out hits with a lower score. Nodes whose score is 0 are never hits.
         min_confidence
-            Leave out hits unless their score is above ``min_score`` with this probability, such as
-            0.95. A few meetings prove a score above 0.
+            List only hits above ``min_score``, with this probability, such as 0.95. A few meetings
+            prove a score above 0.
         prefix, exclude_prefix
             Only nodes whose name begins like this, or none of them.
         among

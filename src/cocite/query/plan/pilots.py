@@ -4,22 +4,25 @@
     seconds(N)  what the larger pilot's build took beside its samples, and for each of N
                     what a sample took behind the first round of them,
                     its share of closing a shard
-    query(N)    of each node asked, the line through its times in both
+    query(N)    of each quantile of the nodes asked, the line through its times in both
 
 A sample's size differs from the next one's by some per mille. Of all costs the fixed ones and those
 of a sample are told apart, and neither is below 0. Those of a build are told apart within one
 build, by the clock at each sample: the difference of two small builds is that of how long the disk
 took to have their files.
 
-Medians hold; the 99th percentile of questions comes out too high, up to twice, where the samples of
-a node differ much: few of them are spread more widely than many are.
+Of questions, that line goes through the larger pilot and one of a quarter of its samples. The more
+samples, the fewer are new to a node that is near many others, so that its time bends below a line;
+and a line from few samples would tell up to twice too much. So the larger pilot has as many samples
+as are planned, if they are made in the time there is: then nothing is told but what was measured.
+Quantiles and not nodes are followed, as one node's times, of a question each, are unsteady.
 
-Builds are timed by the clock, questions by the processor: with the index in memory they take that,
-if a core is free.
+Builds are timed by the clock, questions by the processor (``query/plan/questions.py``).
 
 Cost: half of ``limit`` for builds and half for questions, about; but no less than three rounds of
 samples, as many as are made at once, of which the first may compile the kernels and brings the
-graph into memory.
+graph into memory. A layout without samples is built, once or twice, if its estimate is within
+``limit``.
 """
 
 from __future__ import annotations
@@ -27,20 +30,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cocite.compiled.clock import clock
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
-from cocite.graph.names import NAME_FILES, Names
+from cocite.graph.names import NAME_FILES
 from cocite.graph.titles import TITLE_FILES
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
@@ -53,21 +53,18 @@ from cocite.measures import SAMPLES, PartSettings, WholeSettings
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time
 from cocite.query.index import Index
-from cocite.query.opened import DEFAULT_K
+from cocite.query.plan.questions import ASKED, Progress, Times, asked_names, time_questions
 from cocite.query.plan.starts import starts
 from cocite.store import Manifest, kind_of
 
-__all__ = ["Costs", "Pilots", "Progress", "WholeCosts", "time_questions"]
+__all__ = ["Costs", "Pilots", "Progress", "WholeCosts"]
 
 _SAMPLES = 32
 _CLEAR, _MOST = 0.2, 2048
 """Seconds that builds must differ by, and samples that are made for that at most."""
-_ASKED = 1000
-_WARM = 3
-_TRIES = 3
+_PART = 4
+"""How many times the samples of the smaller pilot that is asked the larger one has."""
 
-Progress = Callable[[str, int, int], None]
-Times = NDArray[np.float64]
 _Chosen = TypeVar("_Chosen", WholeSettings, PartSettings)
 
 
@@ -76,7 +73,7 @@ class Costs:
     """What samples cost, from ``pilot`` of them.
 
     In bytes, those of the ``names`` and those of a ``sample``; in seconds of the build, those
-    ``fixed`` and those of ``each``; and of the questions, float64[nodes asked, 2], the same;
+    ``fixed`` and those of ``each``; and of the questions, float64[quantiles, 2], the same;
     ``starts`` of processes that ask one question (``query/plan/starts.py``).
     """
 
@@ -98,7 +95,7 @@ class Costs:
         return self.fixed + self.each * samples
 
     def times(self, samples: int) -> Times:
-        """Of each question asked."""
+        """Of questions: as many quantiles as nodes were asked."""
         found: Times = self.questions @ np.array([1.0, samples])
         return found
 
@@ -194,9 +191,9 @@ class Pilots:
     scratch: str | os.PathLike[str] | None
     progress: Progress
 
-    def sampled(self, threads: int) -> Costs:
+    def sampled(self, threads: int, choose: Callable[[Costs], int]) -> Costs:
         """From one round of samples and from as many as a quarter of the time and the disk allow,
-        two rounds at least.
+        two rounds at least, and no more than ``choose`` will want.
         """
         with self._folder() as folder:
             few, many = folder / "few", folder / "many"
@@ -205,15 +202,24 @@ class Pilots:
             number = 2 * max(threads, cold.round)
             built = self._built(many, self._with(number), threads)
             fitting = shutil.disk_usage(folder).free / 2 / built.bytes * number
-            more = min(_SAMPLES, built.within(self.limit / 4), fitting)
+            sample = (built.bytes - names) / number
+            rough = Costs(
+                names, sample, *built.costs(cold, self._shard), np.empty((0, 2)), built.fit, number
+            )
+            wanted = max(_SAMPLES, _wanted(choose, rough))
+            more = min(wanted, built.within(self.limit / 4), fitting)
             if more >= 2 * number:
                 number = int(more) // built.round * built.round
                 built = self._built(many, self._with(number), threads)
             clear = self._clear(folder, threads, built, fitting)
             fixed, each = clear.costs(cold, self._shard)
+            fewer = max(threads, number // _PART)
+            if fewer > threads:
+                self._built(few, self._with(fewer), threads)
             times = self._ask(many)
             before = self._ask(few, times.size)
-            questions = np.column_stack(_line(threads, before, number, times))
+            lines = _line(fewer, np.sort(before), number, np.sort(times))
+            questions = np.column_stack(lines)
             begun = self._starts(many, times)
         sample = (built.bytes - names) / number
         return Costs(names, sample, fixed, each, questions, built.fit, number, begun)
@@ -241,11 +247,13 @@ class Pilots:
             fit = max(rooms, key=lambda fit: fit.memory)
             size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
             del work
-            if seconds > self.limit / 2 or size > shutil.disk_usage(folder).free / 2:
+            if seconds > self.limit or size > shutil.disk_usage(folder).free / 2:
                 return WholeCosts(size + _name_bytes(self.graph.path), seconds, fit, None)
-            builds = [self._built(folder, self.options, self.means.threads) for _ in range(2)]
-            # The first may compile the kernels and bring the graph into memory.
-            size, seconds = builds[1].bytes, min(built.seconds for built in builds)
+            builds = [self._built(folder, self.options, self.means.threads)]
+            if builds[0].seconds < self.limit / 4:
+                # The first may compile the kernels and bring the graph into memory.
+                builds.append(self._built(folder, self.options, self.means.threads))
+            size, seconds = builds[-1].bytes, min(built.seconds for built in builds)
             times = self._ask(folder)
             return WholeCosts(size, seconds, fit, times, self._starts(folder, times))
 
@@ -296,51 +304,14 @@ class Pilots:
         """Random nodes, always the same ones: as many as the time allows, or ``most``."""
         index = Index(StoredIndex.open(folder / "index"), self.means)
         limit = self.limit / 4 if most is None else float("inf")
-        return time_questions(index, most or _ASKED, limit, self.asked.to_json(), self.progress)
+        return time_questions(index, most or ASKED, limit, self.asked.to_json(), self.progress)
 
     def _starts(self, folder: Path, times: Times) -> Times | None:
         """What processes take that ask one of the questions of these ``times`` each."""
         index = StoredIndex.open(folder / "index")
-        names = _asked_names(index.names, times.size)
+        names = asked_names(index.names, times.size)
         layouts = " ".join(sorted(part.layout for part in self.options.parts))
         return starts(folder / "index", layouts, names, times.tolist(), self.limit / 4)
-
-
-def time_questions(
-    index: Index,
-    most: int,
-    limit: float,
-    asked: dict[str, Any],
-    progress: Progress = lambda stage, done, total: None,
-) -> Times:
-    """float64[asked]: processor seconds of ``related`` for random nodes, the best of three each.
-
-    ``most`` nodes, fewer if ``limit`` seconds have gone; always the same ones first.
-    """
-    names = _asked_names(index.nodes, most)
-    for name in names[:_WARM]:
-        index.related(name, DEFAULT_K, **asked)
-    began, times = clock(), []
-    for done, name in enumerate(names):
-        times.append(min(_time(index, name, asked) for _ in range(_TRIES)))
-        progress("asking", done + 1, len(names))
-        if clock() - began > limit:
-            break
-    return np.array(times)
-
-
-def _asked_names(names: Names, most: int) -> list[str]:
-    """Of random nodes, always the same ones first."""
-    nodes = len(names)
-    chosen = np.random.default_rng(0).choice(nodes, min(nodes, _ASKED), replace=False)[:most]
-    return names.names(chosen.astype(np.uint32))
-
-
-def _time(index: Index, name: str, asked: dict[str, Any]) -> float:
-    """Of this thread's core: what else runs on the machine does not count."""
-    begin = time.thread_time()
-    index.related(name, DEFAULT_K, **asked)
-    return time.thread_time() - begin
 
 
 def _name_bytes(folder: Path) -> int:
@@ -350,6 +321,14 @@ def _name_bytes(folder: Path) -> int:
     copied = NAME_FILES, TITLE_FILES, WANTED
     names = {name: e for name, e in manifest.files.items() if name.startswith(copied)}
     return sum(entry.nbytes for entry in names.values())
+
+
+def _wanted(choose: Callable[[Costs], int], costs: Costs) -> int:
+    """How many samples it wants by these costs; 1 if they allow none, as better ones may not."""
+    try:
+        return choose(costs)
+    except UsageError:
+        return 1
 
 
 def _line(few: int, first: Times, many: int, second: Times) -> tuple[Times, Times]:

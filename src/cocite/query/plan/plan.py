@@ -19,9 +19,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cocite.documents import Document
 from cocite.errors import UsageError
 from cocite.graph import Graph
@@ -33,7 +30,7 @@ from cocite.means import Means
 from cocite.measures import DEFAULT, SAMPLES, Value, find_measure
 from cocite.measures.settings import MAX_SAMPLES
 from cocite.memory import format_size, format_time, own_memory, parse_size
-from cocite.query.plan.pilots import Costs, Pilots, Progress
+from cocite.query.plan.pilots import Costs, Pilots
 from cocite.query.plan.precision import (
     PROMISES,
     Promise,
@@ -45,6 +42,7 @@ from cocite.query.plan.precision import (
     samples_for,
     standard_errors,
 )
+from cocite.query.plan.questions import Progress, quantiles
 from cocite.query.plan.starts import shell_quantiles
 
 __all__ = ["Figures", "Plan", "parse_time", "plan_index"]
@@ -221,7 +219,7 @@ def plan_index(
         room, planned, doubled, used = _sampled(work, means.threads, choose, kept_promises, failure)
     else:
         found = work.whole()
-        times = _quantiles(found.times)
+        times = quantiles(found.times)
         shell = shell_quantiles(found.starts, found.times)
         room, doubled = found.fit, None
         used = 0 if found.times is None else None
@@ -293,10 +291,10 @@ def _sampled(
 
     A build has no more threads than samples: if ``choose`` wants fewer, pilots go on as many.
     """
-    costs = work.sampled(threads)
+    costs = work.sampled(threads, choose)
     while (samples := choose(costs)) < threads:
         threads = samples
-        costs = work.sampled(threads)
+        costs = work.sampled(threads, choose)
     planned, doubled = (_figures(work, costs, n, kept, failure) for n in (samples, 2 * samples))
     return costs.fit, planned, doubled if 2 * samples <= MAX_SAMPLES else None, costs.pilot
 
@@ -308,16 +306,8 @@ def _figures(
         samples,
         costs.bytes(samples),
         costs.seconds(samples),
-        *_quantiles(costs.times(samples)),
+        *quantiles(costs.times(samples)),
         {name: promise.delta(samples, failure) for name, promise in kept.items()},
         standard_errors(work.options.parts, work.asked, samples),
         *shell_quantiles(costs.starts, costs.times(samples)),
     )
-
-
-def _quantiles(times: NDArray[np.float64] | None) -> tuple[float | None, float | None]:
-    """Median and 99th percentile."""
-    if times is None:
-        return None, None
-    median, p99 = np.quantile(times, (0.5, 0.99)).tolist()
-    return median, p99

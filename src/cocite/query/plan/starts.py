@@ -23,6 +23,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.query.plan.questions import quantiles
+
 __all__ = ["shell_quantiles", "starts"]
 
 _LEAST, _MOST = 2, 7
@@ -62,5 +64,4 @@ def shell_quantiles(
     """Median and 99th percentile of a start and a question, in seconds; None if not known."""
     if begun is None or times is None:
         return None, None
-    median, p99 = np.quantile(np.add.outer(begun, times), (0.5, 0.99)).tolist()
-    return median, p99
+    return quantiles(np.add.outer(begun, times))
