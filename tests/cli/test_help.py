@@ -216,6 +216,15 @@ def test_a_wrong_option_is_answered_with_the_nearest_of_the_verb(
     assert near in capsys.readouterr().err.partition("Did you mean")[2]
 
 
+def test_an_option_of_ingest_is_said_to_be_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["related", str(folder / "default"), "a", "--columns", "2,1"]) == 2
+    assert "--columns is an option of cocite ingest: cocite ingest LINKS -o GRAPH --columns" in (
+        capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize("verb", sorted(_VERBS))
 def test_help_is_whole_sentences(verb: str) -> None:
     """A default may follow the last one."""

@@ -24,6 +24,22 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph([("U.S._Navy", "Ship"), ("Ship", "100%_Ünï")])
 
 
+@pytest.mark.parametrize(("columns", "said"), [((1, 2), True), ((1, 3), False)])
+def test_labels_that_are_of_one_node_each_are_warned_of(
+    make_graph: MakeGraph,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    columns: tuple[int, int],
+    said: bool,
+) -> None:
+    graph = make_graph([(i, i + 1) for i in range(20)])
+    path = tmp_path / "labels.tsv"
+    path.write_text("".join(f"{i}\thost {i}\tkind {i % 2}\n" for i in range(20)))
+    read_labels(path, graph.names, columns)
+    told = "20 of its 20 labels are those of one node each"
+    assert (told in caplog.text, "columns 1 and 2" in caplog.text) == (said, said)
+
+
 def test_columns_of_text(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text('\ufeff# a comment\r\n\r\na\tx y\t1\r\nb\t"q\t2\r\n', "utf-8")

@@ -230,6 +230,32 @@ def test_columns_of_all_types_are_names() -> None:
     assert links_in(cocite.ingest(iter([("a", "b")]))) == {("a", "b"): 1.0}
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "numpy"])
+def test_columns_are_found_by_their_titles_as_in_a_file(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "cocite")
+    columns = {"id": ["7", "8"], "Target": ["b", "c"], "source": ["a", "a"], "weight": ["1", "2"]}
+    frame = pandas.DataFrame(columns)
+    made: dict[str, Callable[[], Any]] = {
+        "pandas": lambda: frame,
+        "polars": lambda: polars.DataFrame(columns),
+        "arrow": lambda: pyarrow.table(columns),
+        "numpy": lambda: frame.astype("U1").to_records(index=False),
+    }
+    links = made[kind]()
+    frame.to_csv(tmp_path / "links.csv", index=False)
+    of_file = cocite.ingest(tmp_path / "links.csv", tmp_path / "g").to_pandas()
+    assert set(zip(of_file["source"], of_file["target"], strict=True)) == {("a", "b"), ("a", "c")}
+    found = cocite.ingest(links).to_pandas()
+    assert set(map(tuple, found.to_numpy())) == set(map(tuple, of_file.to_numpy()))
+    assert "links go from 'source' to 'Target'" in caplog.text
+    turned = cocite.ingest(links, columns=("Target", "source")).to_pandas()
+    assert set(turned["target"]) == {"a"}
+    hits = cocite.related(links, "b", columns=("Target", "source"))
+    assert {hit.node for hit in hits} == {"a", "c"}
+
+
 def test_nodes_without_links_exist_too() -> None:
     for nodes in (["z", "a"], np.array(["z"]), pandas.Series(["z"]), pyarrow.array(["z"])):
         graph = Graph.from_edges([("a", "b")], nodes=nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from cocite.errors import UsageError
 from cocite.index.plan import BuildOptions
 from cocite.means import Means
 from cocite.measures import SAMPLES
+from cocite.query.batch.run import related_all
 from cocite.query.index import Index
 from cocite.query.plan import pilots as module
 from cocite.query.plan.pilots import Costs, Pilots
@@ -75,6 +77,25 @@ def test_quantiles_and_not_nodes_are_followed(
     told = plan.doubled.median / (np.sqrt(80) * 50.5)
     # Through a quarter and all: 1 + (1 - 1/2) / (1 - 1/4) of the root of 40, beside its 1.414.
     assert told == pytest.approx((1 + 2 / 3) / np.sqrt(2))
+
+
+def test_related_all_is_told_before_the_build(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph(links(400, 2500))
+    plan = cocite.plan_index(graph, measure="psimrank", samples=40, threads=2, pilot=20)
+    index = cocite.build(graph, tmp_path / "x", measure="psimrank", samples=40)
+    report = related_all(index, tmp_path / "all.parquet")
+    assert plan.planned.batch_bytes == pytest.approx(report.bytes, rel=0.1)
+    assert plan.planned.batch_seconds is not None
+    assert plan.doubled is not None
+    assert plan.doubled.batch_bytes is not None
+    assert report.bytes < plan.doubled.batch_bytes <= 2.2 * report.bytes
+    whole = cocite.plan_index(graph, measure="cocitation", pilot=20).planned
+    assert whole.batch_bytes is not None
+    assert cocite.plan_index(graph, measure="pagesim", pilot=1e-6).planned.batch_bytes is None
+    costs = Costs(0, 1.0, 0.0, 0.0, np.empty((0, 2)), None, 2)  # type: ignore[arg-type]
+    assert costs.related_all(4) is None
+    batch = np.array([[1.0, 0.5], [100.0, 25.0]])
+    assert replace(costs, batch=batch).related_all(4) == (3.0, 200)
 
 
 def test_what_rough_costs_refuse_is_left_to_better_ones() -> None:

@@ -56,6 +56,22 @@ def test_an_index_has_the_number_and_counts_what_it_cut(
     assert whole.settings["widest"] == 1201
 
 
+def test_python_is_told_the_number_of_the_graph_and_verbs_that_build_many_are_not(
+    star: Graph,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level("INFO", "cocite")
+    cocite.build(star, tmp_path / "i")
+    assert "pages have more than 1,000 links" in caplog.text
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("".join(f"p{i}\tc{i % 2}\n" for i in range(60)))
+    asked = ["--labels", str(labels), "--queries", "5", "--set", "samples=5"]
+    assert main(["evaluate", str(star.path), *asked]) == 0
+    assert "have more than" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("direction", "cut"), [("in", 0), ("out", 2), ("both", 2)])
 def test_what_is_counted_is_what_weighs_nothing(
     star: Graph, tmp_path: Path, direction: str, cut: int

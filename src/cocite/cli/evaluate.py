@@ -15,7 +15,7 @@ from cocite.cli.links import refuse_links
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.text import fitting, say, table_text
+from cocite.cli.text import fitting, say, table_text, unsaid
 from cocite.graph.readers.options import DELIMITERS
 
 if TYPE_CHECKING:
@@ -215,6 +215,7 @@ def evaluate(
     from cocite.evaluation.documents import StudyDocument
     from cocite.evaluation.pages import check_report
     from cocite.evaluation.report import check_pictures
+    from cocite.query.building import BUILD_LOG
 
     if figures is not None and len(suites) > 1:
         raise click.UsageError(
@@ -233,7 +234,7 @@ def evaluate(
         check_pictures(figures, overwrite)
     for path in paths if not suites else ():
         refuse_links(path, "cocite evaluate {} --labels FILE")
-    with Stages(_UNITS) as stages:
+    with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
         found = run(*paths, suite=suites, progress=stages, **data)
         if output is not None:
             stages("drawing", 0, 0)

@@ -198,6 +198,8 @@ def _run(given: list[str]) -> int:
     except click.ClickException as error:
         if type(error) is click.BadParameter:
             error = click.BadParameter(_plain(error), error.ctx, error.param)
+        if isinstance(error, click.NoSuchOption) and (told := _of_ingest(error)):
+            error = click.UsageError(told, error.ctx)
         if VOICE.as_json:
             VOICE.say(error.format_message(), "error", code=error.exit_code)
         else:
@@ -260,6 +262,19 @@ def _plain(error: click.BadParameter) -> str:
     if low is not None:
         what += f", {low} or more" if high is None else f" from {low} to {high}"
     return f"it is {what}, and not {value}"
+
+
+def _of_ingest(error: click.NoSuchOption) -> str | None:
+    """What to type for an option that only ``ingest`` has, which a file of links may want."""
+    from cocite.cli.ingest import ingest
+
+    known = {name for option in ingest.params for name in option.opts}
+    if error.option_name not in known:
+        return None
+    return (
+        f"{error.option_name} is an option of cocite ingest: cocite ingest LINKS -o GRAPH "
+        f"{error.option_name} ..., then cocite index GRAPH -o INDEX, and ask INDEX"
+    )
 
 
 def _notes(stopped: BaseException) -> list[str]:

@@ -134,8 +134,9 @@ def plan(
     """Tell what an index of the stored GRAPH, or of a file of LINKS, takes and how exact it is.
 
     It builds a small index as a trial, asks it, and removes it. So it can tell the size, the memory
-    and the time of the whole index, and the time of a question. Choose the number of samples by one
-    of --samples, --delta, --disk and --time. A second column shows twice as many samples.
+    and the time of the whole index, the time of a question, and time and size of related-all.
+    Choose the number of samples by one of --samples, --delta, --disk and --time. A second column
+    shows twice as many samples.
 
     Of an INDEX it tells how long a question takes, and the time, memory and size of related-all.
     """
@@ -148,7 +149,7 @@ def plan(
     if context.get_parameter_source("k") is not ParameterSource.DEFAULT:
         raise UsageError(f"-k is of related-all; {graph} is no index: leave it out")
     graph = graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)
-    with Stages({"pilot": "samples", "asking": "nodes"}) as stages:
+    with Stages({"pilot": "samples", "asking": "nodes", "relating": "nodes"}) as stages:
         found = plan_index(
             graph,
             measure=measure,
@@ -277,6 +278,11 @@ def _column(figures: Figures, failure: float) -> dict[str, str]:
         "with a new process for each, from a shell, half take less": _short(figures.shell_median),
         "with a new process for each, from a shell, 99 % take less": _short(figures.shell_p99),
     }
+    seconds, size = figures.batch_seconds, figures.batch_bytes
+    rows["for related-all, up to 20 hits a node"] = (
+        "not known" if seconds is None else format_time(seconds)
+    )
+    rows["written by related-all, as Parquet"] = "not known" if size is None else format_size(size)
     for score, error in figures.stderr.items():
         rows[f"standard error of a score of {score:g}, at most"] = f"{error:.4f}"
     for name, delta in figures.delta.items():

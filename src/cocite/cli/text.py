@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from cocite.cli.voice import VOICE
 from cocite.cli.wide import width_of
@@ -24,10 +26,23 @@ __all__ = [
     "settings_told",
     "table_text",
     "texts_in_words",
+    "unsaid",
 ]
 
 _LEAST_PROSE = 20
 """Columns below which wrapping a text would make a ribbon of it."""
+
+
+@contextmanager
+def unsaid(name: str) -> Iterator[None]:
+    """Notes of one logger are not shown: a verb that builds dozens of indexes would repeat them."""
+    log = logging.getLogger(name)
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def and_of(words: Sequence[str], joined: str = "and") -> str:

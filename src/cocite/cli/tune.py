@@ -13,7 +13,7 @@ from cocite.cli.links import cache_option, graph_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.text import facts_text, fitting, say, table_text
+from cocite.cli.text import facts_text, fitting, say, table_text, unsaid
 from cocite.graph.links import DIRECTIONS
 from cocite.memory import format_size, format_time
 
@@ -151,6 +151,7 @@ def tune(
     left only for what is ahead of it by both, by more than chance. With --labels half of the
     labelled pages choose.
     """  # noqa: D301 - click wants the backspace itself
+    from cocite.query.building import BUILD_LOG
     from cocite.tuning import tune as run
 
     for name in ("label_columns", "delimiter", "header", "skip_bad_rows"):
@@ -158,7 +159,7 @@ def tune(
             del options[name]
     means = {name: options[name] for name in ("memory", "threads")}
     stored = graph_of(graph, no_cache=no_cache, **means)
-    with Stages({"round": "candidates"}) as stages:
+    with Stages({"round": "candidates"}) as stages, unsaid(BUILD_LOG):
         found = run(
             stored,
             output,

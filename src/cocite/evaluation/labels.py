@@ -18,6 +18,7 @@ Source: the familial ordering of Haveliwala, Gionis, Klein, Indyk 2002 as in Fog
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,8 +34,11 @@ from cocite.graph.readers import Labelled, ReadOptions
 
 __all__ = ["OTHER", "SAME", "SIBLING", "Hierarchy", "Labels", "read_labels"]
 
+_log = logging.getLogger("cocite")
 OTHER, SIBLING, SAME = 0, 1, 2
 _EXAMPLES = 3
+_FEW = 10
+"""Below so many rows labels of one node each are nothing to warn of."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,13 @@ def read_labels(
             "or how they are separated with --delimiter"
         )
     nodes, labels = np.array(sorted(pairs)).T
+    alone = int(np.count_nonzero(np.bincount(labels) == 1))
+    if len(pairs) >= _FEW and 2 * alone > len(found) and 4 * alone > len(pairs):
+        _log.warning(
+            f"{path}: {alone:,} of its {len(found):,} labels are those of one node each, and tell "
+            f"nothing of the lists; read as name and label were columns {columns[0]} and "
+            f"{columns[1]}. If others are: --label-columns (label_columns=)"
+        )
     return Labels(tuple(found), nodes.astype(np.uint32), labels, len(strangers), table.describe())
 
 

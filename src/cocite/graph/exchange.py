@@ -90,8 +90,9 @@ class Exchanged:
         ----------
         links
             Pairs of source and target, or triples with a weight; a NumPy array (links, 2), or
-            (links, 3) with weights; a data frame of pandas or polars, or an Arrow table, whose
-            first two columns are source and target.
+            (links, 3) with weights; a data frame of pandas or polars, or an Arrow table, of which
+            those columns are source and target whose titles say so, such as ``from`` and ``to``,
+            else the first two.
         output
             The directory to make. By default a temporary one, which goes with the last object that
             was made of it.

@@ -7,6 +7,7 @@ asks more than once keeps the index.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from cocite.graph import Graph
@@ -23,8 +24,10 @@ def related(
     k: int = 20,
     *,
     measure: str | None = None,
+    columns: Sequence[str | int] = (),
     weight_column: str | int | None = None,
     undirected: bool = False,
+    skip_bad_rows: bool | str = False,
     memory: str | int | None = None,
     threads: int | None = None,
     **options: Any,
@@ -42,7 +45,7 @@ def related(
         As for :meth:`Index.related`.
     measure
         What the index is made of, by default ``neighbourhood``; an index has one.
-    weight_column, undirected
+    columns, weight_column, undirected, skip_bad_rows
         As for :func:`cocite.ingest`, of what it takes.
     memory, threads
         By default half of the memory that is available, and all cores.
@@ -62,10 +65,13 @@ def related(
 
     path = isinstance(links, str | os.PathLike)
     kind = kind_of(links) if path else None
-    made = [weight_column, undirected or None]
+    made = [columns or None, weight_column, undirected or None, skip_bad_rows or None]
     stored = isinstance(links, Index | Graph) or kind is not None
     if stored and any(option is not None for option in made):
-        raise UsageError("weight_column and undirected are for links that are not stored yet")
+        raise UsageError(
+            "columns, weight_column, undirected and skip_bad_rows are for links that are not "
+            "stored yet: leave them out"
+        )
     if isinstance(links, Index) or kind == "index":
         if measure is not None:
             raise UsageError("an index has its measure: leave it out, or give the graph")
@@ -77,8 +83,10 @@ def related(
 
         graph = ingest(
             links,
+            columns=columns,
             weight_column=weight_column,
             undirected=undirected,
+            skip_bad_rows=skip_bad_rows,
             memory=memory,
             threads=threads,
         )

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from cocite.index.settings_file import SettingsLike
     from cocite.store.temporary import Temporary
 
-__all__ = ["build", "merge", "open_graph", "open_index", "refresh"]
+__all__ = ["BUILD_LOG", "build", "merge", "open_graph", "open_index", "refresh"]
 
-_log = logging.getLogger("cocite")
-
+BUILD_LOG = "cocite.build"
+"""The logger that says what a graph is like to be indexed."""
+_log = logging.getLogger(BUILD_LOG)
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
 
@@ -207,6 +208,7 @@ def build(
     place = home.path / "index" if home else Path(os.fspath(output or ""))
     with IndexBuild(graph, place, options, means, overwrite=overwrite, restart=restart) as work:
         work.run(progress)
+        options = work.options
     for said in GraphTold.of(graph, options).lines(graph, options):
         _log.info(said)
     return Index(_opened(place, graph, home), means)

@@ -1,12 +1,14 @@
 """Links in tables: pandas, polars, Arrow, NumPy, and pairs of anything.
 
-Source and target are the first two columns unless others are named, by title or by number from 1.
+Source and target are the columns whose titles say so, as of files (``graph/readers/ends.py``), else the
+first two; unless others are named, by title or by number from 1.
 Rows that have no titles, pairs and arrays, have the weight as their third value, if there is one;
 of a table a column of weights is named.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +19,11 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.extras import need
 from cocite.graph.objects.given import Given, given, is_missing, numbers, objects
+from cocite.graph.readers.ends import ends_of
 
 __all__ = ["Wanted", "arrow_links", "names_in", "numpy_links", "pair_links", "series_links"]
 
+_log = logging.getLogger("cocite")
 _EXACT = 2**53
 """Below it every whole number is a float64."""
 _FORM = "links are rows of a source and a target, or of these and a weight"
@@ -105,19 +109,32 @@ def names_in(nodes: Any) -> Any:
 def _titled(what: str, titles: list[Any], column: Callable[[int], Any], wanted: Wanted) -> Given:
     if len(titles) < 2:
         raise UsageError(f"{what} has {len(titles)} columns; a link takes two, source and target")
-    chosen = [_place(what, titles, title) for title in wanted.columns] or [0, 1]
+    chosen = [_place(what, titles, title) for title in wanted.columns] or _ends(what, titles)
     weight, weights = None, None
     if wanted.weight is not None:
         weight = _place(what, titles, wanted.weight)
         weights = numbers(column(weight), what, f"column {titles[weight]!r}")
     if len({*chosen, weight}) != 3:
         raise UsageError(
-            f"{what}: one column is named twice. Source and target are the first two, unless "
-            "columns=... names others, and the weight is another"
+            f"{what}: one column is named twice. Source and target are "
+            f"{' and '.join(repr(titles[i]) for i in chosen)}, unless columns=... names others, "
+            "and the weight is another"
         )
     called = [f"column {titles[i]!r}" for i in chosen]
     first, second = map(column, chosen)
     return given(what, first, second, weights, nodes=names_in(wanted.nodes), titles=called)
+
+
+def _ends(what: str, titles: list[Any]) -> list[int]:
+    """The columns of source and target, from 0 on: by their titles, else the first two."""
+    named = ends_of([title if isinstance(title, str) else "" for title in titles])
+    if len(titles) > 2 or named not in (None, (0, 1)):
+        first, second = named or (0, 1)
+        _log.info(
+            f"{what}: links go from {str(titles[first])!r} to {str(titles[second])!r}; if other "
+            "columns are the link: columns=(source, target)"
+        )
+    return list(named or (0, 1))
 
 
 def _place(what: str, titles: list[Any], column: str | int) -> int:
@@ -133,7 +150,7 @@ def _place(what: str, titles: list[Any], column: str | int) -> int:
 def _untitled(what: str, columns: list[Any], wanted: Wanted) -> Given:
     titles = list(range(1, len(columns) + 1))
     weight = 3 if len(columns) == 3 and wanted.weight is None else wanted.weight
-    asked = Wanted(wanted.columns, weight, wanted.nodes)
+    asked = Wanted(wanted.columns or (1, 2), weight, wanted.nodes)
     return _titled(what, titles, lambda i: columns[i], asked)
 
 

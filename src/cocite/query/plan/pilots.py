@@ -11,6 +11,9 @@ of a sample are told apart, and neither is below 0. Those of a build are told ap
 build, by the clock at each sample: the difference of two small builds is that of how long the disk
 took to have their files.
 
+Seconds and bytes of ``related-all`` follow such a line, too (``query/plan/whole.py``). Where a node
+has all the hits that are written, bytes grow no more, so that twice the samples come out too large.
+
 Of questions, that line goes through the larger pilot and one of a quarter of its samples. The more
 samples, the fewer are new to a node that is near many others, so that its time bends below a line;
 and a line from few samples would tell up to twice too much. So the larger pilot has as many samples
@@ -22,7 +25,7 @@ Builds are timed by the clock, questions by the processor (``query/plan/question
 Cost: half of ``limit`` for builds and half for questions, about; but no less than three rounds of
 samples, as many as are made at once, of which the first may compile the kernels and brings the
 graph into memory. A layout without samples is built, once or twice, if its estimate is within
-``limit``.
+``limit``. Beside, some three seconds for each pilot that ``related-all`` is told of.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -55,6 +58,7 @@ from cocite.memory import format_size, format_time
 from cocite.query.index import Index
 from cocite.query.plan.questions import ASKED, Progress, Times, asked_names, time_questions
 from cocite.query.plan.starts import starts
+from cocite.query.plan.whole import plan_related_all
 from cocite.store import Manifest, kind_of
 
 __all__ = ["Costs", "Pilots", "Progress", "WholeCosts"]
@@ -74,7 +78,8 @@ class Costs:
 
     In bytes, those of the ``names`` and those of a ``sample``; in seconds of the build, those
     ``fixed`` and those of ``each``; and of the questions, float64[quantiles, 2], the same;
-    ``starts`` of processes that ask one question (``query/plan/starts.py``).
+    ``starts`` of processes that ask one question (``query/plan/starts.py``); ``batch``,
+    float64[2, 2], the same of seconds and bytes of ``related-all``.
     """
 
     names: int
@@ -85,6 +90,7 @@ class Costs:
     fit: MemoryPlan
     pilot: int
     starts: Times | None = None
+    batch: Times | None = None
 
     def bytes(self, samples: int) -> int:
         """On disk."""
@@ -98,6 +104,13 @@ class Costs:
         """Of questions: as many quantiles as nodes were asked."""
         found: Times = self.questions @ np.array([1.0, samples])
         return found
+
+    def related_all(self, samples: int) -> tuple[float, int] | None:
+        """Seconds and bytes of it; None if not known."""
+        if self.batch is None:
+            return None
+        seconds, size = (self.batch @ np.array([1.0, samples])).tolist()
+        return seconds, round(size)
 
     def within_bytes(self, size: int) -> int:
         """The most samples of that size in all; raises :class:`UsageError` if not one."""
@@ -122,13 +135,16 @@ class Costs:
 
 @dataclass(frozen=True)
 class WholeCosts:
-    """What a layout without samples costs; ``times`` of questions, None if it was not built."""
+    """What a layout without samples costs; ``times`` of questions, None if it was not built, and
+    seconds and bytes of a ``batch``.
+    """
 
     bytes: int
     seconds: float
     fit: MemoryPlan
     times: Times | None
     starts: Times | None = None
+    batch: tuple[float, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -221,8 +237,10 @@ class Pilots:
             lines = _line(fewer, np.sort(before), number, np.sort(times))
             questions = np.column_stack(lines)
             begun = self._starts(many, times)
+            batches = [np.array(self._batch(folder)) for folder in (few, many)]
+            batch = np.column_stack(_line(fewer, batches[0], number, batches[1]))
         sample = (built.bytes - names) / number
-        return Costs(names, sample, fixed, each, questions, built.fit, number, begun)
+        return Costs(names, sample, fixed, each, questions, built.fit, number, begun, batch)
 
     def _clear(self, folder: Path, threads: int, built: _Built, fitting: float) -> _Built:
         """A build of samples whose making the clock can tell from nothing."""
@@ -255,7 +273,8 @@ class Pilots:
                 builds.append(self._built(folder, self.options, self.means.threads))
             size, seconds = builds[-1].bytes, min(built.seconds for built in builds)
             times = self._ask(folder)
-            return WholeCosts(size, seconds, fit, times, self._starts(folder, times))
+            begun = self._starts(folder, times)
+            return WholeCosts(size, seconds, fit, times, begun, self._batch(folder))
 
     def _with(self, samples: int) -> BuildOptions:
         def fewer(settings: _Chosen) -> _Chosen:
@@ -305,6 +324,13 @@ class Pilots:
         index = Index(StoredIndex.open(folder / "index"), self.means)
         limit = self.limit / 4 if most is None else float("inf")
         return time_questions(index, most or ASKED, limit, self.asked.to_json(), self.progress)
+
+    def _batch(self, folder: Path) -> tuple[float, int]:
+        """Seconds and bytes of ``related-all``, told of a pilot."""
+        index = Index(StoredIndex.open(folder / "index"), self.means)
+        asked: dict[str, Any] = self.asked.to_json()
+        told = plan_related_all(index, scratch=folder, progress=self.progress, **asked)
+        return told.seconds, told.bytes
 
     def _starts(self, folder: Path, times: Times) -> Times | None:
         """What processes take that ask one of the questions of these ``times`` each."""

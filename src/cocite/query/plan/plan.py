@@ -57,8 +57,10 @@ class Figures:
 
     ``bytes`` on disk and ``seconds`` to build it; the ``median`` and the 99th percentile ``p99`` of
     seconds a question, in a process that has asked before, and ``shell_median`` and ``shell_p99``
-    where one is begun for the question; None if not known; for samples, the ``delta`` of each
-    promise of ``query/plan/precision.py`` and the standard error, at most, of each of ``SCORES``.
+    where one is begun for the question, and ``batch_seconds`` and ``batch_bytes`` of
+    ``related_all``, 20 hits a node, on the threads given, as Parquet; None if not known; for
+    samples, the ``delta`` of each promise of ``query/plan/precision.py`` and the standard error, at
+    most, of each of ``SCORES``.
     """
 
     samples: int | None
@@ -70,6 +72,8 @@ class Figures:
     stderr: dict[float, float]
     shell_median: float | None = None
     shell_p99: float | None = None
+    batch_seconds: float | None = None
+    batch_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -223,7 +227,9 @@ def plan_index(
         shell = shell_quantiles(found.starts, found.times)
         room, doubled = found.fit, None
         used = 0 if found.times is None else None
-        planned = Figures(None, found.bytes, found.seconds, *times, {}, {}, *shell)
+        planned = Figures(
+            None, found.bytes, found.seconds, *times, {}, {}, *shell, *found.batch or (None, None)
+        )
     filled = options.settings.to_json()
     if SAMPLES in options.settings and planned.samples is not None:
         filled[SAMPLES.name] = planned.samples
@@ -310,4 +316,5 @@ def _figures(
         {name: promise.delta(samples, failure) for name, promise in kept.items()},
         standard_errors(work.options.parts, work.asked, samples),
         *shell_quantiles(costs.starts, costs.times(samples)),
+        *costs.related_all(samples) or (None, None),
     )
