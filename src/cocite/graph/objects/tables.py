@@ -1,7 +1,7 @@
 """Links in tables: pandas, polars, Arrow, NumPy, and pairs of anything.
 
-Source and target are the columns whose titles say so, as of files (``graph/readers/ends.py``), else the
-first two; unless others are named, by title or by number from 1.
+Source and target are the columns whose titles say so, as of files (``graph/readers/ends.py``), else
+the first two; unless others are named, by title or by number from 1.
 Rows that have no titles, pairs and arrays, have the weight as their third value, if there is one;
 of a table a column of weights is named.
 """
