@@ -17,6 +17,7 @@ from cocite.cli.main import main
 from cocite.errors import Damaged
 from cocite.graph import graph as graph_module
 from cocite.graph import names as names_module
+from cocite.graph import titles as titles_module
 from cocite.layouts.format import shard_number
 from cocite.layouts.freshness import SINCE
 from cocite.layouts.table import LAYOUTS, format_of, is_sampled, sampled_format
@@ -179,6 +180,7 @@ DECLARED: dict[str, Declared] = {
     "Names (in graphs and indexes)": lambda: {
         name: form for files in names_module._FILES.values() for name, form in files.items()
     },
+    "Titles (in graphs and indexes)": lambda: titles_module._FORMS,
     "Graph": lambda: graph_module._FILES,
     "Index": lambda: {SINCE: "<u4[n]", WANTED: "<u4[n]"},
     "Made ready for refined answers": lambda: {"in.diagonal": "<f4[n, 6]"},

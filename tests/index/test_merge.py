@@ -160,7 +160,7 @@ def test_a_build_of_numbers_is_resumed_by_the_same_numbers_only(
         cocite.build(
             graph, tmp_path / "x", numbers=range(5, 25), shard=4, progress=stop, measure="psimrank"
         )
-    with pytest.raises(UsageError, match="another first"):
+    with pytest.raises(UsageError, match="first: 5, here 6"):
         cocite.build(graph, tmp_path / "x", numbers=range(6, 26), shard=4, measure="psimrank")
     steps: list[int] = []
     cocite.build(

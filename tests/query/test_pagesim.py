@@ -534,7 +534,7 @@ def test_progress_counts_nodes_up_to_all(graph: Graph, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     build(graph, tmp_path / "i", direction="both", progress=lambda *at: seen.append(at))
     assert seen == sorted(seen)
-    assert seen[-1] == (2 * graph.nodes, 2 * graph.nodes)
+    assert seen[-1] == (graph.nodes, graph.nodes)
     assert sum(done == total for done, total in seen) == 1
 
 
