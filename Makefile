@@ -38,7 +38,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/python examples/stdlib_demo.py
 
 test: $(VENV)/.dev
-	@echo "all tests: 14 minutes on two quiet cores (make test-quick takes few); more where kernels are compiled first"
+	@echo "all tests: 15 to 20 minutes on two cores (make test-quick takes few); more where kernels are compiled first"
 	$(call pytest,)
 
 test-quick: $(VENV)/.dev
