@@ -46,7 +46,7 @@ def data() -> Callable[[str], Path]:
 
 
 GRAPHS: dict[object, Path] = {}
-"""Graphs that earlier tests made, by what they are made of: the same links are asked in many ways."""
+"""Graphs that earlier tests made, by what they are made of: many are asked for again and again."""
 
 
 @pytest.fixture(scope="session")
