@@ -28,8 +28,8 @@ from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.graph.some_names import write_some_names
-from cocite.graph.title_files import write_some_titles
 from cocite.graph.titles import TITLE_FILES
+from cocite.graph.titles.files import write_some_titles
 from cocite.index.asked import ASKS
 from cocite.index.estimate import BuildReport, IndexEstimate
 from cocite.index.facts import PASSED_OVER
