@@ -23,8 +23,9 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import InputError, NotLinks, UsageError
-from cocite.graph.readers import Source, warc_records
-from cocite.graph.readers.http_message import Message, body_of, message_of
+from cocite.graph.readers import Source
+from cocite.graph.readers.crawl import records as warc_records
+from cocite.graph.readers.crawl.message import Message, body_of, message_of
 from tests.graph.plain import links, nothing_left
 
 if sys.version_info >= (3, 14):

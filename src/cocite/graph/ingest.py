@@ -38,13 +38,13 @@ from cocite.graph.readers import (
     groups_of,
     reader_of,
 )
-from cocite.graph.readers.broken import report_to
-from cocite.graph.readers.captures import CrawlFound
-from cocite.graph.readers.html import SiteFound
+from cocite.graph.readers.crawl.captures import CrawlFound
+from cocite.graph.readers.html.broken import report_to
+from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
-from cocite.graph.titling import Titling
+from cocite.graph.titles.titling import Titling
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store, kind_of
@@ -250,10 +250,11 @@ def ingest(
     ):
         work = draft.path / "work"
         work.mkdir()
-        spare = memory_limit - OWN_MEMORY
         threads = _threads(given.all, cores)
         titling = Titling(given.titles, called, options, work)
-        with Tables(work, given.all, spare, threads, weighted=bool(weight)) as tables:
+        with Tables(
+            work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
+        ) as tables:
             titling.read(tables, progress)
             job = partial(
                 Job,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from cocite.graph.readers.html_page import TAGS, joined, refresh_of
+from cocite.graph.readers.html.page import TAGS, joined, refresh_of
 
 __all__ = ["Described", "described"]
 
@@ -34,7 +34,7 @@ _TITLE = 1000
 
 class Described(NamedTuple):
     """A response that WAT tells of: its URL and status, the header's names in small letters, and
-    what is on the page, as ``html_page.links_of`` has it; None if that is not told.
+    what is on the page, as ``html/page.links_of`` has it; None if that is not told.
     """
 
     url: str

@@ -1,6 +1,6 @@
 """Web archives (WARC) and what Common Crawl tells of them (WAT), as links between their pages.
 
-    records (warc_records.py) -> HTML pages, parsed (html_pages.py); WAT (wat.py) -> captures.py
+    records (records.py) -> HTML pages, parsed (html/pages.py); WAT (wat.py) -> captures.py
 
 A node is a URL, as browsers write it (WHATWG, without its fragment), at which a page was captured:
 a response of status 200 to 299 that is HTML. All files that are named are read as one crawl, so
@@ -16,14 +16,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 from cocite.errors import InputError, NotLinks, UsageError
-from cocite.graph.readers.captures import ERROR, OTHER, REDIRECT, REVISIT, Captures, CrawlFound
-from cocite.graph.readers.html_page import joined
-from cocite.graph.readers.html_pages import Page, Pages
-from cocite.graph.readers.http_message import Message, body_of, is_page, message_of, page_type
+from cocite.graph.readers.crawl.captures import (
+    ERROR,
+    OTHER,
+    REDIRECT,
+    REVISIT,
+    Captures,
+    CrawlFound,
+)
+from cocite.graph.readers.crawl.message import Message, body_of, is_page, message_of, page_type
+from cocite.graph.readers.crawl.records import LARGEST, Record, records
+from cocite.graph.readers.crawl.wat import Described, described
+from cocite.graph.readers.html.page import joined
+from cocite.graph.readers.html.pages import Page, Pages
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.sources import Source
-from cocite.graph.readers.warc_records import LARGEST, Record, records
-from cocite.graph.readers.wat import Described, described
 
 __all__ = ["READER", "WarcReader", "refuse_columns"]
 

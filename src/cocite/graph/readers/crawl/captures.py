@@ -25,7 +25,7 @@ from typing import Any
 
 from cocite.graph.readers.chains import follow
 from cocite.graph.readers.clean import new_clean_file, relation_of
-from cocite.graph.readers.html_page import TAGS
+from cocite.graph.readers.html.page import TAGS
 from cocite.graph.readers.reader import Job, Read, no_report
 from cocite.store import disk
 
@@ -125,7 +125,7 @@ class Captures:
         return number
 
     def page(self, url: str, at: str, parsed: dict[str, Any]) -> None:
-        """A page, of which ``html_page.links_of`` has told what is on it."""
+        """A page, of which ``html/page.links_of`` has told what is on it."""
         same, leads = parsed["same"], ""
         if self._chosen.canonical:
             leads = next((same[k] for k in ("refresh", "canonical") if _is_web(same.get(k))), "")
