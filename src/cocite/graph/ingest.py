@@ -98,8 +98,8 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called; or a folder of HTML pages. Or, together with
-        ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
+        told apart by what they hold and are called; or a folder of HTML pages; or web
+        archives. Or, together with ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
         of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
         or igraph.
     output
@@ -108,7 +108,7 @@ def ingest(
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
-        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"packages"``.
+        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
