@@ -98,8 +98,8 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called; or a folder of HTML pages; or web
-        archives. Or, together with ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
+        told apart by what they hold and are called; or a folder of HTML pages. Or, together with
+        ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
         of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
         or igraph.
     output
