@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 import cocite
 from cocite import Graph
 from cocite.measures import find_measure
+from tests.postgres import as_user, programs, server
 
 # The same examples each time, so that a commit that passed passes again; --hypothesis-profile
 # explore looks for new ones.
@@ -53,6 +54,18 @@ GRAPHS: dict[object, Path] = {}
 def graphs_kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where :data:`GRAPHS` lie."""
     return tmp_path_factory.mktemp("graphs")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a real server of PostgreSQL, or a skip that says what is missing."""
+    pytest.importorskip("psycopg", reason="needs psycopg")
+    if programs() is None:
+        pytest.skip("needs the programs of PostgreSQL (initdb, pg_ctl; Debian: postgresql)")
+    if os.geteuid() == 0 and not as_user():
+        pytest.skip("PostgreSQL does not run as root, and there is no user postgres or nobody")
+    with server() as address:
+        yield address
 
 
 @pytest.fixture
