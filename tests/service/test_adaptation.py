@@ -24,7 +24,8 @@ class Simulated:
         self.answers: list[tuple[float, float, float]] = []  # when, how long, of which share
         self.refused: list[float] = []
         rng, now = random.Random(7), 0.0
-        free, told = [0.0] * THREADS, []
+        free = [0.0] * THREADS
+        told: list[tuple[float, float]] = []
         while now < seconds:
             now += rng.expovariate(rate(now))
             while told and told[0][0] <= now:
