@@ -15,18 +15,16 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from cocite.errors import UsageError
 from cocite.graph.writers import GRAPHS, kinds_of
 from cocite.graph.writers.graphs import GraphFile, GraphPiece, GraphShape, graph_text
+from cocite.query.opened import Opened
 from cocite.query.scores import Hit
 from cocite.store import check_file, written_beside
-
-if TYPE_CHECKING:
-    from cocite.query.index import Index
 
 __all__ = ["RelatedGraph"]
 
@@ -51,21 +49,26 @@ class RelatedGraph:
 
     @classmethod
     def of(
-        cls, index: Index, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
+        cls, index: Opened, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
     ) -> Self:
-        """Ask for the hits, unless they are given, and for the hits of each."""
+        """Ask for the hits, unless they are given, and for the hits of each; ``index`` is an
+        :class:`~cocite.Index`.
+        """
+        asking: Any = index  # its class stands above, as it names this one
         if options.get("among") is not None:
             options["among"] = list(options["among"])  # it is asked for more than once
         asked = index.nodes.names(np.array(index._ids_of(node)))
         if hits is None:
-            hits = index.related(node, k, **options)
+            hits = asking.related(node, k, **options)
+        assert hits is not None
         nodes = [*asked, *(hit.node for hit in hits)]
         places = {name: place for place, name in enumerate(nodes)}
         alone = {name: value for name, value in options.items() if name not in _ALONE}
         offset = int(options.get("offset", 0))
         first = [(asked[0], hits, offset)] if len(asked) == 1 else []
         rest = nodes[len(first) :]
-        found = zip(rest, index.related_many(rest, k, **alone), strict=True)
+        many = asking.related_many(rest, k, **alone)
+        found = zip(rest, many, strict=True)
         lists = [*first, *((name, its, 0) for name, its in found)]
         links = [
             (name, hit.node, rank, hit)
