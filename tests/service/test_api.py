@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +130,7 @@ def test_a_body_is_bounded_and_read_as_json(server: Server) -> None:
     assert server.post("/v1/batch", {"nodes": []}).status == 422
     assert server.post("/v1/batch", {"nodes": [1]}).status == 422
     assert server.post("/v1/batch", {"nodes": ["red"], "k": True}).status == 422
+    assert server.post("/v1/batch", {"nodes": ["nobody"], "effort": 1}).status == 422
     assert server.post("/v1/batch", {"nodes": ["red"]}, Content_Type="text/plain").status == 415
 
 
@@ -171,3 +175,20 @@ def test_metrics_count_what_was_asked(server: Server) -> None:
     before = count()
     server.ask("similarity", a="red", b="blue")
     assert count() == before + 1
+
+
+def test_the_reference_is_true(server: Server) -> None:
+    """Schemathesis asks what the OpenAPI document allows, and what it does not: no fault, and no
+    answer that the document does not describe.
+    """
+    program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("schemathesis is not installed")
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,"
+    checks += "response_headers_conformance,response_schema_conformance"
+    command = [program, "run", f"http://127.0.0.1:{server.port}/openapi.json", "--checks", checks]
+    command += ["--max-examples", "6", "--seed", "1", "--generation-database", "none"]
+    command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
+    assert "Tested: 8" in done.stdout

@@ -48,7 +48,7 @@ __all__ = ["serve"]
     cls=Sectioned,
     section="Load",
     type=click.IntRange(1, 100_000),
-    default=64,
+    default=256,
     show_default=True,
     help="How many questions may wait in a process; more are refused (429).",
 )

@@ -56,6 +56,10 @@ class Adaptation:
             self._late += seconds > self.target
             self._slow += seconds > self.target / 2
 
+    def refused(self, now: float) -> None:
+        """A question was not taken, as too many wait: it would have been late."""
+        self.answered(float("inf"), now)
+
     def asked(self, now: float) -> float:
         """The share for a question that comes now."""
         if now - self._begin >= _WINDOW:

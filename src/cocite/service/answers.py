@@ -20,7 +20,7 @@ from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
 from cocite.service.documents import CompleteDocument
 from cocite.service.parameters import SETTINGS
 
-__all__ = ["ANSWERS", "Values", "known", "sampled"]
+__all__ = ["ANSWERS", "Values", "checked_settings", "known", "sampled"]
 
 Values = Mapping[str, Any]
 """What a question gives, by name (``parameters.py``)."""
@@ -43,6 +43,11 @@ def known(index: Index, names: Iterable[str]) -> None:
     for name in names:
         if nodes.find(name) is None:
             raise UnknownNode(name, nodes.nearest(name, quick=True), nodes.note)
+
+
+def checked_settings(index: Index, asked: Values) -> None:
+    """Raise :class:`UsageError` for settings that the index does not take."""
+    index.stored.ask_settings(_some(asked, SETTINGS))
 
 
 def _related(index: Index, asked: Values) -> Document:

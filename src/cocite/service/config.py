@@ -69,7 +69,7 @@ class Config:
     workers: int = 1
     threads: int = 2
     memory: int | None = None
-    queue: int = 64
+    queue: int = 256
     floor: int = 10
     target: float = 0.05
     reload: float = 5.0

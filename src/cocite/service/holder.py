@@ -69,6 +69,7 @@ class Holder:
         self._seen = _identity(path)
         self._lock = threading.Lock()
         self._old: list[Held] = []
+        self._litter = False
         self.now = Held(self._opened())
 
     @contextmanager
@@ -96,6 +97,7 @@ class Holder:
             held = Held(self._opened())
             _verify(held.index)
         except (CociteError, OSError) as error:
+            self._litter = True
             if _identity(self.path) != found:
                 return None  # it was replaced again meanwhile: the next look has that
             return str(error) or type(error).__name__
@@ -109,9 +111,9 @@ class Holder:
         with self._lock:
             before = len(self._old)
             self._old = [held for held in self._old if held.users]
-            if len(self._old) == before:
-                return
-        gc.collect()  # readers and their index know each other
+            litter, self._litter = self._litter or len(self._old) < before, False
+        if litter:
+            gc.collect()  # readers and their index know each other
 
     def _opened(self) -> Index:
         index = open_index(self.path, graph=self._graphs or None, **self._means)

@@ -51,7 +51,6 @@ _HOW = {"measure": _TEXT, "direction": _TEXT, "settings": _SETTINGS}
 _LEVEL = {"confidence": _NUMBER, "bound": _TEXT, "refined": _YES}
 _LOSS = {"samples": _WHOLE, "lost": _list({"type": "object"}), "passed_over": _WHOLE}
 _SCORE = {"score": _NUMBER, "stderr": _MAYBE, "low": _NUMBER, "high": _NUMBER}
-_PATHS = _list(_list(_TEXT))
 _REASONS = {
     "reasons": _list(_ref("Reason")),
     "others": _WHOLE,
@@ -77,14 +76,16 @@ _SCHEMAS: dict[str, Schema] = {
         {"a_title": _MAYBE_TEXT, "b_title": _MAYBE_TEXT, **_LOSS},
     ),
     "Reason": _object(
-        {"node": _TEXT, "share": _NUMBER, "links": _TEXT},
         {
-            "meetings": _MAYBE,
-            "steps": _MAYBE,
-            "path_a": {"type": ["array", "null"]},
-            "path_b": {"type": ["array", "null"]},
-            "title": _MAYBE_TEXT,
+            "node": _TEXT,
+            "share": _NUMBER,
+            "links": _TEXT,
+            "samples": {"type": ["integer", "null"]},
+            "steps": {"type": ["integer", "null"]},
+            "path_a": _list(_TEXT),
+            "path_b": _list(_TEXT),
         },
+        {"title": _MAYBE_TEXT},
     ),
     "Why": _object(
         {"a": _TEXT, "b": _TEXT, "score": _NUMBER} | _HOW | _REASONS,
@@ -154,8 +155,8 @@ _BODY = (400, 408, 413, 415)
 
 def described(service: Service) -> dict[str, Any]:
     """The document of a server."""
-    keyed = service.keys is not None
-    paths = {f"/v1/{verb.name}": _path(verb, keyed) for verb in service.verbs.values()}
+    keyed, names = service.keys is not None, _names(service)
+    paths = {f"/v1/{verb.name}": _path(verb, keyed, names) for verb in service.verbs.values()}
     for path, text in (("/healthz", "Whether the server lives"), ("/readyz", "Whether it answers")):
         paths[path] = {"get": _plain(path, text)}
     document: dict[str, Any] = {
@@ -180,7 +181,20 @@ def described(service: Service) -> dict[str, Any]:
     return document
 
 
-def _path(verb: Verb, keyed: bool) -> dict[str, Any]:
+def _names(service: Service) -> list[str]:
+    """Names of two nodes that are linked to each other or to the same, if there are such, to show
+    what a question looks like.
+    """
+    index = next(iter(service.holders.values())).now.index
+    for node in range(min(len(index.nodes), 100)):
+        name = index.nodes.name(node)
+        hits = index.related(name, 1)
+        if hits and len(name) < 100:
+            return [name, str(hits[0].node)]
+    return []
+
+
+def _path(verb: Verb, keyed: bool, names: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": verb.name,
         "summary": verb.summary,
@@ -191,12 +205,14 @@ def _path(verb: Verb, keyed: bool) -> dict[str, Any]:
     if verb.name == "batch":
         body = _object({}, {})
         body["properties"] = {each.name: _described(each) for each in verb.takes}
+        if names:
+            body["examples"] = [{"nodes": names}]
         body["required"] = [each.name for each in verb.takes if each.required]
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
         good["application/x-ndjson"] = {"schema": _TEXT}
         statuses = (*statuses, *_BODY)
     else:
-        found["parameters"] = [_parameter(each) for each in verb.takes]
+        found["parameters"] = [_parameter(each, names) for each in verb.takes]
         if verb.takes:
             statuses = (*statuses, 413)
     headers = {
@@ -215,6 +231,7 @@ def _path(verb: Verb, keyed: bool) -> dict[str, Any]:
         responses["304"] = {"description": "The client has the answer (If-None-Match)."}
     for status in sorted({*statuses, *([401] if keyed else [])}):
         responses[str(status)] = _problem(status)
+    responses["431"] = {"description": "The head of the request is too large; without a body."}
     found["responses"] = responses
     return {"post" if verb.name == "batch" else "get": found}
 
@@ -223,8 +240,13 @@ def _described(parameter: Parameter) -> Schema:
     return {**parameter.schema, "description": parameter.text}
 
 
-def _parameter(parameter: Parameter) -> dict[str, Any]:
+def _parameter(parameter: Parameter, names: list[str]) -> dict[str, Any]:
+    shown: Any = None
+    if names and parameter.required:
+        shown = names[1] if parameter.name == "b" else names[0]
+        shown = [shown] if parameter.many else shown
     return {
+        **({} if shown is None else {"example": shown}),
         "name": parameter.name,
         "in": "query",
         "required": parameter.required,

@@ -108,13 +108,14 @@ class Parameter:
         if type(value) is not self.kind:
             raise self._wrong(value)
         if isinstance(value, str):
-            if len(value) > self.longest:
+            if self.choices:
+                if value not in self.choices:
+                    raise self._wrong(value)
+            elif len(value) > self.longest:
                 raise UsageError(
                     f"{self.name} has {len(value):,} characters; {self.longest:,} are allowed"
                 )
-            if self.choices and value.lower() not in self.choices:
-                raise self._wrong(value)
-            return value.lower() if self.choices else value
+            return value
         if isinstance(value, int | float) and not self.low <= value <= self.high:
             raise self._wrong(value)
         return value
@@ -177,8 +178,7 @@ class Verb:
         """The question in a body of JSON; raises :class:`UsageError`."""
         if not isinstance(body, dict):
             raise UsageError(f"the body is {_shown(body)}; it is a JSON object")
-        there = {name: value for name, value in body.items() if value is not None}
-        return self._checked(there, Parameter.checked)
+        return self._checked(body, Parameter.checked)
 
     def _checked(
         self, given: Mapping[str, Any], read: Callable[[Parameter, Any], Any]
@@ -198,7 +198,7 @@ class Verb:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = "null" if value is None else repr(value)
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 

@@ -25,7 +25,7 @@ from cocite.documents import Document
 from cocite.errors import CociteError, InputError, UnknownNode, UsageError
 from cocite.query import Index
 from cocite.service.adaptation import Adaptation
-from cocite.service.answers import ANSWERS, Values, sampled
+from cocite.service.answers import ANSWERS, Values, checked_settings, sampled
 from cocite.service.config import Config
 from cocite.service.documents import ServedDocument
 from cocite.service.holder import Held, Holder
@@ -124,6 +124,8 @@ class Service:
         try:
             found = await self.pool.run(work, most=most, pushing=pushing)
         except Full as full:
+            if told:
+                self.adaptation.refused(time.monotonic())
             raise Refused(_busy(full.after)) from None
         if pushing and told:
             now = time.monotonic()
@@ -154,6 +156,7 @@ class Service:
         """Answer a batch: lines of JSON, some at a time; the first may raise :class:`Refused`."""
         nodes: Sequence[str | list[str]] = values["nodes"]
         rest = {name: value for name, value in values.items() if name != "nodes"}
+        checked_settings(asking.index, rest)  # which no question would do if all are of strangers
         for begin in range(0, len(nodes), _PIECE):
             work = partial(self._piece, asking, nodes[begin : begin + _PIECE], rest)
             yield await self.done(work, pushing=begin == 0, told=False)
