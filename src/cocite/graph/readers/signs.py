@@ -43,6 +43,7 @@ __all__ = [
     "tar",
     "warc",
     "webgraph",
+    "wiki",
     "zip_with",
 ]
 
@@ -156,6 +157,16 @@ def warc(beginning: Beginning) -> bool:
     if path is not None and content.startswith((b"\x04\x22\x4d\x18", b"\x5d\x2a\x4d\x18")):
         return bool(re.search(r"\.(?:warc|wat)\.(?:lz4|zst)$", path.name, re.I))
     return bool(re.match(rb"\s*WARC/[01]\.\d+\r?\n", content))
+
+
+_WIKI = re.compile(
+    rb"create\s+table\s[^;]*[`\"](?:pl_from|page_namespace|lt_namespace|rd_interwiki)[`\"]", re.I
+)
+
+
+def wiki(beginning: Beginning) -> bool:
+    """One of the tables of a wiki's database that say what links to what."""
+    return bool(_WIKI.search(beginning.content))
 
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
