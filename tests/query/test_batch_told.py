@@ -74,6 +74,7 @@ def test_rows_and_size_are_told_and_the_answers_are_kept(
         assert 100 < plan.sampled <= batch.done < batch.nodes
         report = batch.run()
     assert plan.hits == pytest.approx(report.rows, rel=0.2)
+    assert report.bytes is not None
     assert report.bytes / 1.5 < plan.bytes < report.bytes * 1.5
     assert plan.disk > plan.bytes
     assert plan.memory < 2**30

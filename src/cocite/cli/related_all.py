@@ -11,14 +11,20 @@ import click
 
 from cocite.cli.asking import asking_options, opened, refine_options
 from cocite.cli.filters import filter_options, order_options
-from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    means_options,
+    names_in,
+)
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.query import bound_option
+from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
-from cocite.graph.writers import TABLES
+from cocite.graph.writers import TABLES, kinds_of
 from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
@@ -27,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["related_all"]
 
-_KINDS = (*(ending.removeprefix(".") for ending in TABLES), "jsonl", "folder")
+_KINDS = [*kinds_of(TABLES), "folder"]
+_ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 _OPTIONS = (
     "kind",
     "min_score",
@@ -50,17 +57,13 @@ _OPTIONS = (
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="FILE|DIR/|-",
-    help=f"What to make: a table of node, rank, related, score and stderr ({or_of(TABLES)}), JSON "
-    "lines (.jsonl), or a folder with a JSON file a node (a name that ends in /). - is standard "
-    "output.",
+    help=f"What to make: a table of node, rank, related, score and stderr ({or_of(_ROWS)}), JSON "
+    "lines, one a node (.jsonl), or a folder with a JSON file a node (a name that ends in /). - is "
+    "standard output.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice(_KINDS, case_sensitive=False),
-    help="What to write.  [default: by the name; jsonl on standard output]",
-)
+@kind_option(_KINDS, "by the name; jsonl on standard output")
+@to_options
 @click.option(
     "-k",
     type=click.IntRange(1),
@@ -86,7 +89,8 @@ _OPTIONS = (
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace the file when the new one is complete. A symbolic link is refused.",
+    help="Replace the file, or the table, when the new one is complete. A symbolic link is "
+    "refused.",
 )
 @click.option(
     "--restart",
@@ -96,7 +100,9 @@ _OPTIONS = (
 @format_option
 def related_all(
     index: str,
-    output: str,
+    output: str | None,
+    to: str | None,
+    append: bool,
     k: int,
     nodes: Path | None,
     among: Path | None,
@@ -105,7 +111,7 @@ def related_all(
     show: Show,
     **options: Any,
 ) -> None:
-    """Write the nodes most related to every node to a file, best first.
+    """Write the nodes most related to every node to a file or a database, best first.
 
     A row says what "cocite related" says of that node. What is done is saved every few seconds: if
     it is interrupted, give the same command again, and it goes on. The file is the same whatever
@@ -116,8 +122,11 @@ def related_all(
     from cocite.query.batch.stream import Stream
     from cocite.query.documents import BatchDocument
 
-    if output == "-" and (overwrite or restart):
-        raise UsageError("standard output is not replaced: leave --overwrite and --restart out")
+    if output == "-" and (overwrite or restart or append or to):
+        raise UsageError(
+            "standard output is not replaced, nor is it a table: leave --overwrite, --restart, "
+            "--append and --to out"
+        )
     give_back_at_once()
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
     for name, file in (("nodes", nodes), ("among", among)):
@@ -134,22 +143,24 @@ def related_all(
             report = stream.run(sys.stdout.buffer, stages)
         label, asked = "standard output", stream.nodes
     else:
-        chosen |= {"overwrite": overwrite, "restart": restart}
+        chosen |= {"to": to, "append": append, "overwrite": overwrite, "restart": restart}
         with Batch(opened_index, output, k, **chosen, **settings) as work:
+            label = work.label
             kept = f"; goes on after {work.done:,} that an earlier run finished"
             say(
-                f"{output}: up to {k} hits for each of {work.nodes:,} nodes"
-                + kept * (work.done > 0)
+                f"{label}: up to {k} hits for each of {work.nodes:,} nodes" + kept * (work.done > 0)
             )
             with Stages(units) as stages:
                 _tell(opened_index, work.refined, stages)
                 if (told := work.told(stages)) is not None:
                     say(told_in_words(told))
                 report = work.run(stages)
-        label, asked = output, work.nodes
-    found = BatchDocument.of(opened_index, output, report, clock() - begin)
+        asked = work.nodes
+    named = "-" if output == "-" else label
+    found = BatchDocument.of(opened_index, named, report, clock() - begin)
+    size = "" if found.bytes is None else f", {format_size(found.bytes)}"
     shown = {
-        "output": f"{label}, {format_size(found.bytes)}",
+        "output": f"{label}{size}",
         "nodes": f"{found.nodes:,} of {asked:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
     }

@@ -29,10 +29,10 @@ from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
 from cocite.graph.readers import Job, PageOptions, ReadOptions, Source, expand, reader_of
-from cocite.graph.readers.broken import report_to
+from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.storing import How, store_links
-from cocite.graph.titling import Titling
+from cocite.graph.titles.titling import Titling
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store, kind_of
@@ -93,7 +93,7 @@ def ingest(
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
-        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"packages"``.
+        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -235,28 +235,28 @@ def ingest(
     ):
         work = draft.path / "work"
         work.mkdir()
-        spare = memory_limit - OWN_MEMORY
         threads = _threads(given.all, cores)
         titling = Titling(given.titles, called, options, work)
-        with Tables(work, given.all, spare, threads, weighted=bool(weight)) as tables:
+        with Tables(
+            work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
+        ) as tables:
             titling.read(tables, progress)
             job = partial(
                 Job,
                 scratch=work / "input",
                 progress=progress,
-                inputs=tuple(given.links),
                 titles=titling.met,
                 threads=cores,
                 report=reported,
             )
-            read = load_all(tables, job, given.links, 2, options)
-            read += load_all(tables, job, given.nodes, 1, options.for_nodes())
+            of_links = load_all(tables, job, given.links, 2, options)
+            read = of_links + load_all(tables, job, given.nodes, 1, options.for_nodes())
             check_some(read)
             if names is not None:
                 tables.leave_out(names)
             facts, files = store_links(draft.path, tables, how, progress)
             told, of_titles = titling.store(draft.path, tables)
-        facts["rows"] = sum(found.rows for found in read[: len(given.links)])
+        facts["rows"] = sum(found.rows for found in of_links)
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = facts_of(read)
         draft.publish(Manifest("graph", facts | told, files | of_titles))

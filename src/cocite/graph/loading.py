@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from cocite.errors import InputError, NotLinks
 from cocite.graph.readers import Found, Job, LinkReader, ReadOptions, ReadsMany, Source, reader_of
-from cocite.graph.readers.html import SiteFound
+from cocite.graph.readers.crawl.captures import CrawlFound
+from cocite.graph.readers.html.reader import SiteFound
+from cocite.graph.readers.parquet import ParquetInput
 from cocite.graph.readers.text import TextInput
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def load_all(
     options: ReadOptions,
 ) -> list[Found]:
     """Load inputs, of which ``wanted`` is 2 for links and 1 for names of nodes; returns what was
-    found in each. ``to_job`` makes a job of the rest.
+    found in each, or in those of a kind that is read in one go. ``to_job`` makes a job of the rest.
     """
     found: list[Found | None] = [None] * len(sources)
     for told, places in _groups(sources, options, wanted):
@@ -49,7 +51,11 @@ def load_all(
             job = to_job(database=database, source=some[0], wanted=wanted, options=options)
             job.scratch.mkdir()
             reader = told or reader_of(job.source, options, wanted)
-            if len(some) == 1:
+            if getattr(reader, "together", False):
+                job = replace(job, inputs=tuple(some))
+            elif wanted == 2:
+                job = replace(job, inputs=tuple(sources))
+            if not (len(some) > 1 and hasattr(reader, "read_many")):
                 read = reader.read(job)
                 found[places[0]] = read.found
                 _check_few_bad(job.source, read.found, options)
@@ -66,7 +72,7 @@ def load_all(
                     tables.load(rows, wanted, all(one.integers for one in those))
                 assert not place_of
         shutil.rmtree(job.scratch)
-    return cast(list[Found], found)
+    return [one for one in found if one is not None]
 
 
 def _groups(
@@ -81,7 +87,8 @@ def _groups(
         reader = None if source.is_pipe else reader_of(source, options, wanted)
         if reader is not None:
             source.forget()
-        if reader is None or not hasattr(reader, "read_many"):
+        many_at_once = hasattr(reader, "read_many") or getattr(reader, "together", False)
+        if reader is None or not many_at_once:
             groups.append((reader, [place]))
         elif id(reader) in many:
             many[id(reader)].append(place)
@@ -112,7 +119,7 @@ def check_some(read: Sequence[Found]) -> None:
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, SiteFound):
+        if isinstance(found, SiteFound | CrawlFound):
             said.append(found.describe().replace(": ", " has ", 1))
             continue
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
@@ -127,8 +134,11 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
     """
     if len(read) <= _EACH:
         return [_told(found, asdict(found)) for found in read]
-    alike: dict[tuple[type, str], dict[str, Any]] = {}
-    for found in read:
+    alike: dict[tuple[type, str] | int, dict[str, Any]] = {}
+    for place, found in enumerate(read):
+        if not isinstance(found, TextInput | ParquetInput):
+            alike[place] = _told(found, asdict(found))
+            continue
         plain = replace(found, file="", **_SINGLE.get(type(found), {}))
         key = type(found), plain.describe()
         if key not in alike:
@@ -145,8 +155,8 @@ def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
         if len(entry["examples"]) < _EXAMPLES:
             examples = (f"{Path(found.file).name}: {example}" for example in found.examples)
             entry["examples"] = [*entry["examples"], *examples][:_EXAMPLES]
-    for entry in alike.values():
-        if entry["files"] > 1:
+    for told, entry in alike.items():
+        if isinstance(told, tuple) and entry["files"] > 1:
             entry["read_as"] = f"{entry['files']:,} files as {entry['read_as']}"
     return list(alike.values())
 

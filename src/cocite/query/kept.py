@@ -105,7 +105,7 @@ def is_links(path: str) -> bool:
     """
     if path == "-" or not os.path.isdir(path):
         return path == "-" or os.path.exists(path)
-    from cocite.graph.readers.site import is_site  # of a file nobody waits for the readers
+    from cocite.graph.readers.html.site import is_site  # of a file nobody waits for the readers
 
     return kind_of(path) is None and is_site(Path(path))
 

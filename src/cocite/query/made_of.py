@@ -81,7 +81,7 @@ def state_of(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[
             [os.path.abspath(name), stat.st_size, stat.st_mtime_ns] for name, stat in tables
         ]
     if file.is_dir():
-        from cocite.graph.readers.site import listing
+        from cocite.graph.readers.html.site import listing
 
         size, changed, more["listing"] = listing(file)
     else:

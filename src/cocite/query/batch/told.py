@@ -131,7 +131,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
         memory,
         work.index.stored.store.nbytes,
         round(size),
-        4 * (WORDS * hits + work.nodes) + round((1 + bool(output.memory)) * size),
+        4 * (WORDS * hits + work.nodes) + round((1 + output.twice) * size),
         work.nodes,
     )
 

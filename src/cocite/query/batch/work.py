@@ -15,6 +15,7 @@ from cocite.memory import checked_threads
 from cocite.query.batch.outputs import Pages
 from cocite.query.batch.pieces import Ids, Piece, Rows, answered, piece_of
 from cocite.query.batch.question import Found, Question
+from cocite.query.batch.rows import WORDS
 from cocite.query.ordered import Ordered
 from cocite.store import Access
 
@@ -103,6 +104,12 @@ class Work:
         """
         counts, found = rows.of(slice(places.start - first, places.stop - first))
         return self._pages(self.asked[places], counts, found)
+
+    @property
+    def none(self) -> Pages:
+        """No pages, with the types of those that there will be."""
+        nobody = np.empty(0, np.uint32)
+        return self._pages(nobody, nobody, np.empty((0, WORDS), np.uint32))
 
     def pages_of(self, rows: Rows, numbers: Ids) -> Pages:
         """The same of nodes that are not next to each other."""
