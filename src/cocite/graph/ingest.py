@@ -70,6 +70,7 @@ def ingest(
     site: str | None = None,
     ignore_canonical: bool = False,
     keep_external: bool = False,
+    namespaces: str | Iterable[str | int] = (0,),
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
@@ -93,7 +94,8 @@ def ingest(
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
-        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``.
+        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
+        ``"mediawiki"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -142,6 +144,9 @@ def ingest(
         browsers there; by default they are that other page.
     keep_external
         Keep the pages outside of the folder to which its pages link, named by their URLs.
+    namespaces
+        Of a dump of MediaWiki: the numbers of the namespaces whose pages are nodes, such as
+        ``"0,14"`` for articles and categories.
     report
         A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     exclude
@@ -209,7 +214,8 @@ def ingest(
     weight = _weight(weight_column, count_duplicates)
     pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
     options = ReadOptions(
-        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected, pages
+        *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
+        *(pages, _numbers(namespaces)),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -325,6 +331,15 @@ def _split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
     """Columns, as a list or with commas between them."""
     each = columns.split(",") if isinstance(columns, str) else map(str, columns)
     return tuple(column.strip() for column in each)
+
+
+def _numbers(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
+    """Numbers of namespaces, each once."""
+    each = _split(namespaces)
+    strange = [text for text in each if not text.isdecimal() or len(text) > 9]
+    if strange:
+        raise UsageError(f"namespaces has {strange[0]!r}; it is numbers, such as 0,14")
+    return tuple(dict.fromkeys(map(int, each)))
 
 
 def _see_no_text(**options: tuple[str, str]) -> None:

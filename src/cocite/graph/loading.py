@@ -20,6 +20,7 @@ from cocite.graph.readers.crawl.captures import CrawlFound
 from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.parquet import ParquetInput
 from cocite.graph.readers.text import TextInput
+from cocite.graph.readers.wiki.reader import WikiFound
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -119,7 +120,7 @@ def check_some(read: Sequence[Found]) -> None:
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, SiteFound | CrawlFound):
+        if isinstance(found, SiteFound | CrawlFound | WikiFound):
             said.append(found.describe().replace(": ", " has ", 1))
             continue
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")

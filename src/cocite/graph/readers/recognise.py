@@ -96,6 +96,7 @@ FORMATS: tuple[Format, ...] = (
         called="common-crawl",
     ),
     Format("a web archive", signs.warc, reader=_HERE + "crawl.warc", called="warc"),
+    Format("a dump of MediaWiki", signs.wiki, reader=_HERE + "wiki.reader", called="mediawiki"),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
     Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
@@ -162,7 +163,11 @@ FORMATS: tuple[Format, ...] = (
     # -- text
     Format("GraphML", tagged("graphml"), reader=_HERE + "graphs.graphml", called="graphml"),
     Format("GEXF", tagged("gexf"), reader=_HERE + "graphs.gexf", called="gexf"),
-    Format("a dump of a wiki", tagged("mediawiki"), _ROWS + ": the page, and what it links to"),
+    Format(
+        "a dump of a wiki's texts (XML)",
+        tagged("mediawiki"),
+        "Its links are in the tables beside it: page, pagelinks, linktarget and redirect (.sql.gz)",
+    ),
     Format(
         "an HTML page",
         signs.html,

@@ -43,6 +43,7 @@ __all__ = [
     "tar",
     "warc",
     "webgraph",
+    "wiki",
     "zip_with",
 ]
 
@@ -158,6 +159,15 @@ def warc(beginning: Beginning) -> bool:
         return bool(re.search(r"\.(?:warc|wat)\.(?:lz4|zst)$", path.name, re.I))
     return bool(re.match(rb"\s*WARC/[01]\.\d+\r?\n", content))
 
+
+_WIKI_COLUMNS = (b"pl_from", b"page_namespace", b"lt_namespace", b"rd_interwiki")
+_WIKI = re.compile(rb"create\s+table\s[^;]*[`\"](?:" + b"|".join(_WIKI_COLUMNS) + rb")[`\"]", re.I)
+
+
+def wiki(beginning: Beginning) -> bool:
+    """One of the tables of a wiki's database that say what links to what."""
+    content = beginning.content
+    return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
 
 _WORD = 100
 """Letters that any of the words by which texts begin has at most."""
