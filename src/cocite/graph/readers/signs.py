@@ -169,6 +169,7 @@ def wiki(beginning: Beginning) -> bool:
     content = beginning.content
     return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
 
+
 _WORD = 100
 """Letters that any of the words by which texts begin has at most."""
 
