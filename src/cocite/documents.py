@@ -51,8 +51,16 @@ class Document:
         return Rows(("fact", "value"), _flat(self.to_json()))
 
 
+_PLAIN = frozenset((str, int, bool, type(None)))
+"""What most of an answer is, and is JSON as it is."""
+
+
 def plain(value: Any) -> Any:
     """``value`` in what JSON has: dataclasses and named tuples are objects, nan is null."""
+    if type(value) in _PLAIN:
+        return value
+    if type(value) is float:
+        return None if math.isnan(value) else value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
