@@ -172,6 +172,8 @@ def ingest(
     for source in graph.store.facts["sources"] if kind_of(inputs[0]) != "graph" else ():
         said_of(source)
     said_of_titles(graph.store.facts.get("titles"))
+    if "normalised_urls" in graph.store.facts:
+        say(f"{graph.store.facts['normalised_urls']:,} names were URLs, and written in another way")
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))

@@ -1,4 +1,4 @@
-"""Options of ``cocite ingest`` for HTML pages: which links count, and where the site is."""
+"""Options of ``cocite ingest`` for pages of the web and of wikis: which links and pages count."""
 
 from __future__ import annotations
 
@@ -47,6 +47,12 @@ _OPTIONS = (
         metavar="NUMBER,...",
         help="Of a dump of MediaWiki: the namespaces whose pages are nodes, such as 0,14 for "
         "articles and categories.",
+    ),
+    click.option(
+        "--normalise-urls",
+        is_flag=True,
+        help="Write names that are URLs in one way, so that those of one page are one node: host, "
+        "port, dots, escapes, no fragment, no parameters of trackers.",
     ),
     click.option(
         "--report",

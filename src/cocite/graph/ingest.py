@@ -43,6 +43,7 @@ from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
+from cocite.graph.readers.urls import IS_WEB
 from cocite.graph.readers.wiki.reader import WikiFound
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
@@ -87,6 +88,7 @@ def ingest(
     ignore_canonical: bool = False,
     keep_external: bool = False,
     namespaces: str | Iterable[str | int] = (0,),
+    normalise_urls: bool = False,
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
@@ -163,6 +165,9 @@ def ingest(
     namespaces
         Of a dump of MediaWiki: the numbers of the namespaces whose pages are nodes, such as
         ``"0,14"`` for articles and categories.
+    normalise_urls
+        Write names that are URLs of http and https in one way (``graph/readers/urls.py``), so that
+        those of one page are one node.
     report
         A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     exclude
@@ -206,6 +211,7 @@ def ingest(
             links=(links, "all"),
             site=(site or "", ""),
             report=(os.fspath(report or ""), ""),
+            normalise_urls=("yes" * normalise_urls, ""),
         )
         named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         kept = store_object(
@@ -231,7 +237,7 @@ def ingest(
     pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(pages, _numbers(namespaces)),
+        *(pages, _numbers(namespaces), normalise_urls),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -255,10 +261,9 @@ def ingest(
         Draft(place, "graph", overwrite=overwrite) as draft,
         report_to(os.fspath(report or ""), overwrite) as reported,
     ):
-        work = draft.path / "work"
-        work.mkdir()
+        (work := draft.path / "work").mkdir()
         threads = _threads(given.all, cores)
-        titling = Titling(given.titles, called, options, work)
+        titling = Titling(given.titles, called, options, work, options.called)
         with Tables(
             work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
         ) as tables:
@@ -272,21 +277,22 @@ def ingest(
                 report=reported,
             )
             load = partial(_load, tables, job)
-            groups = groups_of(given.links, options)
             read = [
                 load(source=source, inputs=together, wanted=2, options=options)
-                for source, together in groups
+                for source, together in groups_of(given.links, options)
             ]
+            rows = sum(found.rows for found in read)
             read += [load(source=s, wanted=1, options=options.for_nodes()) for s in given.nodes]
             _check_some(read)
+            told = _renamed(tables, options, progress)
             if names is not None:
-                tables.leave_out(names)
+                tables.leave_out([options.called(name) for name in names])
             facts, files = store_links(draft.path, tables, how, progress)
-            told, of_titles = titling.store(draft.path, tables)
-        facts["rows"] = sum(found.rows for found in read[: len(groups)])
+            of_them, of_titles = titling.store(draft.path, tables)
+        facts["rows"] = rows
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
-        draft.publish(Manifest("graph", facts | told, files | of_titles))
+        draft.publish(Manifest("graph", facts | told | of_them, files | of_titles))
     return _made(place, home)
 
 
@@ -422,6 +428,14 @@ def _load(tables: Tables, to_job: Callable[..., Job], **told: Any) -> Found:
     _check_titles(tables, table, read.found)
     shutil.rmtree(job.scratch)
     return read.found
+
+
+def _renamed(tables: Tables, options: ReadOptions, progress: Progress) -> dict[str, Any]:
+    """Write URLs in one way, if that is asked for; what the manifest says of it."""
+    if not options.normalise_urls:
+        return {}
+    progress("normalising URLs", 0, 0)
+    return {"normalised_urls": tables.rename(options.called, IS_WEB)}
 
 
 def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cocite.errors import SKIP_ADVICE, UsageError
+from cocite.graph.readers.urls import normaliser
 
 __all__ = [
     "DELIMITERS",
@@ -75,6 +76,7 @@ class ReadOptions:
     undirected: bool = False
     pages: PageOptions = PageOptions()
     namespaces: tuple[int, ...] = (0,)
+    normalise_urls: bool = False
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):
@@ -97,6 +99,11 @@ class ReadOptions:
             raise UsageError("namespaces are numbers from 0 on, such as 0,14: at least one")
         if len(set(self.columns_named)) != len(self.columns_named):
             raise UsageError(f"columns {','.join(self.columns_named)} names one column twice")
+
+    @property
+    def called(self) -> Callable[[str], str]:
+        """What a node of this name is called."""
+        return normaliser() if self.normalise_urls else str
 
     @property
     def columns_named(self) -> tuple[str, ...]:

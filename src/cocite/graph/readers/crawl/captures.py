@@ -104,6 +104,7 @@ class Captures:
         self._count = 0
         self._others: Counter[str] = Counter()
         self._told = job.report is not no_report
+        self._called = job.options.called
 
     def __enter__(self) -> Captures:
         return self
@@ -120,7 +121,8 @@ class Captures:
         title = " ".join(title.translate(_NO_CONTROLS).split())
         at = at.translate(_NO_CONTROLS)
         number = self._count = self._count + 1
-        leads = leads if len(leads) <= _LONGEST and leads.isascii() else ""
+        leads = self._called(leads) if len(leads) <= _LONGEST and leads.isascii() else ""
+        url = self._called(url)
         self._add(0, f"{number}\t{kind}\t{url}\t{at}\t{leads}\t{title}\n")
         return number
 
@@ -142,7 +144,7 @@ class Captures:
                 self._others["to no web page (mailto: and so on)"] += 1
             else:
                 shown = written.translate(_NO_CONTROLS)[:_LONGEST] if self._told else ""
-                self._add(1, f"{number}\t{tag}\t{int(main)}\t{where}\t{shown}\n")
+                self._add(1, f"{number}\t{tag}\t{int(main)}\t{self._called(where)}\t{shown}\n")
 
     def _add(self, which: int, line: str) -> None:
         self._held[which].append(line)
