@@ -94,7 +94,7 @@ def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
     assert graph.store.facts["normalised_urls"] == 7
     assert weights(graph)["http://a.org/", "http://a.org/b"] == 5.0
     plain = cocite.ingest(tmp_path / "links.csv", tmp_path / "h")
-    assert plain.nodes == 9
+    assert plain.nodes == 8
     assert "normalised_urls" not in plain.store.facts
 
 

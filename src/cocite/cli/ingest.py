@@ -156,7 +156,8 @@ def ingest(
     from cocite.graph.ingest import ingest as run
 
     exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
-    with Stages({"reading": "bytes", "parsing": "pages", "writing": "links"}) as stages:
+    units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
+    with Stages(units) as stages:
         graph = run(
             inputs,
             output,

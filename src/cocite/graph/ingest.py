@@ -31,6 +31,7 @@ from cocite.graph.objects.tables import Wanted
 from cocite.graph.readers import (
     Found,
     Job,
+    LinkReader,
     PageOptions,
     ReadOptions,
     Source,
@@ -89,6 +90,9 @@ def ingest(
     keep_external: bool = False,
     namespaces: str | Iterable[str | int] = (0,),
     normalise_urls: bool = False,
+    pages: str | os.PathLike[str] | None = None,
+    fetch: bool = False,
+    delay: float = 1.0,
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
@@ -113,7 +117,7 @@ def ingest(
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
         ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
-        ``"mediawiki"``.
+        ``"mediawiki"``, ``"sitemap"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -168,6 +172,13 @@ def ingest(
     normalise_urls
         Write names that are URLs of http and https in one way (``graph/readers/urls.py``), so that
         those of one page are one node.
+    pages
+        A sitemap, or a list of URLs, one a line: of a folder of HTML pages or a web archive, those
+        that it names are the nodes, and the links among them are read.
+    fetch
+        Fetch the pages that a sitemap or a list of URLs, as the input, names.
+    delay
+        Seconds between two requests to a host.
     report
         A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     exclude
@@ -212,6 +223,8 @@ def ingest(
             site=(site or "", ""),
             report=(os.fspath(report or ""), ""),
             normalise_urls=("yes" * normalise_urls, ""),
+            pages=(os.fspath(pages or ""), ""),
+            fetch=("yes" * fetch, ""),
         )
         named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         kept = store_object(
@@ -234,10 +247,13 @@ def ingest(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
     weight = _weight(weight_column, count_duplicates)
-    pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
+    of_pages = PageOptions(
+        *(links, _split(link_tags), site or "", not ignore_canonical, keep_external),
+        *(os.fspath(pages or ""), fetch, delay),
+    )
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(pages, _numbers(namespaces), normalise_urls),
+        *(of_pages, _numbers(namespaces), normalise_urls),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -309,16 +325,33 @@ class _Inputs(NamedTuple):
         found = cls(*([] if each is None else expand(each) for each in (links, nodes, titles)))
         if [source.path for source in found.all].count(None) > 1:
             raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
-            for source in sources:
-                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-                    reader_of(source, options, wanted)
+        # Of pipes the first bytes are there when their turn comes.
+        readers = [reader_of(source, options) for source in found.links if not source.is_pipe]
+        for source in found.nodes:
+            if not source.is_pipe:
+                reader_of(source, options, 1)
+        if len(readers) == len(found.links):
+            _check_asked(readers, options)
         return found
 
     @property
     def all(self) -> list[Source]:
         """All of them."""
         return self.links + self.nodes + self.titles
+
+
+def _check_asked(readers: list[LinkReader], options: ReadOptions) -> None:
+    """See that some input does what is asked for."""
+    if options.pages.listed and not any(getattr(each, "restricts", False) for each in readers):
+        raise UsageError(
+            "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
+            "is none in the input"
+        )
+    if options.pages.fetch and not any(getattr(each, "fetches", False) for each in readers):
+        raise UsageError(
+            "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
+            "none in the input"
+        )
 
 
 def _check_memory(memory: int) -> None:
