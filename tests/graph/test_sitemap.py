@@ -335,7 +335,12 @@ def test_a_server_that_cannot_answer_is_counted(
     with pytest.raises(NotLinks, match=r"there is no link: .* 2 page that could not be fetched"):
         fetched(tmp_path, f"{site.url}/a\n{site.url}/b\n")
     site.pages.pop("/robots.txt")
-    site.pages["/slow"] = lambda: time.sleep(0.5) or (200, {}, b"")
+
+    def slow() -> Answer:
+        time.sleep(0.5)
+        return 200, {}, b""
+
+    site.pages["/slow"] = slow
     monkeypatch.setattr(fetch, "_TIMEOUT", 0.1)
     _, source, _ = fetched(tmp_path, f"{site.url}/slow\n{site.url}/b\n", keep_external=True)
     assert source["records"] == {"page that could not be fetched": 1}

@@ -22,7 +22,13 @@ from cocite.cli.asking import (
 )
 from cocite.cli.completion import node_names
 from cocite.cli.filters import filter_options, order_options
-from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    graph_format_option,
+    means_options,
+    names_in,
+)
 from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
 from cocite.cli.wide import with_titles
@@ -96,7 +102,7 @@ one line of JSON, as soon as it is read.
 @bound_option
 @asking_options
 @means_options
-@format_option
+@graph_format_option
 def related(
     index: str,
     nodes: tuple[str, ...],
@@ -157,7 +163,18 @@ def related(
     with preparing(opened_index, refine or target_error is not None):
         found = answered(asked)
     typed = _Asked(filters, settings, options["graphs"], is_links(index))
-    show(Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, typed)))
+
+    def graph(kind: str) -> str:
+        from cocite.query.related_graph import RelatedGraph
+
+        options = {name: value for name, value in chosen.items() if name != "filters"} | filters
+        around = RelatedGraph.of(opened_index, list(found.nodes), k, found.hits, **options)
+        return around.to_text(kind)
+
+    def text() -> str:
+        return _related_text(found, filters) + _lacking(opened_index, found, typed)
+
+    show(Reply(found, text, graph))
 
 
 def _chosen(parameter: str) -> bool:

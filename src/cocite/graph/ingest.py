@@ -2,7 +2,7 @@
 
     read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
 
-Reading and checking are the readers' (``readers/``), everything between is DuckDB's
+Reading and checking are the readers' (``readers/``, ``loading.py``), everything between is DuckDB's
 (``tables.py``), out of core under the memory given. The stored graph is written as a stream
 (``storing.py``).
 
@@ -13,39 +13,33 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cocite.errors import InputError, NotLinks, ResourceError, UsageError
+from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.hubs import hubs_in_words
 from cocite.graph.left_out import checked_names
+from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
 from cocite.graph.readers import (
-    Found,
     Job,
     LinkReader,
     PageOptions,
     ReadOptions,
     Source,
     expand,
-    groups_of,
     reader_of,
 )
-from cocite.graph.readers.crawl.captures import CrawlFound
 from cocite.graph.readers.html.broken import report_to
-from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
-from cocite.graph.readers.text import TextInput
 from cocite.graph.readers.urls import IS_WEB
-from cocite.graph.readers.wiki.reader import WikiFound
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
@@ -292,22 +286,17 @@ def ingest(
                 threads=cores,
                 report=reported,
             )
-            load = partial(_load, tables, job)
-            read = [
-                load(source=source, inputs=together, wanted=2, options=options)
-                for source, together in groups_of(given.links, options)
-            ]
-            rows = sum(found.rows for found in read)
-            read += [load(source=s, wanted=1, options=options.for_nodes()) for s in given.nodes]
-            _check_some(read)
+            of_links = load_all(tables, job, given.links, 2, options)
+            read = of_links + load_all(tables, job, given.nodes, 1, options.for_nodes())
+            check_some(read)
             told = _renamed(tables, options, progress)
             if names is not None:
-                tables.leave_out([options.called(name) for name in names])
+                tables.leave_out(list(map(options.called, names)))
             facts, files = store_links(draft.path, tables, how, progress)
             of_them, of_titles = titling.store(draft.path, tables)
-        facts["rows"] = rows
+        facts["rows"] = sum(found.rows for found in of_links)
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
-        facts["sources"] = [_reported(found) for found in read]
+        facts["sources"] = facts_of(read)
         draft.publish(Manifest("graph", facts | told | of_them, files | of_titles))
     return _made(place, home)
 
@@ -325,13 +314,14 @@ class _Inputs(NamedTuple):
         found = cls(*([] if each is None else expand(each) for each in (links, nodes, titles)))
         if [source.path for source in found.all].count(None) > 1:
             raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        # Of pipes the first bytes are there when their turn comes.
-        readers = [reader_of(source, options) for source in found.links if not source.is_pipe]
-        for source in found.nodes:
-            if not source.is_pipe:
-                reader_of(source, options, 1)
-        if len(readers) == len(found.links):
-            _check_asked(readers, options)
+        readers: list[LinkReader] = []
+        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
+            for source in sources:
+                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
+                    readers.append(reader_of(source, options, wanted))
+                    source.forget()
+        if not any(source.is_pipe for source in found.links):
+            _check_asked(readers[: len(found.links)], options)
         return found
 
     @property
@@ -410,7 +400,7 @@ def _see_no_text(**options: tuple[str, str]) -> None:
 
 def _size(sources: list[Source]) -> int | None:
     """What storing them takes at most, where that can be told: not of what is packed."""
-    if any(s.is_pipe or s.is_directory or s.beginning().packed for s in sources):
+    if any(s.is_pipe or s.is_directory or s.packed for s in sources):
         return None
     return _SIZES * sum(source.nbytes for source in sources)
 
@@ -447,76 +437,9 @@ def _threads(sources: list[Source], most: int) -> int:
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
 
 
-def _load(tables: Tables, to_job: Callable[..., Job], **told: Any) -> Found:
-    with tables.reading() as database:
-        job = to_job(database=database, **told)
-        source = job.source
-        job.scratch.mkdir()
-        read = reader_of(source, job.options, job.wanted).read(job)
-        _check_few_bad(source, read.found, job.options)
-        job.progress("loading " + source.short, 0, 0)
-        table = tables.load(read.rows, job.wanted, read.found.integers)
-        if read.nodes:
-            tables.load(read.nodes, 1, read.found.integers)
-    _check_titles(tables, table, read.found)
-    shutil.rmtree(job.scratch)
-    return read.found
-
-
 def _renamed(tables: Tables, options: ReadOptions, progress: Progress) -> dict[str, Any]:
     """Write URLs in one way, if that is asked for; what the manifest says of it."""
     if not options.normalise_urls:
         return {}
     progress("normalising URLs", 0, 0)
     return {"normalised_urls": tables.rename(options.called, IS_WEB)}
-
-
-def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
-    bad = sum(found.bad_rows.values())
-    if bad > found.rows and options.skip_bad_rows != "all":
-        raise InputError(
-            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
-            "list of links, or one that is to be read in another way. The first is "
-            f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
-            "(skip_bad_rows='all')"
-        )
-
-
-def _check_titles(tables: Tables, table: str, found: Found) -> None:
-    """See that titles which were found, and not told, are no nodes in any row."""
-    if isinstance(found, TextInput) and found.header and found.first and not found.integers:
-        node = tables.first_of(table, found.first)
-        if node is not None:
-            titles = " and ".join(map(repr, found.first))
-            raise NotLinks(
-                f"{found.file}: the first row, {titles}, seems to hold titles, but {node!r} is a "
-                "node in other rows, too. Say which it is: --header yes, or --header no"
-            )
-
-
-def _check_some(read: list[Found]) -> None:
-    """See that there is a row in some input; raises :class:`NotLinks` with what there is."""
-    if any(found.rows for found in read):
-        return
-    said = []
-    for found in read[:3]:
-        kinds = [(sum(found.bad_rows.values()), "bad row")]
-        if isinstance(found, TextInput):
-            kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
-        rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, SiteFound | CrawlFound | WikiFound):
-            said.append(found.describe().replace(": ", " has ", 1))
-            continue
-        said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
-    more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
-    raise NotLinks(f"there is no link: {', '.join(said)}{more}. Name files with a row a link")
-
-
-def _reported(found: Found) -> dict[str, Any]:
-    """What the manifest says of one input: its base name, not where it lay on this machine."""
-    value = asdict(found) | {
-        "file": Path(found.file).name or found.file,
-        "read_as": found.describe(),
-    }
-    value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
-    return value

@@ -120,8 +120,9 @@ class Work:
         numbers = np.ascontiguousarray(found[:, 1:]).view(np.float64)
         scores, errors = (np.ascontiguousarray(numbers[:, i]) for i in (0, 1))
         related = found[:, 0]
+        named = self._named(nodes), counts, self._named(related)
         titles = self._titled(nodes), self._titled(related)
-        return Pages(self._named(nodes), counts, self._named(related), scores, errors, *titles)
+        return Pages(*named, scores, errors, nodes, related, *titles)
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
         """Titles, None for none; None if the graph has none at all."""

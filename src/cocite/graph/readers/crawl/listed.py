@@ -46,12 +46,11 @@ class ListReader:
     def read(self, job: Job) -> Read:
         """The links between the pages, and the pages."""
         refuse_columns(job, self.title)
-        alone = job.wanted == 1 or job.source.is_pipe
-        sources = (job.source,) if alone else job.inputs
+        sources = job.inputs
         skip = bool(job.options.skip_bad_rows)
         if job.wanted == 1:
-            named = read_listed(job.source, skip=skip)
-            return clean_rows(job, self.title, ((url,) for url in named.pages))
+            named = (read_listed(source, skip=skip).pages for source in sources)
+            return clean_rows(job, self.title, ((url,) for pages in named for url in pages))
         every = [read_listed(source, skip=skip, beside=False) for source in sources]
         if not job.options.pages.fetch:
             raise NotLinks(_advice(job.source, every[0]))

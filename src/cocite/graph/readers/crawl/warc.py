@@ -66,8 +66,7 @@ class WarcReader:
     def read(self, job: Job) -> Read:
         """The links between pages of all the files, and the pages."""
         refuse_columns(job, self.title)
-        alone = job.wanted == 1 or job.source.is_pipe
-        sources = (job.source,) if alone else job.inputs
+        sources = job.inputs
         found = CrawlFound(job.source.label, len(sources))
         with Captures(job, found) as captures, ExitStack() as stack:
             crawl = _Crawl(job, captures, stack)
