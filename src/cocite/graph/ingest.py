@@ -17,26 +17,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.hubs import hubs_in_words
+from cocite.graph.inputs import Inputs, Query, size_of, threads_for
 from cocite.graph.left_out import checked_names
 from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
-from cocite.graph.readers import (
-    Job,
-    LinkReader,
-    PageOptions,
-    ReadOptions,
-    Source,
-    expand,
-    reader_of,
-)
+from cocite.graph.readers import Job, PageOptions, ReadOptions
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.urls import IS_WEB
@@ -53,17 +46,15 @@ if TYPE_CHECKING:
 __all__ = ["ingest"]
 
 _log = logging.getLogger("cocite")
-_THREAD_BYTES = 1 << 18
-"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
-
-_SIZES = 20
-"""How much larger than a file what is made of it may be, meanwhile."""
 
 
 def ingest(
-    inputs: Any,
+    inputs: Any = None,
     output: str | os.PathLike[str] | None = None,
     *,
+    sql: str | None = None,
+    database: str | None = None,
+    table: str | None = None,
     format: str = "auto",
     nodes: Any = None,
     titles: Any = None,
@@ -104,9 +95,19 @@ def ingest(
         ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
         of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
         or igraph.
+        Not needed with ``sql`` or ``database``.
     output
         The directory to make. By default a temporary one, which goes with the last object that was
         made of it.
+    sql
+        A query that gives links, in the place of ``inputs``: of ``database``, or of DuckDB, which
+        reads files itself, ``"select src, dst from 'clicks.parquet'"``.
+    database
+        A file of SQLite or DuckDB, or an address: ``sqlite:///FILE``, ``duckdb:///FILE``,
+        ``postgres://USER@HOST/DATABASE``, with ``#TABLE`` behind it or not. It is only read.
+    table
+        The table of ``database`` that holds links, unless ``sql`` asks for them; by default its
+        only one. ``columns`` and ``weight_column`` name its columns.
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
@@ -204,7 +205,18 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    in_memory, inputs = told_apart(inputs)
+    means = Means.checked(threads, memory)
+    asked = Query(sql, database, table).source(
+        inputs,
+        means.memory - OWN_MEMORY,
+        format=(format, "auto"),
+        delimiter=(delimiter, "auto"),
+        header=(header, "auto"),
+        comment=(comment, "#"),
+        site=(site or "", ""),
+        report=(os.fspath(report or ""), ""),
+    )
+    in_memory, inputs = (False, ()) if asked else told_apart(inputs)
     if in_memory:
         if titles is not None:
             raise UsageError("titles are for files: leave them out for what is in memory")
@@ -261,18 +273,17 @@ def ingest(
         home, place = _place(output, 2 * stored.store.nbytes, Means.checked(memory=memory).memory)
         leave_out(stored, str(place), names, overwrite=overwrite, progress=progress)
         return _made(place, home)
-    means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
-    given = _Inputs.checked(inputs, nodes, titles, options)
+    given = Inputs.checked(asked or inputs, nodes, titles, options)
     called = Titling.checked(given.titles, _split(title_columns), options)
-    home, place = _place(output, _size(given.links + given.nodes), memory_limit)
+    home, place = _place(output, size_of(given.links + given.nodes), memory_limit)
     with (
         Draft(place, "graph", overwrite=overwrite) as draft,
         report_to(os.fspath(report or ""), overwrite) as reported,
     ):
         (work := draft.path / "work").mkdir()
-        threads = _threads(given.all, cores)
+        threads = threads_for(given.all, cores)
         titling = Titling(given.titles, called, options, work, options.called)
         with Tables(
             work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
@@ -299,49 +310,6 @@ def ingest(
         facts["sources"] = facts_of(read)
         draft.publish(Manifest("graph", facts | told | of_them, files | of_titles))
     return _made(place, home)
-
-
-class _Inputs(NamedTuple):
-    """The files that are read: of links, of names of nodes, of titles."""
-
-    links: list[Source]
-    nodes: list[Source]
-    titles: list[Source]
-
-    @classmethod
-    def checked(cls, links: Any, nodes: Any, titles: Any, options: ReadOptions) -> _Inputs:
-        """Those that are named, each of a kind that there is a reader for."""
-        found = cls(*([] if each is None else expand(each) for each in (links, nodes, titles)))
-        if [source.path for source in found.all].count(None) > 1:
-            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        readers: list[LinkReader] = []
-        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
-            for source in sources:
-                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-                    readers.append(reader_of(source, options, wanted))
-                    source.forget()
-        if not any(source.is_pipe for source in found.links):
-            _check_asked(readers[: len(found.links)], options)
-        return found
-
-    @property
-    def all(self) -> list[Source]:
-        """All of them."""
-        return self.links + self.nodes + self.titles
-
-
-def _check_asked(readers: list[LinkReader], options: ReadOptions) -> None:
-    """See that some input does what is asked for."""
-    if options.pages.listed and not any(getattr(each, "restricts", False) for each in readers):
-        raise UsageError(
-            "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
-            "is none in the input"
-        )
-    if options.pages.fetch and not any(getattr(each, "fetches", False) for each in readers):
-        raise UsageError(
-            "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
-            "none in the input"
-        )
 
 
 def _check_memory(memory: int) -> None:
@@ -398,13 +366,6 @@ def _see_no_text(**options: tuple[str, str]) -> None:
             raise UsageError(f"{title} is for files: leave it out for what is in memory")
 
 
-def _size(sources: list[Source]) -> int | None:
-    """What storing them takes at most, where that can be told: not of what is packed."""
-    if any(s.is_pipe or s.is_directory or s.packed for s in sources):
-        return None
-    return _SIZES * sum(source.nbytes for source in sources)
-
-
 def _stored_graph(inputs: Any) -> Graph | None:
     """The stored graph that is named, alone, in the place of files of links."""
     named = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
@@ -428,13 +389,6 @@ def _told(graph: Graph) -> Graph:
             "counts them less by itself"
         )
     return graph
-
-
-def _threads(sources: list[Source], most: int) -> int:
-    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
-    if any(source.is_pipe or source.is_directory for source in sources):
-        return most
-    return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
 
 
 def _renamed(tables: Tables, options: ReadOptions, progress: Progress) -> dict[str, Any]:
