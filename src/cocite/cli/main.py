@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import re
+import shlex
 import signal
 import sys
 from difflib import get_close_matches
@@ -21,7 +22,7 @@ from cocite import __version__
 from cocite.cli import COMPLETE, GIVEN, KEPT
 from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
-from cocite.errors import CociteError, Damaged
+from cocite.errors import CociteError, Damaged, UnknownNode
 
 __all__ = ["cli", "main"]
 
@@ -206,6 +207,8 @@ def _run(given: list[str]) -> int:
             error.show()
         return error.exit_code
     except CociteError as error:
+        if isinstance(error, UnknownNode) and (typed := _by_name(given, error)):
+            error.add_note(f"Type: {typed}")
         VOICE.say(". ".join([str(error), *_notes(error)]), "error", code=error.exit_code)
         return error.exit_code
     except KeyboardInterrupt as stopped:
@@ -275,6 +278,14 @@ def _of_ingest(error: click.NoSuchOption) -> str | None:
         f"{error.option_name} is an option of cocite ingest: cocite ingest LINKS -o GRAPH "
         f"{error.option_name} ..., then cocite index GRAPH -o INDEX, and ask INDEX"
     )
+
+
+def _by_name(given: list[str], error: UnknownNode) -> str:
+    """What to type for a node that was asked for by its title, if one is meant."""
+    if len(error.titled) != 1 or given.count(str(error.name)) != 1:
+        return ""
+    node = error.titled[0][0]
+    return shlex.join(["cocite", *(node if word == error.name else word for word in given)])
 
 
 def _notes(stopped: BaseException) -> list[str]:
