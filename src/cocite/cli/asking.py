@@ -7,7 +7,7 @@ asking can be chosen. Of a graph everything can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ __all__ = [
     "asked_nodes",
     "asking_options",
     "draft_options",
+    "narrowing",
     "opened",
     "preparing",
     "refine_options",
@@ -278,6 +279,18 @@ def _see_it_takes(measure: Measure, settings: Iterable[str], what: str) -> None:
                 f". Leave that out, or choose a measure that has it, with --measure: "
                 f"{or_of(takers)}"
             )
+
+
+def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
+    """What to type for narrower intervals of a measure without samples; empty if nothing does it.
+    ``settings`` are those of the answer.
+    """
+    asked = {setting.name for setting in measure.ask}
+    for name, times in (("effort", 10), ("tolerance", 0.1)):
+        value = settings.get(name)
+        if name in asked and isinstance(value, int | float):
+            return f"--{name} {value * times:g}" if times < 1 else f"--{name} {value * times}"
+    return ""
 
 
 def _unrefined(measure: Measure) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from cocite.cli.asking import (
     asked_nodes,
     asking_options,
     draft_options,
+    narrowing,
     opened,
     preparing,
     refine_options,
@@ -22,7 +22,7 @@ from cocite.cli.asking import (
 )
 from cocite.cli.completion import node_names
 from cocite.cli.filters import filter_options, order_options
-from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
+from cocite.cli.options import SectionedVerb, format_option, means_options, names_in, was_given
 from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
 from cocite.cli.wide import with_titles
@@ -124,7 +124,7 @@ def related(
     from_input = nodes == ("-",) and draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
-    if from_input and _chosen("show") and not prints_json(show):
+    if from_input and was_given("show") and not prints_json(show):
         raise UsageError(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"
@@ -157,13 +157,12 @@ def related(
     with preparing(opened_index, refine or target_error is not None):
         found = answered(asked)
     typed = _Asked(filters, settings, options["graphs"], is_links(index))
-    show(Reply(found, lambda: _related_text(found, filters) + _lacking(opened_index, found, typed)))
+    closer = narrowing(opened_index.stored.measure, found.settings)
 
+    def text() -> str:
+        return _related_text(found, filters, closer) + _lacking(opened_index, found, typed)
 
-def _chosen(parameter: str) -> bool:
-    """Whether a parameter was given, and not left to its default."""
-    source = click.get_current_context().get_parameter_source(parameter)
-    return source is not ParameterSource.DEFAULT
+    show(Reply(found, text))
 
 
 class _Asked(NamedTuple):
@@ -213,7 +212,7 @@ def _lacking(index: Index, found: RelatedDocument, asked: _Asked) -> str:
     return f". {why}" if why else ""
 
 
-def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
+def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) -> str:
     hits, offset = found.hits, found.offset
     if not hits:
         return _nobody(and_of(found.nodes), found.measure, offset, filters)
@@ -228,6 +227,8 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
         rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
     named = None if found.titles is None else [hit.title or "" for hit in hits]
     text = table_text(*with_titles(titles, rows, named))
+    if closer and found.surely and any(hit.high > hit.low for hit in hits):
+        text += f"\nscores have no error of samples; {closer} brings low and high closer together"
     if len(hits) == 1:
         return text
     if found.order == "pagerank":
@@ -302,12 +303,15 @@ def similarity(
             bound=bound,
             **settings,
         )
-    show(Reply(found, lambda: _similarity_text(found)))
+    closer = narrowing(opened_index.stored.measure, found.settings)
+    show(Reply(found, lambda: _similarity_text(found, closer)))
 
 
-def _similarity_text(found: SimilarityDocument) -> str:
+def _similarity_text(found: SimilarityDocument, closer: str) -> str:
     score = found.found
     held = ", for certain" if found.surely else f" ({found.confidence:.0%})"
+    if closer and found.surely and score.high > score.low:
+        held += f"; {closer} narrows it"
     length = found.settings.get("length")
     steps = {}
     if found.settings.get("by") == "hitting" and isinstance(length, int) and found.a != found.b:

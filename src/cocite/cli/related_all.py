@@ -11,11 +11,11 @@ import click
 
 from cocite.cli.asking import asking_options, opened, refine_options
 from cocite.cli.filters import filter_options, order_options
-from cocite.cli.options import SectionedVerb, format_option, means_options, names_in
+from cocite.cli.options import SectionedVerb, format_option, means_options, names_in, was_given
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.query import bound_option
-from cocite.cli.text import facts_text, or_of, say
+from cocite.cli.query import bound_option, confidence_option
+from cocite.cli.text import counted, facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.graph.writers import TABLES
@@ -42,6 +42,8 @@ _OPTIONS = (
     "ids",
     "refine",
     "target_error",
+    "intervals",
+    "confidence",
 )
 
 
@@ -52,9 +54,9 @@ _OPTIONS = (
     "--output",
     required=True,
     metavar="FILE|DIR/|-",
-    help=f"What to make: a table of node, rank, related, score and stderr ({or_of(TABLES)}), JSON "
-    "lines (.jsonl), or a folder with a JSON file a node (a name that ends in /). - is standard "
-    "output.",
+    help="What to make: a table of node, rank, related, score, stderr, and low and high with "
+    f"intervals ({or_of(TABLES)}), JSON lines (.jsonl), or a folder with a JSON file a node (a name "
+    "that ends in /). - is standard output.",
 )
 @click.option(
     "--kind",
@@ -76,6 +78,13 @@ _OPTIONS = (
 )
 @filter_options
 @order_options
+@click.option(
+    "--intervals/--no-intervals",
+    default=None,
+    help="Write low and high, too, as cocite related shows them.  [default: of measures without "
+    "samples, and with --refine or --confidence; samples are read once more for them]",
+)
+@confidence_option
 @bound_option
 @click.option(
     "--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, instead of their names."
@@ -120,6 +129,8 @@ def related_all(
         raise UsageError("standard output is not replaced: leave --overwrite and --restart out")
     give_back_at_once()
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
+    if was_given("confidence") and chosen["intervals"] is None:
+        chosen["intervals"] = True
     for name, file in (("nodes", nodes), ("among", among)):
         if file is not None:
             chosen[name] = names_in(file)
@@ -128,7 +139,7 @@ def related_all(
     units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
     if output == "-":
         stream = Stream(opened_index, k, **chosen, **settings)
-        say(f"standard output: up to {k} hits for each of {stream.nodes:,} nodes")
+        say(f"standard output: {_asked_of(k, stream.nodes)}")
         with Stages(units) as stages:
             _tell(opened_index, stream.work.question.refined, stages)
             report = stream.run(sys.stdout.buffer, stages)
@@ -137,10 +148,7 @@ def related_all(
         chosen |= {"overwrite": overwrite, "restart": restart}
         with Batch(opened_index, output, k, **chosen, **settings) as work:
             kept = f"; goes on after {work.done:,} that an earlier run finished"
-            say(
-                f"{output}: up to {k} hits for each of {work.nodes:,} nodes"
-                + kept * (work.done > 0)
-            )
+            say(f"{output}: {_asked_of(k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 _tell(opened_index, work.refined, stages)
                 if (told := work.told(stages)) is not None:
@@ -155,7 +163,7 @@ def related_all(
     }
     if found.without_hits:
         shown["without hits"] = (
-            f"{found.without_hits:,} nodes; cocite related says of each of them why"
+            f"{counted(found.without_hits, 'node')}; cocite related says of each of them why"
         )
     with redirect_stdout(sys.stderr if output == "-" else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))
@@ -169,6 +177,11 @@ def told_in_words(plan: BatchPlan) -> str:
         f"{format_size(plan.memory)} of memory beside the index's {format_size(plan.index)}, "
         f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk while it is made"
     )
+
+
+def _asked_of(k: int, nodes: int) -> str:
+    """How many hits are asked for, of how many nodes."""
+    return f"up to {counted(k, 'hit')} for each of {counted(nodes, 'node')}"
 
 
 def _tell(index: Index, refined: bool, stages: Stages) -> None:

@@ -111,10 +111,13 @@ class Work:
 
     def _pages(self, nodes: Ids, counts: Ids, found: Ids) -> Pages:
         numbers = np.ascontiguousarray(found[:, 1:]).view(np.float64)
-        scores, errors = (np.ascontiguousarray(numbers[:, i]) for i in (0, 1))
+        columns = [np.ascontiguousarray(column) for column in numbers.T]
         related = found[:, 0]
         titles = self._titled(nodes), self._titled(related)
-        return Pages(self._named(nodes), counts, self._named(related), scores, errors, *titles)
+        (scores, errors), ends = columns[:2], columns[2:]
+        return Pages(
+            self._named(nodes), counts, self._named(related), scores, errors, *titles, *ends
+        )
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
         """Titles, None for none; None if the graph has none at all."""

@@ -31,7 +31,8 @@ class Pages:
     ``nodes`` are names, object[n], or numbers, int64[n]; ``counts`` uint32[n] says how many hits
     each has. Of all hits, node after node: ``related`` as ``nodes``, and float64 ``scores`` and
     ``errors``, nan where there is none. Of a graph with titles, ``node_titles`` and ``titles`` are
-    those of the nodes and of the hits, None for none.
+    those of the nodes and of the hits, None for none. ``low`` and ``high``, float64, are the ends
+    of intervals, where they are wanted.
     """
 
     nodes: NDArray[Any]
@@ -41,6 +42,14 @@ class Pages:
     errors: NDArray[np.float64]
     node_titles: NDArray[Any] | None = None
     titles: NDArray[Any] | None = None
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
+
+    @property
+    def _ends(self) -> dict[str, NDArray[np.float64]]:
+        """The ends of intervals, if there are any."""
+        ends = {"low": self.low, "high": self.high}
+        return {title: end for title, end in ends.items() if end is not None}
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -51,6 +60,7 @@ class Pages:
             "related": self.related,
             "score": self.scores,
             "stderr": self.errors,
+            **self._ends,
         }
         return columns if self.titles is None else columns | {"title": self.titles}
 
@@ -59,7 +69,7 @@ class Pages:
         """Titles of the columns, and what they hold in SQL."""
         name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
         types = {"node": name, "rank": "INTEGER", "related": name}
-        types |= {"score": "DOUBLE", "stderr": "DOUBLE"}
+        types |= dict.fromkeys(("score", "stderr", *self._ends), "DOUBLE")
         return types if self.titles is None else types | {"title": "VARCHAR"}
 
     def each(self) -> Iterator[dict[str, Any]]:
@@ -67,6 +77,7 @@ class Pages:
         related, scores, errors = (
             column.tolist() for column in (self.related, self.scores, self.errors)
         )
+        ends = {title: end.tolist() for title, end in self._ends.items()}
         at = 0
         pairs = zip(self.nodes.tolist(), self.counts.tolist(), strict=True)
         for place, (node, count) in enumerate(pairs):
@@ -76,6 +87,7 @@ class Pages:
                     **_title(self.titles, i),
                     "score": scores[i],
                     "stderr": None if math.isnan(errors[i]) else errors[i],
+                    **{title: end[i] for title, end in ends.items()},
                 }
                 for i in range(at, at + count)
             ]

@@ -1,4 +1,4 @@
-"""Tables of node, rank, related, score, stderr, a row a hit: Parquet, CSV, TSV."""
+"""Tables of node, rank, related, score, stderr, low, high, a row a hit: Parquet, CSV, TSV."""
 
 from __future__ import annotations
 
