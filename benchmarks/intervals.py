@@ -23,14 +23,9 @@ three minutes.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import statistics
 import tempfile
 import time
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +33,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cocite
+from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite import Graph, Index
 from cocite.layouts.reader import SampledReader
 from cocite.measures import find_measure
 from cocite.query.confidence import BOUNDS, Draws, around
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
-RESULTS = Path(__file__).parent / "results" / "intervals.json"
-DOCS = ROOT / "docs" / "measures.md"
-BEGIN, END = "<!-- table: python -m benchmarks.intervals --write -->", "<!-- end of intervals -->"
 LEVELS, SIZES = (0.5, 0.8, 0.95), (100, 1000)
 INTERVALS, ALL, LISTS, DECAY, EXACT = 100_000, 10_000, 300, 0.6, 1e-5
 Row = dict[str, Any]
@@ -203,33 +194,18 @@ def figures(results: dict[str, Any]) -> str:
     )
 
 
-def with_figures(text: str, results: dict[str, Any]) -> str:
-    """docs/measures.md with its block replaced."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+BLOCK = Block("intervals", ROOT / "docs" / "measures.md", "<!-- end of intervals -->", figures)
 
 
 def main() -> None:
     """Measure, print, and save if asked."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.intervals",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/measures.md")
-    chosen = parser.parse_args()
+    chosen = BLOCK.parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as name:
         folder = Path(name)
         cocite.ingest(DATA / "wikispeedia" / "links.tsv", folder / "graph")
         rows = measure(Graph.open(folder / "graph"), folder)
-    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
-    results = {"date": date.today().isoformat(), "machine": machine, "rows": rows}
-    if chosen.save:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    if chosen.write:
-        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+    results = {**run_today(), "rows": rows}
+    BLOCK.keep(results, chosen)
 
 
 if __name__ == "__main__":

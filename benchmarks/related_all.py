@@ -18,20 +18,17 @@ some two minutes.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import tempfile
 import time
 from contextlib import closing
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import cocite
+from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite import Graph, Index
 from cocite.layouts.scratch import borrowed
 from cocite.query.batch.outputs import output_of
@@ -39,11 +36,6 @@ from cocite.query.batch.pieces import rows_in
 from cocite.query.batch.told import strata
 from cocite.query.batch.work import Work
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
-RESULTS = Path(__file__).parent / "results" / "related-all.json"
-DOCS = ROOT / "docs" / "related-all.md"
-BEGIN, END = "<!-- table: python -m benchmarks.related_all --write -->", "<!-- end of table -->"
 GRAPHS = {
     "wikispeedia": "wikispeedia/links.tsv",
     "cit-HepPh": "cit-HepPh/cit-HepPh.txt.gz",
@@ -153,29 +145,14 @@ def in_words(results: Row) -> str:
     return f"{found[0]} pages a second and core by default, {found[1]} by PSimRank"
 
 
-def with_figures(text: str, results: Row) -> str:
-    """docs/related-all.md with its block replaced."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+BLOCK = Block("related_all", ROOT / "docs" / "related-all.md", "<!-- end of table -->", figures)
 
 
 def main() -> None:
     """Measure, print, and save if asked."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.related_all",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/related-all.md")
-    chosen = parser.parse_args()
-    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
-    results = {"date": date.today().isoformat(), "machine": machine, "rows": measure()}
-    if chosen.save:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    if chosen.write:
-        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+    chosen = BLOCK.parser(__doc__).parse_args()
+    results = {**run_today(), "rows": measure()}
+    BLOCK.keep(results, chosen)
 
 
 if __name__ == "__main__":

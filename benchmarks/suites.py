@@ -11,27 +11,18 @@ docs/evaluation.md. Takes some ten minutes of processor time.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
 import sys
 import tempfile
 import time
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite.evaluation.across import run_across
 from cocite.evaluation.across_report import across_tables
 from cocite.evaluation.pages import markdown_table
 from cocite.evaluation.suite_file import load_across, load_suite
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
-RESULTS = Path(__file__).parent / "results" / "suites.json"
-DOCS = ROOT / "docs" / "evaluation.md"
-BEGIN, END = "<!-- table: python -m benchmarks.suites --write -->", "<!-- end of suites -->"
 SUITES = ("wikispeedia", "cora", "polblogs", "web", "cit-hepph", "hollins")
 Results = dict[str, Any]
 
@@ -43,8 +34,7 @@ def measure() -> Results:
         suites = [load_suite(name) for name in SUITES]
         across = run_across(suites, DATA, Path(work), load_across(), progress=told)
     return {
-        "date": date.today().isoformat(),
-        "machine": f"{os.cpu_count()} shared cores, Python {platform.python_version()}",
+        **run_today(),
         "processor_s": time.process_time() - spent,
         "tables": [table._asdict() for table in across_tables(across)],
         "notes": across.notes,
@@ -69,29 +59,15 @@ def figures(results: Results) -> str:
     return "\n\n".join([*pieces, *(["\n".join(notes)] if notes else [])])
 
 
-def with_figures(text: str, results: Results) -> str:
-    """docs/evaluation.md with its block replaced."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+BLOCK = Block("suites", ROOT / "docs" / "evaluation.md", "<!-- end of suites -->", figures)
 
 
 def main() -> None:
     """Measure, print, and save if asked."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.suites",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/evaluation.md")
-    chosen = parser.parse_args()
+    chosen = BLOCK.parser(__doc__).parse_args()
     results = measure()
     print(figures(results))
-    if chosen.save:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    if chosen.write:
-        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+    BLOCK.keep(results, chosen)
 
 
 if __name__ == "__main__":

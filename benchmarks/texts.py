@@ -16,29 +16,21 @@ some three minutes.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import tempfile
 import time
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import cocite
+from benchmarks.block import DATA, ROOT, Block, run_today
 from cocite.evaluation import Bootstrap, IndexRanker
 from cocite.evaluation.data import drawn, graph_of, read_truth
 from cocite.evaluation.suite_file import load_suite
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data")) / "wikispeedia"
-RESULTS = Path(__file__).parent / "results" / "texts.json"
-DOCS = ROOT / "docs" / "evaluation.md"
-BEGIN, END = "<!-- table: python -m benchmarks.texts --write -->", "<!-- end of texts -->"
 FIGURES = ("precision@10", "gamma", "gamma_macro")
 K, PAGES = 20, 1000
 Row = dict[str, Any]
@@ -115,29 +107,14 @@ def figures(results: Row) -> str:
     return "\n".join(lines)
 
 
-def with_figures(text: str, results: Row) -> str:
-    """docs/evaluation.md with its block replaced."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+BLOCK = Block("texts", ROOT / "docs" / "evaluation.md", "<!-- end of texts -->", figures)
 
 
 def main() -> None:
     """Measure, print, and save if asked."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.texts",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/evaluation.md")
-    chosen = parser.parse_args()
-    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
-    results = {"date": date.today().isoformat(), "machine": machine, "rows": measure()}
-    if chosen.save:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    if chosen.write:
-        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
+    chosen = BLOCK.parser(__doc__).parse_args()
+    results = {**run_today(), "rows": measure()}
+    BLOCK.keep(results, chosen)
 
 
 if __name__ == "__main__":

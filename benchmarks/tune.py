@@ -20,9 +20,7 @@ its choice is judged by labels beside the default.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import tempfile
 import time
 from datetime import date
@@ -34,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau, spearmanr
 
 import cocite
+from benchmarks.block import DATA, ROOT, Block
 from cocite import Graph
 from cocite.evaluation import Bootstrap, IndexRanker, Ranker
 from cocite.evaluation.data import Truth, drawn, graph_of, read_truth
@@ -44,11 +43,6 @@ from cocite.tuning.candidates import first_points, suite_of
 from cocite.tuning.company import Company
 from cocite.tuning.hiding import Hidden, hidden_pairs, hide_links
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
-RESULTS = Path(__file__).parent / "results" / "tune.json"
-DOCS = ROOT / "docs" / "tuning.md"
-BEGIN, END = "<!-- table: python -m benchmarks.tune --write -->", "<!-- end of tune -->"
 SUITES = {"cora": "cora-linqs", "polblogs": "polblogs", "web": None, "wikispeedia": "wikispeedia"}
 FIGURES = ("company@50", "company@10", "links@50", "links@10")
 PAGES, SAMPLES, SHARE = 200, 50, 0.1
@@ -171,30 +165,22 @@ def figures(results: Row) -> str:
     return "\n".join(lines)
 
 
-def with_figures(text: str, results: Row) -> str:
-    """docs/tuning.md with its block replaced."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{figures(results)}\n{END}{tail}"
+BLOCK = Block("tune", ROOT / "docs" / "tuning.md", "<!-- end of tune -->", figures)
 
 
 def kept() -> dict[str, Row]:
     """The results that are there, by suite."""
-    if not RESULTS.exists():
+    if not BLOCK.results.exists():
         return {}
-    return {suite["graph"]: suite for suite in json.loads(RESULTS.read_text("utf-8"))["suites"]}
+    return {
+        suite["graph"]: suite for suite in json.loads(BLOCK.results.read_text("utf-8"))["suites"]
+    }
 
 
 def main() -> None:
     """Measure, print, and save if asked."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.tune",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = BLOCK.parser(__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="of " + ", ".join(SUITES))
-    parser.add_argument("--save", action="store_true", help="keep the results under results/")
-    parser.add_argument("--write", action="store_true", help="put them into docs/tuning.md")
     asked = parser.parse_args()
     found = kept() if asked.suites else {}
     for name in asked.suites or SUITES:
@@ -203,11 +189,8 @@ def main() -> None:
         print(json.dumps(found[name]["chosen"]), flush=True)
         ordered = [found[suite] for suite in SUITES if suite in found]
         results = {"date": date.today().isoformat(), "suites": ordered}
-        if asked.save:
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        BLOCK.keep(results, asked)
     print(figures(results))
-    if asked.write:
-        DOCS.write_text(with_figures(DOCS.read_text("utf-8"), results), "utf-8")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 import cocite
-from benchmarks.defaults import DATA, SUITES
+from benchmarks.block import DATA
+from benchmarks.defaults import SUITES
 from cocite import Graph, Index
 from cocite.evaluation import IndexRanker
 from cocite.evaluation.data import Truth, graph_of, read_truth

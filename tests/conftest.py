@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 import cocite
 from cocite import Graph
 from cocite.measures import find_measure
+from tests.postgres import as_user, programs, server
 
 # The same examples each time, so that a commit that passed passes again; --hypothesis-profile
 # explore looks for new ones.
@@ -41,6 +42,18 @@ def data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a real server of PostgreSQL, or a skip that says what is missing."""
+    pytest.importorskip("psycopg", reason="needs psycopg")
+    if programs() is None:
+        pytest.skip("needs the programs of PostgreSQL (initdb, pg_ctl; Debian: postgresql)")
+    if os.geteuid() == 0 and not as_user():
+        pytest.skip("PostgreSQL does not run as root, and there is no user postgres or nobody")
+    with server() as address:
+        yield address
 
 
 @pytest.fixture

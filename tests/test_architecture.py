@@ -21,6 +21,7 @@ FACADE = {"__init__", "__main__"}  # stand above all rooms
 BESIDE = {
     ("graph", "kernels"): "cleaning text and coding names are kernels",
     ("graph", "extras"): "the libraries that objects are of are named when they are missing",
+    ("database", "extras"): "without the driver of a server, the command that installs it is named",
     ("store", "memory"): "a full disk is reported in readable sizes",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
@@ -116,7 +117,7 @@ def test_numba_and_duckdb_are_imported_in_one_place_each() -> None:
             for module in modules:
                 if module.split(".")[0] in places:
                     places[module.split(".")[0]].add(room_of(path))
-    assert places == {"numba": {"kernels"}, "duckdb": {"graph"}}
+    assert places == {"numba": {"kernels"}, "duckdb": {"graph", "database"}}
 
 
 def test_kernels_take_at_most_eight_arguments() -> None:

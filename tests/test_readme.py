@@ -87,22 +87,23 @@ def test_figures_are_those_of_the_newest_results() -> None:
 
 @pytest.mark.parametrize("study", [defaults, suites], ids=["defaults", "suites"])
 def test_the_tables_of_the_default_are_those_of_the_results(study: ModuleType) -> None:
-    text, results = study.DOCS.read_text("utf-8"), json.loads(study.RESULTS.read_text())
-    assert study.BEGIN in text
-    assert study.with_figures(text, results) == text
+    text = study.BLOCK.document.read_text("utf-8")
+    assert study.BLOCK.begin in text
+    assert study.BLOCK.within(text, json.loads(study.BLOCK.results.read_text())) == text
 
 
 def test_how_fast_a_batch_is_is_that_of_the_results() -> None:
-    results = json.loads(related_all.RESULTS.read_text("utf-8"))
-    text = related_all.DOCS.read_text("utf-8")
-    assert related_all.with_figures(text, results) == text
+    block = related_all.BLOCK
+    results, text = json.loads(block.results.read_text("utf-8")), block.document.read_text("utf-8")
+    assert block.within(text, results) == text
     assert related_all.in_words(results) in " ".join(README.read_text("utf-8").split())
 
 
 def test_the_table_of_intervals_is_that_of_the_results() -> None:
     """And says what is aimed at: half of Bernstein's width, as often inside as it says."""
-    text, results = intervals.DOCS.read_text("utf-8"), json.loads(intervals.RESULTS.read_text())
-    assert intervals.with_figures(text, results) == text
+    block = intervals.BLOCK
+    results, text = json.loads(block.results.read_text("utf-8")), block.document.read_text("utf-8")
+    assert block.within(text, results) == text
     rows = {(row["pairs"], row["samples"], row["bound"]): row for row in results["rows"]}
     assert len(rows) == 12
     for row in rows.values():

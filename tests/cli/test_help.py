@@ -119,7 +119,7 @@ def test_what_is_replaced_is_called_what_it_is() -> None:
     for verb, kind in (("ingest", "graph"), ("index", "index")):
         said = f"Replace the {kind} that is there, if nothing else is in it. It stays until "
         assert options(verb)["overwrite"] == said + "the new one is complete."
-    said = "Replace the report and the files beside it. A symbolic link is refused."
+    said = "Replace the report and the files beside it, or the table. A symbolic link is refused."
     assert options("evaluate")["overwrite"] == said
 
 

@@ -19,7 +19,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.compiled.place import place
 from cocite.errors import InputError
-from cocite.query import kept
+from cocite.query import kept, made_of
 from tests.graph.plain import links
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
@@ -292,7 +292,7 @@ def test_a_file_that_has_changed_is_read_again(here: Path) -> None:
 def test_another_release_makes_it_anew(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.keep("links.tsv", index=False)
     assert not kept.keep("links.tsv", index=False).made
-    monkeypatch.setattr(kept, "__version__", "99")
+    monkeypatch.setattr(made_of, "__version__", "99")
     assert kept.keep("links.tsv", index=False).made
 
 

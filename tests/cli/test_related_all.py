@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.ipc
 import pytest
 
 import cocite
@@ -192,12 +193,30 @@ def test_standard_output_gets_what_a_file_would(
     assert json.loads(printed.err.partition(b"\n")[2])["nodes"] == 5
 
 
+def test_arrow_on_standard_output_is_a_stream_of_it(
+    index: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    monkeypatch.setattr(stream, "_WINDOW", 2)
+    command = ["related-all", str(index), "-k", "2"]
+    assert main([*command, "-o", str(tmp_path / "x.arrow")]) == 0
+    capfdbinary.readouterr()
+    assert main([*command, "-o", "-", "--kind", "arrow"]) == 0
+    found = pyarrow.ipc.open_stream(capfdbinary.readouterr().out).read_all()
+    assert found.equals(pyarrow.ipc.open_file(tmp_path / "x.arrow").read_all())
+    assert found.num_rows > 3
+
+
 def test_what_standard_output_does_not_take(
     index: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for kind in ("parquet", "folder"):
         assert main(["related-all", str(index), "-o", "-", "--kind", kind]) == 2
-        told = f"{kind} cannot be written to a pipe: choose one of csv, tsv, jsonl with --kind"
+        told = (
+            f"{kind} cannot be written to a pipe: choose one of csv, tsv, jsonl, arrow with --kind"
+        )
         assert told in capsys.readouterr().err
     assert main(["related-all", str(index), "-o", "-", "--overwrite"]) == 2
     assert "standard output is not replaced" in capsys.readouterr().err

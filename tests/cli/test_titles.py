@@ -205,13 +205,41 @@ def test_a_file_of_links_is_asked_with_titles(
     assert title("--titles", "titles.tsv") == ("The page X", False)
     assert title() == ("The page X", False)
     Path("titles.tsv").write_text("x\tAnother title\n")
-    assert title("--titles", "titles.tsv") == ("Another title", True)
+    assert title() == ("Another title", True)
+    assert title("--titles", "titles.tsv") == ("Another title", False)
     assert main(["nodes", "links.tsv", "another", "--titles", "titles.tsv"]) == 0
     assert "Another title   x" in capsys.readouterr().out
     assert title("--titles", "titles.tsv", "--no-cache")[0] == "Another title"
     for verb in (["related", "i", "x"], ["nodes", "g"]):
         assert main([*verb, "--titles", "titles.tsv"]) == 2
         assert "is no file of links: leave --titles out" in capsys.readouterr().err
+
+
+def test_titles_of_a_file_of_links_stay_when_it_changes(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+
+    def title(*more: str) -> tuple[Any, bool, bool]:
+        assert main(["related", "links.tsv", "x", "--format", "json", *more]) == 0
+        out, err = capsys.readouterr()
+        return json.loads(out).get("title"), "made of it" in err, "any more" in err
+
+    assert title("--titles", "titles.tsv") == ("The page X", True, False)
+    with Path("links.tsv").open("a") as file:
+        file.write("new\tx\n")
+    assert title() == ("The page X", True, False)
+    Path("out").write_text("new\n")
+    assert title("--exclude-nodes", "out") == ("The page X", True, False)
+    assert main(["related", "links.tsv", "x", "--titles", "none.tsv"]) == 1
+    assert "none.tsv" in capsys.readouterr().err
+    assert title() == ("The page X", False, False)
+    Path("titles.tsv").unlink()
+    assert title() == ("The page X", False, True)
+    with Path("links.tsv").open("a") as file:
+        file.write("newer\tx\n")
+    assert title() == (None, True, True)
+    assert title() == (None, False, False)
 
 
 def test_reasons_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,18 +7,22 @@ import csv
 import gzip
 import html
 import json
+import os
 import re
 import shlex
 import sys
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import pyarrow.ipc
 import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.errors import InputError, UsageError
+from cocite.errors import InputError, OutputExists, UsageError
 from cocite.evaluation import Study, built_in_suites, embed, load_suite, run_suite
 from cocite.evaluation.data import graph_of, read_truth
 from cocite.evaluation.documents import StudyDocument
@@ -302,6 +306,44 @@ def test_what_decides_has_to_be_there(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match=r"\[best\] goes by 'content@10'; there are hits"):
         run_suite(load_suite(str(tmp_path / "s.toml")), None, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "jsonl", "arrow"])
+def test_all_figures_are_a_table_too(study: Study, tmp_path: Path, kind: str) -> None:
+    """With the same types whatever the study, so that tables can be put together."""
+    document = StudyDocument(study)
+    path = document.write(tmp_path / f"figures.{kind}")
+    assert os.listdir(tmp_path) == [path.name]
+    if kind == "arrow":
+        found = pyarrow.ipc.open_file(path).read_all()
+    else:
+        reader = {"parquet": "read_parquet", "jsonl": "read_json"}.get(kind, "read_csv")
+        more = "" if reader != "read_csv" else ", all_varchar = true"
+        found = duckdb.execute(f"FROM {reader}('{path}'{more})").to_arrow_table()
+    assert found.column_names == list(LONG_TITLES)
+    rows = [list(row.values()) for row in found.to_pylist()]
+    wanted = list(long_rows(study))
+    assert len(rows) == len(wanted) > 100
+    for row, expected in zip(rows, wanted, strict=True):
+        words = [str(value) if value not in (None, "") else None for value in expected[:7]]
+        numbers = [None if v is None or isnan(v) else float(v) for v in expected[7:]]
+        if kind != "jsonl":  # DuckDB finds numbers in it
+            assert row[:7] == words
+        assert [None if value is None else float(value) for value in row[7:]] == numbers
+    if kind in ("parquet", "arrow"):
+        types = [str(field.type) for field in found.schema]
+        assert types == ["string"] * 7 + ["double"] * 3
+    document.write(tmp_path / "other", kind=kind)
+    assert (tmp_path / "other").read_bytes() == path.read_bytes()
+    with pytest.raises(OutputExists):
+        document.write(path)
+
+
+def test_an_ending_that_figures_do_not_have(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"a report ends in \.html, a table .* one of \.parquet"):
+        StudyDocument(study).write(tmp_path / "x.npy")
+    with pytest.raises(UsageError, match="kind is 'npy'; it is one of parquet, csv"):
+        StudyDocument(study).write(tmp_path / "x", kind="npy")
 
 
 def test_the_report_needs_nothing_else(study: Study, tmp_path: Path) -> None:

@@ -18,10 +18,11 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import InputError, MalformedRow, NotLinks, OutputExists, UsageError
-from cocite.graph.readers import html_page, html_pages
-from cocite.graph.readers.html_page import decoded, links_of
-from cocite.graph.readers.html_pages import Page, Pages
-from cocite.graph.readers.site import Site
+from cocite.graph.readers.html import page as html_page
+from cocite.graph.readers.html import pages as html_pages
+from cocite.graph.readers.html.page import decoded, links_of
+from cocite.graph.readers.html.pages import Page, Pages
+from cocite.graph.readers.html.site import Site
 from tests.graph.plain import links, nothing_left
 
 MakeSite = Callable[[Mapping[str, str | bytes]], Path]
@@ -585,6 +586,6 @@ def test_a_folder_that_cannot_be_read_is_named(
         return scan(path)
 
     scan = os.scandir
-    monkeypatch.setattr("cocite.graph.readers.site.os.scandir", refused)
+    monkeypatch.setattr("cocite.graph.readers.html.site.os.scandir", refused)
     with pytest.raises(InputError, match="b cannot be read: Permission denied"):
         Site(folder)

@@ -169,7 +169,8 @@ def test_help_and_documentation_name_every_reader() -> None:
         reader = import_module(module).READER
         assert " ".join(reader.described.split()) in printed
         assert f'``"{name}"``' in str(cocite.ingest.__doc__)
-        assert (folder / f"{module.split('.')[-1]}.py").is_file()
+        parts = module.removeprefix(readers.__name__ + ".").split(".")
+        assert folder.joinpath(*parts).with_suffix(".py").is_file()
 
 
 def test_the_reader_of_text_takes_what_no_line_tells_and_is_the_last(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_a_measure_without_samples_is_computed_anew(
 def test_many_small_shards_are_written_anew_fuller(
     graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cocite.index.refresh._MOST_LINKED", 5)
+    monkeypatch.setattr("cocite.index.carried._MOST_LINKED", 5)
     build(graphs[0], tmp_path / "x", 40, shard=10)
     for _ in range(7):
         cocite.refresh(tmp_path / "x", graphs[0], share=1 / 40)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import cocite
 from cocite.cli.main import main
 from cocite.errors import Damaged, NotConverged, ResourceError, UsageError
-from cocite.graph.writers import memory_of
+from cocite.graph.writers import check_output
 from cocite.memory import format_size, own_memory
 from cocite.ranking import (
     RankRoom,
@@ -191,7 +191,7 @@ def test_the_command_line_takes_blocks(
     assert (tmp_path / "r.npy").read_bytes() == values
     assert "of memory, which holds one of 3 blocks; the rest is on disk, with up to" in err
     assert main(["rank", str(graph.path), "-o", str(tmp_path / "r.csv")]) == 0
-    writing = format_size(own_memory() + memory_of(tmp_path / "r.csv"))
+    writing = format_size(own_memory() + check_output(tmp_path / "r.csv", True).memory)
     told = f"the graph and the ranks; {writing} while the table is written"
     assert told in capsys.readouterr().err
 

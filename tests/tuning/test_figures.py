@@ -8,13 +8,14 @@ from benchmarks import tune
 
 
 def test_the_table_is_that_of_the_results() -> None:
-    text, results = tune.DOCS.read_text("utf-8"), json.loads(tune.RESULTS.read_text("utf-8"))
-    assert tune.with_figures(text, results) == text
+    text = tune.BLOCK.document.read_text("utf-8")
+    results = json.loads(tune.BLOCK.results.read_text("utf-8"))
+    assert tune.BLOCK.within(text, results) == text
     assert [suite["graph"] for suite in results["suites"]] == list(tune.SUITES)
 
 
 def test_company_agrees_with_labels_and_links_do_not() -> None:
-    suites = json.loads(tune.RESULTS.read_text("utf-8"))["suites"]
+    suites = json.loads(tune.BLOCK.results.read_text("utf-8"))["suites"]
     company = [tune.agreement(suite["rows"], "company@50") for suite in suites]
     links = [tune.agreement(suite["rows"], "links@50") for suite in suites]
     assert sorted(found["spearman"] for found in company)[1] > 0.75

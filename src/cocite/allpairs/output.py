@@ -7,14 +7,13 @@ pair once if its score is large enough, or the best of every node.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.allpairs.scores import Pairs, Scores
-from cocite.graph.writers import Columns, is_array, write_array, write_table
+from cocite.graph.writers import Columns, FileTarget, Target
 
 __all__ = ["write_scores"]
 
@@ -23,25 +22,25 @@ Done = Callable[[int], None]
 
 def write_scores(
     scores: Scores,
-    path: Path,
+    target: Target,
     *,
     least: float,
     top: int | None = None,
     progress: Done = lambda nodes: None,
 ) -> None:
-    """Write to ``path``, whose ending decides the form (see :mod:`cocite.graph.writers`).
+    """Write to ``target``, whose kind decides the form (see :mod:`cocite.graph.writers`).
 
     ``least`` is the least score of a pair and ``top`` the number of pairs a node instead; neither
     is for an array. ``progress`` is called with the number of nodes done.
     """
-    if is_array(path):
+    if isinstance(target, FileTarget) and target.is_array:
         shape = (scores.nodes, scores.nodes)
-        write_array(path, _rows(scores, progress), scores.dtype, shape)
+        target.write_array(_rows(scores, progress), scores.dtype, shape)
         return
     pairs = scores.best(top) if top else scores.pairs(least)
     kind = "FLOAT" if scores.dtype == np.float32 else "DOUBLE"
     types = {"node": "VARCHAR", "other": "VARCHAR", "score": kind}
-    write_table(path, _named(scores, pairs, progress), types)
+    target.write_table(_named(scores, pairs, progress), types)
 
 
 def _named(scores: Scores, pairs: Iterator[Pairs], progress: Done) -> Iterator[Columns]:

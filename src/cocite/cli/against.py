@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from cocite.cli.study import queries_of
 from cocite.cli.text import say, table_text
 
 if TYPE_CHECKING:
+    from cocite.graph.writers import Target
     from cocite.ranking import Comparison, Difference
     from cocite.ranking.stopping import StoppingRule
 
@@ -22,7 +22,7 @@ __all__ = ["run_against"]
 def run_against(
     path: str,
     against: str,
-    output: Path | None,
+    output: Target | None,
     toward: tuple[str, ...],
     personalise: tuple[str, ...],
     stop: StoppingRule,

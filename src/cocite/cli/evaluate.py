@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,11 +13,12 @@ import click
 from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import refuse_links
-from cocite.cli.options import format_option, means_options
+from cocite.cli.options import format_option, kind_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.text import fitting, say, table_text, unsaid
+from cocite.cli.text import fitting, or_of, say, table_text, unsaid
 from cocite.graph.readers.options import DELIMITERS
+from cocite.graph.writers import TABLES, kinds_of
 
 if TYPE_CHECKING:
     from cocite.evaluation.across_report import AcrossDocument
@@ -169,9 +171,11 @@ def _settings(
 @click.option(
     "-o",
     "--output",
-    metavar="FILE.html",
-    help="Write a report; the same as .md and .csv beside it.",
+    metavar="FILE",
+    help="Write a report (.html), with its tables as .md and .csv beside it; or a table with a row "
+    f"a figure ({or_of(TABLES)}).",
 )
+@kind_option(["html", *kinds_of(TABLES)])
 @click.option(
     "--figures",
     metavar="DIR",
@@ -188,13 +192,14 @@ def _settings(
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace the report and the files beside it. A symbolic link is refused.",
+    help="Replace the report and the files beside it, or the table. A symbolic link is refused.",
 )
 @format_option
 def evaluate(
     paths: tuple[str, ...],
     suites: tuple[str, ...],
     output: str | None,
+    kind: str | None,
     figures: str | None,
     overwrite: bool,
     show: Show,
@@ -213,23 +218,27 @@ def evaluate(
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation import evaluate as run
     from cocite.evaluation.documents import StudyDocument
-    from cocite.evaluation.pages import check_report
     from cocite.evaluation.report import check_pictures
+    from cocite.evaluation.written import figures_target
     from cocite.query.building import BUILD_LOG
 
     if figures is not None and len(suites) > 1:
         raise click.UsageError(
             "several suites are one table, without pictures: leave out --figures"
         )
-    if output is not None or figures is not None:
+    if kind and output is None:
+        raise click.UsageError("--kind says what --output is: name that, too")
+    target = None
+    if output is not None:
+        target = figures_target(output, kind=kind, overwrite=overwrite)
+    reported = isinstance(target, Path)
+    if reported or figures is not None:
         from cocite import plots
 
-        option = "--figures" if output is None else "--output"
+        option = "--output" if reported else "--figures"
         plots.require(
             "evaluate", f"leave out {option} and take --format csv, which has all figures"
         )
-    if output is not None:
-        check_report(output, overwrite)
     if figures is not None:
         check_pictures(figures, overwrite)
     for path in paths if not suites else ():
@@ -237,8 +246,8 @@ def evaluate(
     with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
         found = run(*paths, suite=suites, progress=stages, **data)
         if output is not None:
-            stages("drawing", 0, 0)
-            found.write(output, overwrite=overwrite, command=_typed())
+            stages("drawing" if reported else "writing", 0, 0)
+            found.write(output, kind=kind, overwrite=overwrite, command=_typed())
         drawn = []
         if figures is not None and isinstance(found, StudyDocument):
             stages("drawing", 0, 0)
@@ -246,8 +255,10 @@ def evaluate(
     show(Reply(found, lambda: _text(found)))
     for note in _notes(found):
         say(note)
-    if output is not None:
+    if reported:
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
+    elif output is not None:
+        say(f"{output}: all figures, a row each")
     if drawn:
         count = len(drawn) // 2
         say(f"{figures}: {count} picture{'s' * (count != 1)}, as SVG and PNG")

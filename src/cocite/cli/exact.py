@@ -8,11 +8,11 @@ import click
 
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
-from cocite.cli.options import format_option, means_options
+from cocite.cli.options import format_option, kind_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, or_of, say
-from cocite.graph.writers import ARRAYS, TABLES
+from cocite.graph.writers import ARRAYS, TABLES, kinds_of
 
 if TYPE_CHECKING:
     from cocite.allpairs.documents import ExactDocument
@@ -30,6 +30,7 @@ __all__ = ["exact"]
     help=f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the whole "
     "matrix, in the order of the nodes' numbers).",
 )
+@kind_option(kinds_of((*TABLES, *ARRAYS)))
 @click.option(
     "--min-score",
     type=click.FloatRange(0, 1),
@@ -128,6 +129,7 @@ __all__ = ["exact"]
 def exact(
     graph: str,
     output: str,
+    kind: str | None,
     min_score: float,
     top: int | None,
     no_cache: bool,
@@ -149,7 +151,7 @@ def exact(
     from cocite.graph import Graph
     from cocite.graph.writers import check_output
 
-    path = check_output(output, overwrite)
+    target = check_output(output, overwrite, kind=kind)
     run = AllPairs(
         Graph.open(graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)),
         Options.checked(**options),
@@ -162,7 +164,7 @@ def exact(
         found = run.run(lambda done, error: stages("sweeping", done, 0, f"error {error:.0e}"))
         write_scores(
             found,
-            path,
+            target,
             least=min_score,
             top=top,
             progress=lambda nodes: stages("writing", nodes, found.nodes),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.cli.outputs import Reply, Show
@@ -11,6 +10,7 @@ from cocite.cli.text import say, table_text
 from cocite.cli.wide import with_titles
 
 if TYPE_CHECKING:
+    from cocite.graph.writers import Target
     from cocite.ranking.documents import HitsDocument
     from cocite.ranking.stopping import StoppingRule
 
@@ -20,7 +20,7 @@ __all__ = ["run_hits"]
 def run_hits(
     path: str,
     by: str,
-    output: Path | None,
+    output: Target | None,
     k: int,
     stop: StoppingRule,
     show: Show,

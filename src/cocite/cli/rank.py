@@ -4,7 +4,6 @@ personalisation; hubs and authorities.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,15 +12,16 @@ from click.core import ParameterSource
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
 from cocite.cli.links import cache_option, graph_of
-from cocite.cli.options import SectionedVerb, format_option, memory_option
+from cocite.cli.options import SectionedVerb, format_option, kind_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import run_study, study_options
 from cocite.cli.text import or_of, say, table_text
 from cocite.cli.wide import with_titles
-from cocite.graph.writers import ARRAYS, TABLES
+from cocite.graph.writers import ARRAYS, TABLES, kinds_of
 
 if TYPE_CHECKING:
+    from cocite.graph.writers import Target
     from cocite.ranking import StoppingRule
     from cocite.ranking.documents import RankDocument
 
@@ -30,6 +30,7 @@ __all__ = ["rank"]
 _PAGERANK, _HITS, _STUDY, _AGAINST = "PageRank", "--by", "--study", "--against"
 _HEEDED = {
     "output": (_PAGERANK, _HITS, _AGAINST),
+    "kind": (_PAGERANK, _HITS, _AGAINST),
     "k": (_PAGERANK, _HITS),
     "top_order": (_PAGERANK, _HITS),
     "precision": (_PAGERANK, _AGAINST),
@@ -57,6 +58,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     help=f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} (ranks in "
     "the order of the nodes' numbers). --by authorities or hubs: both; --against: both ranks.",
 )
+@kind_option(kinds_of((*TABLES, *ARRAYS)))
 @click.option(
     "--by",
     type=click.Choice(["pagerank", "authorities", "hubs"], case_sensitive=False),
@@ -160,6 +162,7 @@ def rank(
     graph: str,
     by: str,
     output: str | None,
+    kind: str | None,
     k: int,
     toward: tuple[str, ...],
     personalise: tuple[str, ...],
@@ -185,7 +188,9 @@ def rank(
     from cocite.ranking import Residual, Sweeps, TopOrder
 
     give_back_at_once()
-    path: Path | None = check_output(output, overwrite) if output else None
+    if kind and not output:
+        raise click.UsageError("--kind says what --output is: name that, too")
+    target = check_output(output, overwrite, kind=kind) if output else None
     graph = graph_of(graph, no_cache=no_cache, memory=options["memory"])
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))
@@ -194,13 +199,13 @@ def rank(
     if top_order:
         stop = stop | TopOrder(top_order)
     if by != "pagerank":
-        run_hits(graph, by, path, k, stop, show, **options)
+        run_hits(graph, by, target, k, stop, show, **options)
     elif against is not None:
         options = {name: options[name] for name in (*_RANKING, *_COMPARING)}
-        run_against(graph, against, path, toward, personalise, stop, show, **options)
+        run_against(graph, against, target, toward, personalise, stop, show, **options)
     else:
         options = {name: options[name] for name in (*_RANKING, "unweighted")}
-        _rank(graph, path, k, toward, personalise, stop, show, **options)
+        _rank(graph, target, k, toward, personalise, stop, show, **options)
 
 
 def _check_options(chosen: dict[str, Any], context: click.Context) -> None:
@@ -228,7 +233,7 @@ def _check_options(chosen: dict[str, Any], context: click.Context) -> None:
 
 def _rank(
     graph: str,
-    path: Path | None,
+    target: Target | None,
     k: int,
     toward: tuple[str, ...],
     personalise: tuple[str, ...],
@@ -241,7 +246,7 @@ def _rank(
     **options: Any,
 ) -> None:
     from cocite.graph import Graph
-    from cocite.graph.writers import memory_of, write_numbers
+    from cocite.graph.writers import write_numbers
     from cocite.memory import budget, format_size, own_memory
     from cocite.ranking import pagerank, plan_ranks, toward_of
     from cocite.ranking.documents import RankDocument
@@ -249,7 +254,7 @@ def _rank(
     opened = Graph.open(graph)
     limit = budget(memory)
     room = plan_ranks(opened, limit, opened.in_weights is not None and not unweighted, blocks)
-    writing = memory_of(path) if path else 0
+    writing = target.memory if target else 0
     later = f"; {format_size(writing + own_memory())} while the table is written"
     say(str(room) + later * (writing > room.memory))
     with Stages({"ranking": "sweeps"}) as stages:
@@ -263,8 +268,8 @@ def _rank(
             progress=lambda done, residual: stages("ranking", done, 0),
             **options,
         )
-    if path is not None:
-        write_numbers(path, found.names, rank=found.values)
+    if target is not None:
+        write_numbers(target, found.names, rank=found.values)
     told, ended = RankDocument.of(opened, found, k), found.convergence
     show(Reply(told, lambda: _text(told)))
     if found.weighted:

@@ -11,14 +11,21 @@ import click
 
 from cocite.cli.asking import asking_options, opened, refine_options
 from cocite.cli.filters import filter_options, order_options
-from cocite.cli.options import SectionedVerb, format_option, means_options, names_in, was_given
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    kind_option,
+    means_options,
+    names_in,
+    was_given,
+)
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.query import bound_option, confidence_option
 from cocite.cli.text import counted, facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
-from cocite.graph.writers import TABLES
+from cocite.graph.writers import TABLES, kinds_of
 from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
@@ -27,7 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["related_all"]
 
-_KINDS = (*(ending.removeprefix(".") for ending in TABLES), "jsonl", "folder")
+_KINDS = [*kinds_of(TABLES), "folder"]
+_ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 _OPTIONS = (
     "kind",
     "min_score",
@@ -55,14 +63,10 @@ _OPTIONS = (
     required=True,
     metavar="FILE|DIR/|-",
     help="What to make: a table of node, rank, related, score, stderr, and low and high with "
-    f"intervals ({or_of(TABLES)}), JSON lines (.jsonl), or a folder with a JSON file a node (a name "
-    "that ends in /). - is standard output.",
+    f"intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), or a folder with a JSON file a node (a name that ends in /). - is "
+    "standard output.",
 )
-@click.option(
-    "--kind",
-    type=click.Choice(_KINDS, case_sensitive=False),
-    help="What to write.  [default: by the name; jsonl on standard output]",
-)
+@kind_option(_KINDS, "by the name; jsonl on standard output")
 @click.option(
     "-k",
     type=click.IntRange(1),

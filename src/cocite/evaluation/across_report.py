@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from cocite.documents import Document, Rows
+from cocite.documents import Rows
 from cocite.evaluation.across import Across, Judged
 from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.pages import (
@@ -31,6 +31,7 @@ from cocite.evaluation.pages import (
     write_page,
 )
 from cocite.evaluation.report import explained, facts_text, origin
+from cocite.evaluation.written import Written
 from cocite.memory import format_size
 
 __all__ = ["AcrossDocument", "across_tables", "write_across"]
@@ -145,7 +146,7 @@ def write_across(
 
 
 @dataclass(frozen=True)
-class AcrossDocument(Document):
+class AcrossDocument(Written):
     """What several suites came to."""
 
     across: Across
@@ -164,9 +165,6 @@ class AcrossDocument(Document):
         """The same rows, without the facts."""
         return Rows(_TITLES, _figures(self.across))
 
-    def write(
-        self, output: str | os.PathLike[str], *, overwrite: bool = False, command: str = ""
-    ) -> Path:
-        """Write a report, as :func:`write_across` does."""
+    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
         command = command or self.command
-        return write_across(self.across, output, overwrite=overwrite, command=command)
+        return write_across(self.across, path, overwrite=overwrite, command=command)

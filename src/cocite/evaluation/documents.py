@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from cocite import __version__
-from cocite.documents import Document, Rows
+from cocite.documents import Rows
 from cocite.evaluation.drawing import Picture
 from cocite.evaluation.figures import pictures
 from cocite.evaluation.report import LONG_TITLES, long_rows, write_pictures, write_report
 from cocite.evaluation.study import Study
+from cocite.evaluation.written import Written
 
 __all__ = ["StudyDocument"]
 
 
 @dataclass(frozen=True)
-class StudyDocument(Document):
+class StudyDocument(Written):
     """What a study came to."""
 
     study: Study
@@ -43,16 +44,9 @@ class StudyDocument(Document):
         """Its pictures by title; raises :class:`~cocite.errors.UsageError` without matplotlib."""
         return pictures(self.study)
 
-    def write(
-        self, output: str | os.PathLike[str], *, overwrite: bool = False, command: str = ""
-    ) -> Path:
-        """Write a report, an HTML page that needs nothing else, and its tables as .md and .csv
-        beside it; ``command`` is what it says to have come of. Raises as
-        :func:`~cocite.evaluation.report.write_report` does.
-        """
-        command = command or self.command
-        drawn = self.pictures
-        return write_report(self.study, output, overwrite=overwrite, command=command, drawn=drawn)
+    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
+        command, drawn = command or self.command, self.pictures
+        return write_report(self.study, path, overwrite=overwrite, command=command, drawn=drawn)
 
     def write_pictures(
         self, folder: str | os.PathLike[str], *, overwrite: bool = False

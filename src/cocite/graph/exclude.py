@@ -25,7 +25,7 @@ from cocite.graph.left_out import LeftOut, nothing_left
 from cocite.graph.readers.options import Progress
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
 from cocite.graph.some_names import write_some_names
-from cocite.graph.title_files import write_some_titles
+from cocite.graph.titles.files import write_some_titles
 from cocite.graph.weights import WeightFacts
 from cocite.store import ArrayWriter, Draft, Entry, Manifest
 

@@ -29,12 +29,12 @@ from cocite.graph.left_out import checked_names
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
 from cocite.graph.readers import Found, Job, PageOptions, ReadOptions, Source, expand, reader_of
-from cocite.graph.readers.broken import report_to
-from cocite.graph.readers.html import SiteFound
+from cocite.graph.readers.html.broken import report_to
+from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
-from cocite.graph.titling import Titling
+from cocite.graph.titles.titling import Titling
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store, kind_of

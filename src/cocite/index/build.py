@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import weakref
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,11 +27,11 @@ from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
 from cocite.graph.some_names import write_some_names
-from cocite.graph.title_files import write_some_titles
 from cocite.graph.titles import TITLE_FILES
+from cocite.graph.titles.files import write_some_titles
 from cocite.index.asked import ASKS
 from cocite.index.estimate import BuildReport, IndexEstimate
-from cocite.index.facts import PASSED_OVER
+from cocite.index.facts import PASSED_OVER, index_facts
 from cocite.index.graph_told import too_wide
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
@@ -52,8 +51,7 @@ from cocite.measures import BY, SAMPLES
 from cocite.memory import format_size
 from cocite.store import FORMAT_VERSION, Draft, Entry, Manifest, copy_array
 
-__all__ = ["IndexBuild", "index_facts"]
-
+__all__ = ["IndexBuild"]
 
 _BESIDE = 100
 """Bytes a node that builds take beside links, where these stay in memory: the most that any does,
@@ -403,31 +401,6 @@ class IndexBuild:
             },
             self.kept_pages,
         )
-
-
-def index_facts(
-    nodes: int,
-    names: str,
-    options: BuildOptions,
-    graph: Mapping[str, Any],
-    kept: KeptPages | None,
-) -> dict[str, Any]:
-    """What the manifest of an index says; ``names`` is the kind of names, ``kept`` what is said of
-    the pages that are kept, if not all are.
-    """
-    facts: dict[str, Any] = {
-        "nodes": nodes,
-        "names": names,
-        "measure": options.measure.name,
-        "direction": options.direction,
-        "settings": options.settings.to_json(),
-        "parts": [plan.to_json() for plan in options.parts],
-        "graph": dict(graph),
-    }
-    facts |= {"first": options.first} if options.first else {}
-    facts |= {} if options.by is None else {BY.name: options.by}
-    facts |= {ASKS: dict(options.asks)} if options.asks else {}
-    return facts | ({"wanted": kept.to_json()} if kept else {})
 
 
 def _in_words(fit: MemoryPlan | None) -> str:

@@ -20,7 +20,7 @@ from cocite.graph.graph import MAX_NODES
 from cocite.graph.names import NAME_KINDS
 from cocite.index.asked import ASKS, asked_settings, kept_settings
 from cocite.index.keep import KeptPages, kept_of
-from cocite.index.plan import component_parts
+from cocite.index.plan import BuildOptions, component_parts
 from cocite.index.refined import DIAGONAL
 from cocite.layouts.freshness import Generation, generations_of
 from cocite.layouts.plan import PartPlan
@@ -29,7 +29,7 @@ from cocite.measures import BY, SAMPLES, Component, Measure, Value, WholeSetting
 from cocite.measures.blend import overall_direction
 from cocite.store import Facts
 
-__all__ = ["PASSED_OVER", "IndexFacts"]
+__all__ = ["PASSED_OVER", "IndexFacts", "index_facts"]
 
 PASSED_OVER = "passed_over"
 """The fact of an index that counts them, if there are any."""
@@ -203,3 +203,28 @@ def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, flo
             raise told.refused(name, "a decay between 0 and 1, and residuals above -1")
         found[name] = {"decay": decay, "low": low, "high": high}
     return found
+
+
+def index_facts(
+    nodes: int,
+    names: str,
+    options: BuildOptions,
+    graph: Mapping[str, Any],
+    kept: KeptPages | None,
+) -> dict[str, Any]:
+    """What the manifest of an index says; ``names`` is the kind of names, ``kept`` what is said of
+    the pages that are kept, if not all are.
+    """
+    facts: dict[str, Any] = {
+        "nodes": nodes,
+        "names": names,
+        "measure": options.measure.name,
+        "direction": options.direction,
+        "settings": options.settings.to_json(),
+        "parts": [plan.to_json() for plan in options.parts],
+        "graph": dict(graph),
+    }
+    facts |= {"first": options.first} if options.first else {}
+    facts |= {} if options.by is None else {BY.name: options.by}
+    facts |= {ASKS: dict(options.asks)} if options.asks else {}
+    return facts | ({"wanted": kept.to_json()} if kept else {})

@@ -1,7 +1,7 @@
 """The files of an index, compared with what its parts' layouts declare.
 
     names...        those of the graph's kind of names (``graph/names.py``)
-    titles...       those of the graph, if it has any (``graph/titles.py``)
+    titles...       those of the graph, if it has any (``graph/titles/``)
     since           of an index with samples of several graphs
     wanted          of an index that keeps some pages of its graph only
     in....          those of each part's layout; shards of samples by number

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.titles import TITLE_FILES
-from cocite.index.build import index_facts
+from cocite.index.facts import index_facts
 from cocite.index.lost import in_runs, numbers_in_words
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import shard_samples

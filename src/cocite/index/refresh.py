@@ -19,8 +19,6 @@ from __future__ import annotations
 import datetime
 import math
 import os
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -36,28 +34,23 @@ from cocite.graph import Graph
 from cocite.graph.matching import match_names
 from cocite.graph.names import NAME_FILES
 from cocite.index.build import IndexBuild
+from cocite.index.carried import Carried
 from cocite.index.estimate import IndexEstimate
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import StoredIndex
-from cocite.index.work import Note
-from cocite.layouts.blobs import Blob, Maker
-from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.stored import StoredPart
-from cocite.layouts.table import is_sampled, sampled_builder, sampled_format
+from cocite.layouts.table import is_sampled, sampled_format
 from cocite.layouts.texts import OldTexts, Texts
 from cocite.means import Means
 from cocite.memory import format_size
-from cocite.store import Access, ArrayWriter, Entry, advise, copy_array
+from cocite.store import Access, ArrayWriter, Entry
 
 __all__ = ["RefreshBuild"]
 
 _MATCH_NODE, _CARRY_NODE = 64, 8
-_MOST_LINKED = 256
-"""Shards that are kept as they are; were there more, they are written anew, fuller."""
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
 """Nodes that are looked up in the new graph, and the share of them that it has at least."""
 
@@ -204,7 +197,7 @@ class RefreshBuild(IndexBuild):
         threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
         same = self._same
-        return self.drawn, _Carried(part, numbers, ids, same, self.nodes, shard, threads)
+        return self.drawn, Carried(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _room_for(self, each: int) -> int:
         """How many blobs fit the memory; raises :class:`ResourceError` if not two."""
@@ -314,80 +307,6 @@ class RefreshBuild(IndexBuild):
         """Those of the index, of the graph of now."""
         old = self._old.kept
         return None if old is None else KeptPages(self._graph.nodes, old.prefixes)
-
-
-class _Carried(Kept):
-    """The samples of a part that stay: their shards linked, or written in the ids of now."""
-
-    def __init__(
-        self,
-        part: StoredPart,
-        numbers: range,
-        ids: Callable[[], NDArray[np.uint32]],
-        same: bool,
-        nodes: int,
-        shard: int,
-        threads: int,
-    ) -> None:
-        self.numbers = numbers
-        self._part, self._ids, self._nodes, self._threads = part, ids, nodes, threads
-        self._base = part.freshness.numbers.start
-        begins = [self._base + each.first for each in part.shards]
-        found = [
-            range(begin, begin + each.samples)
-            for begin, each in zip(begins, part.shards, strict=True)
-        ]
-        whole = [each for each in found if same and each.start >= numbers.start]
-        self._begins = begins
-        self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
-        self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
-
-    def link(self, shard: range, path: Path) -> Note | None:
-        if shard not in self._linked:
-            return None
-        store, name = self._part.store, self._part.prefix + shard_file(shard.start)
-        entry = store.manifest.files[name]
-        path.unlink(missing_ok=True)
-        try:
-            os.link(store.path / name, path)
-        except OSError:
-            copy_array(store.path / name, path, entry)
-        places = slice(shard.start - self._base, shard.stop - self._base)
-        counts, digests = self._part.array(MEMBERS)[places], self._part.array(DIGESTS)[places]
-        note = {"members": counts.tolist(), "digests": digests.tolist()}
-        return {"entry": entry.to_json(), **note}
-
-    def makers(self) -> list[Maker]:
-        part, ids = self._part, self._ids()
-        for shard, begin in zip(part.shards, self._begins, strict=True):
-            numbers = range(begin, begin + shard.samples)
-            if numbers.stop > self.numbers.start and numbers not in self._linked:
-                advise(Access.THROUGH, shard.words)
-                fault = part.store.verify(part.prefix + shard_file(begin))
-                if fault is not None:
-                    raise Damaged(f"{fault}. Build the index again")
-        carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
-
-        def make(sample: int) -> Blob:
-            number = bisect_right(self._begins, sample) - 1
-            shard = part.shards[number]
-            try:
-                return carry(shard.words, shard.blobs[sample - self._begins[number]])
-            except IndexError as error:
-                raise part.damaged(shard.first) from error
-
-        return [make] * self._threads
-
-
-def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
-    """The numbers cut into shards: those that are linked, and runs between them."""
-    ends = {each.start: each.stop for each in linked}
-    start = numbers.start
-    while start < numbers.stop:
-        after = min((first for first in ends if first > start), default=numbers.stop)
-        stop = ends.get(start, min(start + shard, after))
-        yield range(start, stop)
-        start = stop
 
 
 def _kept(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:

@@ -13,6 +13,9 @@ made anew else; that of a folder of HTML pages while all its files have. Where t
 beside the file, it is kept in the user's cache directory; where there is none either, or nothing is
 to be kept, in a temporary one, which goes afterwards.
 
+Tables of titles that were named once are read again whenever it is made anew, until others are
+named; one that is gone is warned of.
+
 ``made-of.json`` is there before anything else, as the folder's mark, and says what it is made of
 only when that is whole. Graph and index are published by one rename each, so that an interruption
 leaves nothing half-written: a graph that was done is not read again, an index goes on.
@@ -29,30 +32,39 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cocite import __version__
-from cocite.errors import InputError, StoreError
+from cocite.errors import CociteError, InputError, StoreError
 from cocite.graph import Graph
 from cocite.means import Means
 from cocite.measures import DEFAULT
-from cocite.store import FORMAT_VERSION, Store, disk, kind_of, written_beside
+from cocite.query.made_of import (
+    INDEX,
+    MARK,
+    TITLES,
+    digest_of,
+    file_of,
+    indexes_in,
+    is_whole,
+    mark_of,
+    opens,
+    places_of,
+    state_of,
+    titles_before,
+    write_mark,
+)
+from cocite.store import Store, disk, kind_of
 from cocite.store.beside import is_private
 from cocite.store.building import is_still, lock
 
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
-__all__ = ["ENDING", "Kept", "forget", "is_links", "keep", "kept_of"]
-
-_MARK = "made-of.json"
-_KIND = "links"
-_INDEX = "index"
-ENDING = ".cocite"
+__all__ = ["Kept", "forget", "is_links", "keep", "kept_of"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -68,7 +80,7 @@ class Kept:
     made: bool
     why: str
     temporary: tempfile.TemporaryDirectory[str] | None
-    name: str = _INDEX
+    name: str = INDEX
 
     @property
     def graph(self) -> Path:
@@ -93,21 +105,21 @@ def is_links(path: str) -> bool:
     """
     if path == "-" or not os.path.isdir(path):
         return path == "-" or os.path.exists(path)
-    from cocite.graph.readers.site import is_site  # of a file nobody waits for the readers
+    from cocite.graph.readers.html.site import is_site  # of a file nobody waits for the readers
 
     return kind_of(path) is None and is_site(Path(path))
 
 
 def kept_of(links: str) -> list[Path]:
     """What is kept of a file of links as it is now: the graph, if it is there, and indexes."""
-    file = _file(links)
+    file = file_of(links)
     if file is None:
         return []
-    now = _state(file)
-    for folder in _places(file, os.environ):
-        if _is_whole(folder, now, None):
-            indexes = [folder / name for name in _indexes(folder)]
-            return [folder / "graph", *(p for p in indexes if _is_whole(folder, now, p.name))]
+    now = state_of(file)
+    for folder in places_of(file, os.environ):
+        if is_whole(folder, now, None):
+            indexes = [folder / name for name in indexes_in(folder)]
+            return [folder / "graph", *(p for p in indexes if is_whole(folder, now, p.name))]
     return []
 
 
@@ -125,29 +137,31 @@ def keep(
 ) -> Kept:
     """The graph of a file of links, and an ``index`` of it if wanted, found or made: the default
     one, or that of ``options``, which is kept beside it. Pages in ``exclude`` are left out.
-    ``titles`` are tables of titles: what is kept without them, or of others, is made anew, and what
-    is kept with some is found without naming them.
+    ``titles`` are tables of titles, by default those that were named before: what is kept without
+    them, or of what they were then, is made anew.
 
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
-    file = _file(links)
-    without = _digest(exclude)
-    places = _places(file, os.environ, without) if file is not None and cache else []
+    file = file_of(links)
+    without = digest_of(exclude)
+    places = places_of(file, os.environ, without) if file is not None and cache else []
+    if not titles and file is not None and places:
+        titles = titles_before([*places, *places_of(file, os.environ)])
     means = {"threads": threads, "memory": memory}
-    now = None if file is None else _state(file, without, titles)
+    now = None if file is None else state_of(file, without, titles)
     given = tuple(exclude), tuple(titles)
-    name = _INDEX if options is None else _called(options)
+    name = INDEX if options is None else _called(options)
     part = name if index else None
     for folder in places:
-        if now is not None and _is_whole(folder, now, part):
+        if now is not None and is_whole(folder, now, part):
             return Kept(folder, False, "", None, name)
     why = ""
     for folder in places:
         with _claimed(folder, progress) as fault:
             if not fault:
                 # Whoever had the folder before us may have made it all.
-                found = now is not None and _is_whole(folder, now, part)
+                found = now is not None and is_whole(folder, now, part)
                 if not found:
                     _make(links, folder, file, part, options, given, means, progress)
                 return Kept(folder, not found, why, None, name)
@@ -161,14 +175,6 @@ def keep(
     return Kept(Path(temporary.name), True, why, temporary, name)
 
 
-def _file(links: str) -> Path | None:
-    """The file or folder of that name; None for what can be read once only."""
-    if links != "-" and os.path.isdir(links):
-        unnamed = Path(links).name in ("", "..")
-        return Path(os.path.abspath(links)) if unnamed else Path(links)
-    return Path(links) if links != "-" and os.path.isfile(links) else None
-
-
 def _called(options: BuildOptions) -> str:
     """What an index of these options is called: the same whenever they are the same."""
     from cocite.index.plan import BuildOptions  # who asks what is kept does not wait for it
@@ -178,97 +184,13 @@ def _called(options: BuildOptions) -> str:
         return json.dumps(found, sort_keys=True)
 
     if told(options) == told(BuildOptions.checked(DEFAULT)):
-        return _INDEX
-    return f"{_INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
-
-
-def _digest(exclude: Sequence[str]) -> str:
-    """The same of the same names, in any order; empty if nothing is left out."""
-    names = json.dumps(sorted(set(exclude))).encode()
-    return hashlib.sha256(names).hexdigest()[:12] if exclude else ""
-
-
-def _places(file: Path, environ: Mapping[str, str], without: str = "") -> list[Path]:
-    """Beside the file, then in the user's cache directory, under a name of the file's own."""
-    ending = f".without-{without}{ENDING}" if without else ENDING
-    places = [file.with_name(file.name + ending)] if file.name else []
-    cache = environ.get("XDG_CACHE_HOME", "")
-    home = environ.get("HOME", "")
-    if not os.path.isabs(cache) and os.path.isabs(home):
-        cache = os.path.join(home, ".cache")
-    if os.path.isabs(cache):
-        whole = os.fsencode(file.resolve())
-        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ending}"
-        places.append(Path(cache, "cocite", _KIND, name))
-    return places
-
-
-def _state(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[str, Any]:
-    """What changes if the file does, or what is made of it."""
-    more: dict[str, Any] = {"without": without} if without else {}
-    if titles:
-        tables = [(name, os.stat(name)) for name in titles if os.path.exists(name)]
-        more["titles"] = [
-            [os.path.abspath(name), stat.st_size, stat.st_mtime_ns] for name, stat in tables
-        ]
-    if file.is_dir():
-        from cocite.graph.readers.site import listing
-
-        size, changed, more["listing"] = listing(file)
-    else:
-        found = file.stat()
-        size, changed = found.st_size, found.st_mtime_ns
-    return more | {
-        "file": file.name,
-        "bytes": size,
-        "mtime_ns": changed,
-        "release": __version__,
-        "format": FORMAT_VERSION,
-    }
-
-
-def _mark(folder: Path) -> dict[str, Any] | None:
-    """What a folder says it is made of; None if it is not one of ours."""
-    try:
-        found = json.loads((folder / _MARK).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and found.get("cocite") == _KIND else None
-
-
-def _write_mark(folder: Path, state: Mapping[str, Any], **parts: bool) -> None:
-    with written_beside(folder / _MARK) as out:
-        disk.write(out, json.dumps({"cocite": _KIND, **state, **parts}, indent=1).encode())
+        return INDEX
+    return f"{INDEX}-{hashlib.sha256(told(options).encode()).hexdigest()[:12]}"
 
 
 def forget(folder: Path) -> None:
     """Have what is kept in a folder made anew when it is next asked for: it is damaged."""
-    _write_mark(folder, {})
-
-
-def _opens(store: Path, kind: str) -> bool:
-    """Whether all its files are there, each as long as it is to be."""
-    try:
-        Store.open(store, kind)
-    except StoreError:
-        return False
-    return True
-
-
-def _is_whole(folder: Path, now: Mapping[str, Any], index: str | None) -> bool:
-    """Whether its graph is of the file as it is now, and its index of that name if any."""
-    mark = _mark(folder) or {}
-    return (
-        all(mark.get(key) == value for key, value in now.items())
-        and _opens(folder / "graph", "graph")
-        and (index is None or (mark.get(index) is True and _opens(folder / index, "index")))
-    )
-
-
-def _indexes(folder: Path) -> list[str]:
-    """The indexes in a folder of ours."""
-    names = [entry.name for entry in folder.iterdir()]
-    return sorted(name for name in names if name == _INDEX or name.startswith(_INDEX + "-"))
+    write_mark(folder, {})
 
 
 @contextmanager
@@ -285,15 +207,15 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
                 for left in folder.iterdir():
                     if is_private(left.name):
                         left.unlink()
-                _write_mark(folder, _mark(folder) or {})
+                write_mark(folder, mark_of(folder) or {})
         except (OSError, StoreError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not writable"
             fault = f"{folder} cannot be made: {reason}"
         yield fault
     finally:
         if descriptor >= 0:
-            if _is_ours(folder) and {entry.name for entry in folder.iterdir()} <= {_MARK}:
-                (folder / _MARK).unlink(missing_ok=True)
+            if _is_ours(folder) and {entry.name for entry in folder.iterdir()} <= {MARK}:
+                (folder / MARK).unlink(missing_ok=True)
                 with suppress(OSError):  # somebody else's files may have come into it
                     folder.rmdir()
             os.close(descriptor)
@@ -322,7 +244,7 @@ def _is_ours(folder: Path) -> bool:
     if folder.is_symlink():
         return False
     names = [entry.name for entry in folder.iterdir()]
-    return _mark(folder) is not None or all(map(is_private, names))
+    return mark_of(folder) is not None or all(map(is_private, names))
 
 
 def _make(
@@ -338,33 +260,38 @@ def _make(
     """Make what is missing in a folder; ``given`` is what is left out, and tables of titles."""
     from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
 
-    (exclude, titles), without = given, _digest(given[0])
-    now = {} if file is None else _state(file, without, titles)
-    anew = file is None or not _is_whole(folder, now, None)
+    (exclude, titles), without = given, digest_of(given[0])
+    now = {} if file is None else state_of(file, without, titles)
+    anew = file is None or not is_whole(folder, now, None)
     if anew:
-        _write_mark(folder, {})
+        before = mark_of(folder) or {}
+        write_mark(folder, {})
         _clear(folder / "graph", "graph")
         more: dict[str, Any] = {"exclude": exclude or None, "titles": titles or None, **means}
-        ingest(links, folder / "graph", overwrite=True, progress=progress, **more)
-        if file is not None and _state(file, without, titles) != now:
+        try:
+            ingest(links, folder / "graph", overwrite=True, progress=progress, **more)
+        except CociteError:  # nothing has taken the place of what is kept
+            write_mark(folder, before)
+            raise
+        if file is not None and state_of(file, without, titles) != now:
             raise InputError(f"{file} changed while it was read. Give the same command again")
-        _write_mark(folder, now)
+        write_mark(folder, now)
         # Indexes of what the file was before are asked by nobody any more.
-        for name in _indexes(folder):
-            if name not in (_INDEX, index):
+        for name in indexes_in(folder):
+            if name not in (INDEX, index):
                 disk.remove(folder / name)
     if index is not None:
         _clear(folder / index, "index")
         _build(folder, index, options, means, progress, restart=anew)
-        mark = _mark(folder) or {}
-        others = {name: True for name in _indexes(folder) if mark.get(name) is True}
-        before = {key: mark[key] for key in ("titles",) if key in mark}
-        _write_mark(folder, before | now, **(others | {index: True}))
+        mark = mark_of(folder) or {}
+        others = {name: True for name in indexes_in(folder) if mark.get(name) is True}
+        before = {key: mark[key] for key in (TITLES,) if key in mark}
+        write_mark(folder, before | now, **(others | {index: True}))
 
 
 def _clear(store: Path, kind: str) -> None:
     """Remove what cannot be opened any more: the folder is ours, and it is made again."""
-    if os.path.lexists(store) and not _opens(store, kind):
+    if os.path.lexists(store) and not opens(store, kind):
         disk.remove(store)
 
 

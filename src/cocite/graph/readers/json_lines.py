@@ -17,8 +17,8 @@ from typing import Any
 from cocite.errors import InputError, NotLinks, UsageError
 from cocite.graph.readers.clean import clean_relation, new_clean_file
 from cocite.graph.readers.ends import ends_of
+from cocite.graph.readers.graphs.node_link import name_of
 from cocite.graph.readers.json_values import JSONText
-from cocite.graph.readers.node_link import name_of
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.rows import RowsFound, RowWriter
 from cocite.graph.readers.sources import unpack_errors

@@ -17,10 +17,10 @@ from typing import cast
 
 from cocite.errors import NotLinks, UsageError
 from cocite.graph.readers import signs
+from cocite.graph.readers.html.site import is_site
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.reader import LinkReader
 from cocite.graph.readers.signs import Sign, begins, begins_text, has_line, json_value, tagged
-from cocite.graph.readers.site import is_site
 from cocite.graph.readers.sources import Source
 from cocite.store import kind_of
 
@@ -66,9 +66,9 @@ def _read_by(call: str) -> str:
 PARQUET = Format("Parquet", begins(b"PAR1"), reader=_HERE + "parquet", called="parquet")
 
 HTML = Format(
-    "a folder of HTML pages", lambda beginning: False, reader=_HERE + "html", called="html"
+    "a folder of HTML pages", lambda beginning: False, reader=_HERE + "html.reader", called="html"
 )
-"""Known by what is in the folder (``site.py``), not by its beginning."""
+"""Known by what is in the folder (``html/site.py``), not by its beginning."""
 _WEBGRAPH = _HERE + "bvgraph"
 
 FORMATS: tuple[Format, ...] = (
@@ -151,8 +151,8 @@ FORMATS: tuple[Format, ...] = (
         _RECODE + "{content} | iconv -f WINDOWS-1252 -t UTF-8 | {ingest}",
     ),
     # -- text
-    Format("GraphML", tagged("graphml"), reader=_HERE + "graphml", called="graphml"),
-    Format("GEXF", tagged("gexf"), reader=_HERE + "gexf", called="gexf"),
+    Format("GraphML", tagged("graphml"), reader=_HERE + "graphs.graphml", called="graphml"),
+    Format("GEXF", tagged("gexf"), reader=_HERE + "graphs.gexf", called="gexf"),
     Format("a dump of a wiki", tagged("mediawiki"), _ROWS + ": the page, and what it links to"),
     Format(
         "an HTML page",
@@ -162,7 +162,10 @@ FORMATS: tuple[Format, ...] = (
     Format("XML", tagged(), _ROWS),
     Format("a lock file of packages", signs.lock, reader=_HERE + "packages", called="packages"),
     Format(
-        "JSON of nodes and links", signs.node_link, reader=_HERE + "node_link", called="node-link"
+        "JSON of nodes and links",
+        signs.node_link,
+        reader=_HERE + "graphs.node_link",
+        called="node-link",
     ),
     Format("JSON lines", signs.json_rows, reader=_HERE + "json_lines", called="json-lines"),
     Format("JSON", json_value, _ROWS + ", for example with jq and its @tsv"),
@@ -172,7 +175,7 @@ FORMATS: tuple[Format, ...] = (
         "It says which packages there are, and not what each needs. Lock files do (poetry.lock, "
         "uv.lock, pdm.lock), and so does pip: pip inspect | cocite ingest - -o DIR",
     ),
-    Format("GML", signs.gml, reader=_HERE + "gml", called="gml"),
+    Format("GML", signs.gml, reader=_HERE + "graphs.gml", called="gml"),
     Format(
         "Matrix Market",
         lambda beginning: beginning.text.lower().startswith("%%matrixmarket"),

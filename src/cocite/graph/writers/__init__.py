@@ -2,7 +2,7 @@
 
 A file is a *table*, whose columns have titles, or an *array*, which is numbers by the ids of nodes
 and has no names. A new kind is a file in this folder with its writer, and a line of ``WRITERS``.
-A file appears under its name when it is whole.
+What is written goes to a :class:`Target`, and is there when it is whole.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UsageError
 from cocite.graph.names import Names
+from cocite.graph.writers.arrow import ARROW
+from cocite.graph.writers.lines import JSON_LINES
 from cocite.graph.writers.numpy import NPY
 from cocite.graph.writers.tables import CSV, PARQUET, TSV
+from cocite.graph.writers.targets import FileTarget, Target, file_target
 from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
-from cocite.store import check_file, forget, written_beside
+from cocite.store import forget
 
 __all__ = [
     "ARRAYS",
@@ -28,12 +30,12 @@ __all__ = [
     "WRITERS",
     "ArrayFile",
     "Columns",
+    "FileTarget",
     "TableFile",
+    "Target",
     "Types",
     "check_output",
-    "is_array",
-    "memory_of",
-    "write_array",
+    "kinds_of",
     "write_numbers",
     "write_table",
 ]
@@ -42,6 +44,8 @@ WRITERS: dict[str, TableFile | ArrayFile] = {
     ".parquet": PARQUET,
     ".csv": CSV,
     ".tsv": TSV,
+    ".jsonl": JSON_LINES,
+    ".arrow": ARROW,
     ".npy": NPY,
 }
 """What a name may end in -> what writes such files."""
@@ -52,63 +56,44 @@ ARRAYS = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer
 _PIECE = 1 << 16
 
 
+def kinds_of(endings: Iterable[str]) -> list[str]:
+    """What kinds of files are called, by their endings."""
+    return [ending.removeprefix(".") for ending in endings]
+
+
 def check_output(
-    output: str | os.PathLike[str], overwrite: bool, endings: Iterable[str] = WRITERS
-) -> Path:
-    """The path, if its ending is among ``endings`` and it may be written; before any work is done.
+    output: str | os.PathLike[str],
+    overwrite: bool,
+    endings: Iterable[str] | None = None,
+    kind: str | None = None,
+) -> FileTarget:
+    """The file, if its ending, or the ``kind``, is among ``endings``, by default all, and it may be
+    written; before any work is done.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
-    path = Path(output)
-    if path.suffix not in endings:
-        raise UsageError(f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(endings)}")
-    return check_file(path, overwrite)
-
-
-def is_array(path: Path) -> bool:
-    """Whether a file of that name holds numbers by id, and no names."""
-    return isinstance(WRITERS[path.suffix], ArrayFile)
-
-
-def memory_of(path: Path) -> int:
-    """Bytes that writing a file of that name takes, whatever its size."""
-    writer = WRITERS[path.suffix]
-    return writer.memory if isinstance(writer, TableFile) else 0
+    some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
+    return file_target(output, some, kind=kind, overwrite=overwrite)
 
 
 def write_table(
     path: Path, pieces: Iterable[Columns], types: Types, folder: Path | None = None
 ) -> None:
-    """Write pieces of equally long columns; ``types`` names them and their SQL types. ``folder`` is
-    where the file grows, by default that of ``path``.
-    """
-    writer = WRITERS[path.suffix]
-    assert isinstance(writer, TableFile)
-    with written_beside(path, folder) as file:
-        writer.write(Path(file.name), pieces, types)
+    """Write a table to a file that may be replaced; see :meth:`Target.write_table`."""
+    check_output(path, True).write_table(pieces, types, folder)
 
 
-def write_array(
-    path: Path, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
-) -> None:
-    """Write an array of that type and shape; the pieces are its elements in their order."""
-    writer = WRITERS[path.suffix]
-    assert isinstance(writer, ArrayFile)
-    with written_beside(path) as file:
-        writer.write(Path(file.name), pieces, dtype, shape)
-
-
-def write_numbers(path: Path, names: Names, **columns: NDArray[np.float64]) -> None:
+def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) -> None:
     """Write numbers a node: a table of ``node`` and the titles of the columns, or an array by id,
     with a row a column if there are several. Both may be larger than memory.
     """
     first, *others = columns.values()
-    if is_array(path):
+    if isinstance(target, FileTarget) and target.is_array:
         shape = (1 + len(others), *first.shape) if others else first.shape
-        write_array(path, _pieces(first, *others), first.dtype, shape)
+        target.write_array(_pieces(first, *others), first.dtype, shape)
     else:
         types = {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
-        write_table(path, _named(names, columns), types)
+        target.write_table(_named(names, columns), types)
 
 
 def _pieces(*columns: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
@@ -122,7 +107,9 @@ def _named(names: Names, columns: dict[str, NDArray[np.float64]]) -> Iterator[Co
     names = names.stored
     for low in range(0, len(names), _PIECE):
         part = slice(low, min(low + _PIECE, len(names)))
-        named = {"node": np.array(names.names(np.arange(part.start, part.stop)), dtype=object)}
+        named: dict[str, Any] = {
+            "node": np.array(names.names(np.arange(part.start, part.stop)), dtype=object)
+        }
         yield named | {title: values[part] for title, values in columns.items()}
         names.forget()
         forget(*(values[part] for values in columns.values()))

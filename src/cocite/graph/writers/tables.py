@@ -34,7 +34,12 @@ def _write(how: str, target: Path, pieces: Iterable[Columns], types: Types) -> N
 
     try:
         _through_duckdb(target, how, pieces, types)
-    except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.FatalException) as error:
+    except (
+        duckdb.IOException,
+        duckdb.OutOfMemoryException,
+        duckdb.TransactionException,  # a commit that finds no room
+        duckdb.FatalException,
+    ) as error:
         free = shutil.disk_usage(target.parent).free
         raise ResourceError(
             f"could not write {target}, with its temporary files beside it: {error} "
@@ -64,6 +69,20 @@ def _through_duckdb(target: Path, how: str, pieces: Iterable[Columns], types: Ty
         connection.execute(f"COPY rows TO '{name}' ({how}, USE_TMP_FILE false)")
 
 
-PARQUET = TableFile("Parquet", partial(_write, "FORMAT parquet, COMPRESSION zstd"), _MEMORY)
-CSV = TableFile("CSV", partial(_write, "FORMAT csv, HEADER"), _MEMORY)
-TSV = TableFile("TSV", partial(_write, "FORMAT csv, HEADER, DELIMITER '\t'"), _MEMORY)
+def _text(how: str, piece: Columns, types: Types, first: bool) -> bytes:
+    """What a file of that piece has, without its titles unless it is the first."""
+    with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
+        path = Path(folder, "piece")
+        _write(how, path, [piece], types)
+        content = path.read_bytes()
+    return content if first else content[content.index(b"\n") + 1 :]
+
+
+def _table(title: str, how: str, *, streams: bool) -> TableFile:
+    text = partial(_text, how) if streams else None
+    return TableFile(title, partial(_write, how), _MEMORY, twice=True, text=text)
+
+
+PARQUET = _table("Parquet", "FORMAT parquet, COMPRESSION zstd", streams=False)
+CSV = _table("CSV", "FORMAT csv, HEADER", streams=True)
+TSV = _table("TSV", "FORMAT csv, HEADER, DELIMITER '\t'", streams=True)

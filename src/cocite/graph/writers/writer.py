@@ -1,4 +1,4 @@
-"""What a writer is: how tables, or arrays, become a file."""
+"""What a writer is: how a table, an array or a graph becomes a file."""
 
 from __future__ import annotations
 
@@ -21,12 +21,19 @@ Types = Mapping[str, str]
 @dataclass(frozen=True)
 class TableFile:
     """Files of columns with titles: ``write(path, pieces, types)`` makes one, and takes ``memory``
-    bytes, whatever its size.
+    bytes, whatever its size; ``twice`` if its rows lie beside it once more while it is made.
+
+    ``text(piece, types, first)`` is what a stream begins with, if the piece is the ``first``, or
+    goes on with; None for a kind that is no stream. ``ready()`` raises
+    :class:`~cocite.errors.UsageError` if a library that it needs is missing.
     """
 
     title: str
     write: Callable[[Path, Iterable[Columns], Types], None]
     memory: int = 0
+    twice: bool = False
+    text: Callable[[Columns, Types, bool], bytes] | None = None
+    ready: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)

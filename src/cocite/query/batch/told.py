@@ -130,7 +130,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
         memory,
         work.index.stored.store.nbytes,
         round(size),
-        4 * (work.question.words * hits + work.nodes) + round((1 + bool(output.memory)) * size),
+        4 * (work.question.words * hits + work.nodes) + round((1 + output.twice) * size),
         work.nodes,
     )
 

@@ -19,6 +19,7 @@ OUTPUTS = {
     "csv": "cocite.query.batch.outputs.table",
     "tsv": "cocite.query.batch.outputs.table",
     "jsonl": "cocite.query.batch.outputs.lines",
+    "arrow": "cocite.query.batch.outputs.table",
     "folder": "cocite.query.batch.outputs.folder",
 }
 """What the output may be -> the module that has ``output(kind)``."""

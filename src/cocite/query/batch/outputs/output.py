@@ -111,6 +111,8 @@ class Output(ABC):
     kind: str
     memory = 0
     """Bytes that writing takes, whatever the size."""
+    twice = False
+    """Whether what is written lies on the disk once more while it is made."""
     streams = False
     """Whether it can be written to a pipe, page after page."""
 

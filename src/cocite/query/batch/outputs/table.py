@@ -1,4 +1,4 @@
-"""Tables of node, rank, related, score, stderr, low, high, a row a hit: Parquet, CSV, TSV."""
+"""Tables of node, rank, related, score, stderr, low, high: Parquet, CSV, TSV, Arrow IPC."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ class _Table(Output):
         writer = WRITERS[f".{kind}"]
         assert isinstance(writer, TableFile)
         self.kind, self._writer = kind, writer
-        self.memory, self.streams = writer.memory, kind != "parquet"
+        self.memory, self.streams = writer.memory, writer.text is not None
+        self.twice = writer.twice
 
     def check(self, path: Path, overwrite: bool) -> Path:
+        self._writer.ready()
         return check_file(path, overwrite)
 
     def write(
@@ -44,10 +46,8 @@ class _Table(Output):
         return path.stat().st_size, time.perf_counter() - began
 
     def text(self, pages: Pages, first: bool, scratch: Path) -> bytes:
-        path = scratch / f"pages.{self.kind}"
-        self._writer.write(path, [pages.columns], pages.types)
-        content = path.read_bytes()
-        return content if first else content[content.index(b"\n") + 1 :]
+        assert self._writer.text is not None
+        return self._writer.text(pages.columns, pages.types, first)
 
 
 def output(kind: str) -> Output:

@@ -5,7 +5,7 @@
 Links are without direction unless the graph says ``directed 1``. ``--weight-column`` is a key of
 links, such as ``value`` or ``weight``. Text is UTF-8, with the entities of HTML in it.
 
-Cost: a microsecond a word, and that of :mod:`~cocite.graph.readers.graphs`.
+Cost: a microsecond a word, and that of :mod:`~cocite.graph.readers.graphs.reading`.
 Himsolt, "GML: a portable graph file format", University of Passau, 1997.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from html import unescape
 
 from cocite.errors import InputError
-from cocite.graph.readers.graphs import GraphWriter
+from cocite.graph.readers.graphs.reading import GraphWriter
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.sources import unpack_errors
 

@@ -24,13 +24,12 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from cocite.extras import need
-from cocite.graph.readers import html_page
 
 __all__ = ["Page", "Pages", "Parsed"]
 
 _PATIENCE = 60.0
 """Seconds for one page."""
-_SCRIPT = str(Path(html_page.__file__))
+_SCRIPT = str(Path(__file__).with_name("page.py"))
 _AHEAD = 8
 """Pages in memory for each thread."""
 
@@ -45,7 +44,7 @@ class Page(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What was found on a page (``html_page.links_of``); None, and why, if its parser died."""
+    """What was found on a page (``page.links_of``); None, and why, if its parser died."""
 
     key: Any
     found: dict[str, Any] | None

@@ -4,16 +4,16 @@ A link is without direction unless its ``type``, or ``defaultedgetype``, says ``
 ``mutual`` one is both ways, too. ``--weight-column weight`` takes the weights that Gephi draws, 1
 where none is given; any other is the title (or the id) of an attribute of links.
 
-Cost: that of XML and of :mod:`~cocite.graph.readers.graphs`.
+Cost: that of XML and of :mod:`~cocite.graph.readers.graphs.reading`.
 https://gexf.net/schema.html
 """
 
 from __future__ import annotations
 
 from cocite.errors import UsageError
-from cocite.graph.readers.graphs import GraphWriter
+from cocite.graph.readers.graphs.reading import GraphWriter
+from cocite.graph.readers.graphs.xml_events import parse_xml
 from cocite.graph.readers.reader import Job, Read
-from cocite.graph.readers.xml_events import parse_xml
 
 __all__ = ["READER", "GEXFReader"]
 

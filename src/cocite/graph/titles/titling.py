@@ -1,7 +1,7 @@
 """Titles while a graph is made: read, given to the nodes that there are, and counted.
 
 Titles come from tables that are given for them, and from readers of links that meet some on their
-way (``readers/title_file.py``); those of tables go before the others, and the first one of a node
+way (``graph/readers/title_file.py``); those of tables go first, and the first one of a node
 stands. Those of names that no node has are counted.
 """
 
@@ -16,7 +16,7 @@ from cocite.graph.readers import ReadOptions, Source
 from cocite.graph.readers.options import Progress
 from cocite.graph.readers.title_file import TitleFile
 from cocite.graph.readers.titles import TitlesFound, check_titles, read_titles
-from cocite.graph.title_files import write_titles
+from cocite.graph.titles.files import write_titles
 from cocite.store import Entry
 
 if TYPE_CHECKING:

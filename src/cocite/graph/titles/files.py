@@ -1,4 +1,4 @@
-"""Writing titles: front-coded in blocks, as names are; ``titles.py`` reads them.
+"""Writing titles: front-coded in blocks, as names are; the package reads them.
 
 Cost: a pass over the titles.
 """

@@ -7,14 +7,14 @@ nodes have no ids, links name them by their numbers from 0, as d3 does. Links ha
 that they are written in, unless ``"directed": false`` stands beside them. ``--weight-column`` is a
 key of links, such as ``value`` or ``weight``.
 
-Cost: some microseconds a node and link, and that of :mod:`~cocite.graph.readers.graphs`.
+Cost: some microseconds a node and link, and that of :mod:`~cocite.graph.readers.graphs.reading`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from cocite.graph.readers.graphs import GraphWriter
+from cocite.graph.readers.graphs.reading import GraphWriter
 from cocite.graph.readers.json_values import JSONText
 from cocite.graph.readers.reader import Job, Read
 

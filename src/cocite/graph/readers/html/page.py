@@ -16,7 +16,7 @@ footer of the whole page (or elements with their roles); where there is a ``main
 beside it.
 
 Parsers written in C have crashed on hostile input, so pages are parsed in a process that may die
-(``html_pages.py``). It is this file as a script: it imports nothing of cocite, reads requests from
+(``pages.py``). It is this file as a script: it imports nothing of cocite, reads requests from
 standard input and writes answers to standard output, each its length (8 bytes, little-endian) and
 then its bytes. A request is a line of JSON and the page; an answer is JSON.
 """

@@ -2,7 +2,7 @@
 
     list the files -> parse every page -> who is a copy of whom -> what stands on every page -> rows
 
-What is a page, and to which one a URL leads: ``site.py``. What is on a page: ``html_page.py``. A
+What is a page, and to which one a URL leads: ``site.py``. What is on a page: ``page.py``. A
 node is the path of a page in the folder; all pages are nodes, and every link that stands on one is
 a row, so that ``--count-duplicates`` counts them.
 
@@ -10,12 +10,12 @@ a row, so that ``--count-duplicates`` counts them.
   the canonical links of some pages agree on.
 * A page whose canonical link leads to another page of the folder, or that sends the browser there
   (``refresh``), is that page: links to it are links to the other one, and it is no node.
-* ``--links main`` leaves navigation out: what stands in its elements (``html_page.py``), and links
+* ``--links main`` leaves navigation out: what stands in its elements (``page.py``), and links
   to pages to which 9 in 10 pages of the site link, ten at least.
 
 Links that lead to no file of the folder, or are no URLs, are counted, and reported one by one.
 
-Cost: some 0.8 ms a page, on all threads (``html_pages.py``); what was found lies in a scratch file.
+Cost: some 0.8 ms a page, on all threads (``pages.py``); what was found lies in a scratch file.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from typing import Any
 
 from cocite.errors import InputError, NotLinks, UsageError
 from cocite.graph.readers.clean import clean_relation
-from cocite.graph.readers.html_page import TAGS
-from cocite.graph.readers.html_pages import Page, Pages
+from cocite.graph.readers.html.page import TAGS
+from cocite.graph.readers.html.pages import Page, Pages
+from cocite.graph.readers.html.site import HERE, Site
 from cocite.graph.readers.options import no_progress
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.rows import clean_rows
-from cocite.graph.readers.site import HERE, Site
 
 __all__ = ["READER", "HtmlReader", "SiteFound"]
 

@@ -5,7 +5,7 @@ nodes, or the label that yEd draws. Links have a direction as ``edgedefault`` sa
 themselves do. ``--weight-column`` is the ``attr.name`` (or the id) of a key for links; its default
 holds for links without it. Hyperedges are refused.
 
-Cost: that of XML and of :mod:`~cocite.graph.readers.graphs`.
+Cost: that of XML and of :mod:`~cocite.graph.readers.graphs.reading`.
 http://graphml.graphdrawing.org/specification.html
 """
 
@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cocite.errors import InputError, UsageError
-from cocite.graph.readers.graphs import GraphWriter
+from cocite.graph.readers.graphs.reading import GraphWriter
+from cocite.graph.readers.graphs.xml_events import parse_xml
 from cocite.graph.readers.reader import Job, Read
-from cocite.graph.readers.xml_events import parse_xml
 
 __all__ = ["READER", "GraphMLReader"]
 

@@ -1,0 +1,75 @@
+"""A block of a document that a benchmark writes, and the results that it is made of.
+
+The block stands between two marks, the first of which is the command that writes it. Results are
+kept under results/, so that a test can tell whether the document says what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("COCITE_DATA", ROOT.parent / "shared" / "data"))
+"""Real data sets: beside the checkout, or where COCITE_DATA says."""
+
+
+def run_today() -> dict[str, Any]:
+    """When and where results were measured."""
+    machine = f"{os.cpu_count()} shared cores, Python {platform.python_version()}"
+    return {"date": date.today().isoformat(), "machine": machine}
+
+
+@dataclass(frozen=True)
+class Block:
+    """The block that ``python -m benchmarks.NAME --write`` puts into a document, up to the mark
+    ``end``: what ``figures`` says of the results.
+    """
+
+    name: str
+    document: Path
+    end: str
+    figures: Callable[[Any], str]
+
+    @property
+    def begin(self) -> str:
+        """The mark before it."""
+        return f"<!-- table: python -m benchmarks.{self.name} --write -->"
+
+    @property
+    def results(self) -> Path:
+        """The file of results."""
+        return Path(__file__).parent / "results" / f"{self.name.replace('_', '-')}.json"
+
+    def within(self, text: str, results: Any) -> str:
+        """The document's ``text`` with the block replaced."""
+        head, _, rest = text.partition(self.begin)
+        _, _, tail = rest.partition(self.end)
+        return f"{head}{self.begin}\n{self.figures(results)}\n{self.end}{tail}"
+
+    def parser(self, described: str | None) -> argparse.ArgumentParser:
+        """The command line, with ``--save`` and ``--write``."""
+        parser = argparse.ArgumentParser(
+            prog=f"python -m benchmarks.{self.name}",
+            description=described,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        where = self.document.relative_to(ROOT)
+        parser.add_argument("--save", action="store_true", help="keep the results under results/")
+        parser.add_argument("--write", action="store_true", help=f"put them into {where}")
+        return parser
+
+    def keep(self, results: Any, chosen: argparse.Namespace) -> None:
+        """Save and write the results, as was chosen."""
+        if chosen.save:
+            self.results.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        if chosen.write:
+            text = self.document.read_text("utf-8")
+            self.document.write_text(self.within(text, results), "utf-8")

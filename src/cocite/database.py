@@ -1,0 +1,305 @@
+"""Databases by address: read for links, and written with results.
+
+    sqlite:///site.db, sqlite:site.db    a file of SQLite, relative; four slashes are absolute
+    duckdb:///site.duckdb, duckdb:...    a file of DuckDB
+    postgres://user@host/db              a server of PostgreSQL (postgresql://, any URI of libpq)
+
+A table of it stands behind a ``#``: ``sqlite:///site.db#related``, in a schema ``#web.related``.
+Where no address can be mistaken for something else, a file of SQLite or DuckDB may be named as it
+is, and is told by what it begins with, or by its ending if it is yet to be made.
+
+Connections are those of the drivers (DB-API): ``sqlite3`` of Python, ``duckdb``, ``psycopg``, which
+is an extra. Those for reading cannot write. DuckDB loads no extensions.
+
+A password stands in the address of a server and nowhere else: ``label`` and ``repr`` leave it out,
+and :func:`reported` takes it out of what drivers say. Better leave it to ``~/.pgpass`` or
+``PGPASSWORD``, where other users' ``ps`` does not show it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from cocite.errors import CociteError, InputError, ResourceError, UsageError
+from cocite.extras import need
+
+__all__ = ["FORMS", "Address", "address_of", "connect", "is_address", "quoted", "reported"]
+
+FORMS = "sqlite:///FILE, duckdb:///FILE, postgres://USER@HOST/DATABASE"
+"""How addresses look, for messages and help."""
+
+_SCHEMES = {
+    "sqlite": "sqlite",
+    "duckdb": "duckdb",
+    "postgres": "postgres",
+    "postgresql": "postgres",
+}
+_TITLES = {"sqlite": "SQLite", "duckdb": "DuckDB", "postgres": "PostgreSQL"}
+_ENDINGS = {
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+    ".db3": "sqlite",
+    ".duckdb": "duckdb",
+    ".ddb": "duckdb",
+}
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.I)
+_PART = re.compile(r'"(?:[^"\0]|"")+"|[^".\0]+')
+_NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
+_HIDDEN = "***"
+_PATIENCE = 10
+"""Seconds for a server to answer, unless its address says (``connect_timeout``)."""
+_LEAST_MEMORY = 100 << 20
+
+
+@dataclass(frozen=True)
+class Address:
+    """A database: its ``kind`` (sqlite, duckdb or postgres), the ``place`` (the path of a file, or
+    the URI of a server with all that is in it), and a ``table`` of it, "" for none.
+    """
+
+    kind: str
+    place: str = field(repr=False)
+    table: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is a database of: SQLite, DuckDB, PostgreSQL."""
+        return _TITLES[self.kind]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file, and no server."""
+        return self.kind != "postgres"
+
+    @property
+    def label(self) -> str:
+        """What messages call it: without the password and other parameters."""
+        if self.is_file:
+            return self.place
+        split = urlsplit(self.place)
+        user, host = split.netloc.rpartition("@")[::2]
+        user = user.split(":", 1)[0]
+        return f"postgres://{user + '@' if user else ''}{host}{split.path}"
+
+    @property
+    def secrets(self) -> list[str]:
+        """Passwords in it, as they are written and as they are meant; the longest first."""
+        if self.is_file:
+            return []
+        split = urlsplit(self.place)
+        found = [split.netloc.rpartition("@")[0].partition(":")[2]]
+        found += [value for key, value in parse_qsl(split.query) if "password" in key.lower()]
+        found += [quote(value, safe="") for value in found] + [unquote(value) for value in found]
+        return sorted({value for value in found if value}, key=len, reverse=True)
+
+    def masked(self, text: object) -> str:
+        """A text without the passwords of this address, on one line."""
+        said = " ".join(str(text).split())
+        for secret in self.secrets:
+            said = said.replace(secret, _HIDDEN)
+        return said
+
+
+def is_address(text: str) -> bool:
+    """Whether it begins as an address of a database: ``sqlite:``, ``duckdb:``, ``postgres:``."""
+    scheme = _SCHEME.match(text)
+    return scheme is not None and scheme[1].lower() in _SCHEMES
+
+
+def address_of(text: str, *, files: bool = False) -> Address:
+    """The database that is named; with ``files`` a file of SQLite or DuckDB as it is, too.
+
+    Raises :class:`~cocite.errors.UsageError` for what is no address, with the password left out.
+    """
+    if not is_address(text):
+        if files:
+            return _file(text)
+        raise UsageError(f"{text!r} is no address of a database; such are {FORMS}")
+    scheme, rest = text.split(":", 1)
+    kind = _SCHEMES[scheme.lower()]
+    if kind == "postgres":
+        return _server(rest)
+    path = rest
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise UsageError(
+                f"{text!r}: a file has three slashes, {kind}:///FILE, or four if it is absolute"
+            )
+    place, table = _behind(path)
+    if not place or place == ":memory:":
+        raise UsageError(f"{text!r} names no file; it takes {kind}:///FILE")
+    return Address(kind, place, table)
+
+
+def _file(text: str) -> Address:
+    place, table = (text, "") if Path(text).is_file() else _behind(text)
+    path = Path(place)
+    if path.is_file():
+        try:
+            with path.open("rb") as file:
+                begins = file.read(16)
+        except OSError as error:
+            raise InputError(f"{place} cannot be read: {error.strerror}") from error
+        if begins.startswith(b"SQLite format 3\0"):
+            return Address("sqlite", place, table)
+        if begins[8:12] == b"DUCK":
+            return Address("duckdb", place, table)
+        if begins:
+            raise UsageError(f"{place} is no database of SQLite or DuckDB")
+    kind = _ENDINGS.get(path.suffix.lower())
+    if kind is None:
+        raise UsageError(
+            f"{text!r} is no file of SQLite or DuckDB, and no address of a database; such are "
+            + FORMS
+        )
+    return Address(kind, place, table)
+
+
+def _server(rest: str) -> Address:
+    if not rest.startswith("//"):
+        raise UsageError("an address of PostgreSQL is postgres://USER@HOST/DATABASE")
+    place, table = _behind(rest)
+    try:
+        split = urlsplit("postgres:" + place)
+    except ValueError as error:  # it may quote the password
+        raise UsageError(
+            "an address of PostgreSQL is postgres://USER@HOST/DATABASE, with [ ] around an address "
+            "of IPv6 and other signs in names as %XX"
+        ) from error
+    if split.fragment or "\0" in place:
+        raise UsageError("an address of PostgreSQL has one # at most, before a table")
+    return Address("postgres", "postgresql:" + place, table)
+
+
+def _behind(path: str) -> tuple[str, str]:
+    """A place, and the table behind the last #."""
+    place, mark, table = path.rpartition("#")
+    if not mark:
+        return path, ""
+    if not table.strip():
+        raise UsageError("there is no table behind the #; leave it out, or name one")
+    return place, table.strip()
+
+
+def quoted(name: str) -> str:
+    """The name of a table as SQL takes it, in all three: a point cuts schema and table, unless it
+    is within double quotes. Raises :class:`~cocite.errors.UsageError`.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a table; with dots in it: '\"a.b\"'")
+    parts = (part[0] for part in _PART.finditer(name))
+    return ".".join(part if part.startswith('"') else f'"{part}"' for part in parts)
+
+
+def connect(
+    address: Address,
+    *,
+    write: bool = False,
+    memory: int | None = None,
+    threads: int | None = None,
+    spill: str | None = None,
+) -> Any:
+    """A connection of the driver, which is to be closed.
+
+    Parameters
+    ----------
+    address
+        Of the database.
+    write
+        Whether it is to be written: a file that is missing is made then. Otherwise it can only be
+        read, and a file must be there.
+    memory, threads, spill
+        What DuckDB may take: bytes, threads, a directory for what does not fit.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, or is not there.
+    MissingLibrary
+        If it is of PostgreSQL and psycopg is not installed; the message names the command.
+    """
+    if address.is_file and not write and not Path(address.place).is_file():
+        raise InputError(f"{address.place}: no such file")
+    with reported(address):
+        if address.kind == "postgres":
+            return _postgres(address, write)
+        if address.kind == "duckdb":
+            return _duckdb(address, write, memory, threads, spill)
+        return _sqlite(address, write)
+
+
+def _sqlite(address: Address, write: bool) -> sqlite3.Connection:
+    path = Path(address.place).absolute().as_posix()
+    mode = "rwc" if write else "ro"
+    connection = sqlite3.connect(f"file:{quote(path)}?mode={mode}", uri=True)
+    if not write:
+        connection.execute("PRAGMA query_only = 1")
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # sees what it is
+    return connection
+
+
+def _duckdb(
+    address: Address, write: bool, memory: int | None, threads: int | None, spill: str | None
+) -> Any:
+    import duckdb
+
+    config: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    if memory is not None:
+        config["memory_limit"] = f"{max(memory, _LEAST_MEMORY)}B"
+    if threads is not None:
+        config["threads"] = threads
+    if spill is not None:
+        config["temp_directory"] = spill
+    return duckdb.connect(address.place, read_only=not write, config=config)
+
+
+def _postgres(address: Address, write: bool) -> Any:
+    psycopg = need("psycopg", "a database of PostgreSQL", "postgres")
+    given = psycopg.conninfo.conninfo_to_dict(address.place)
+    usual = {"application_name": "cocite", "connect_timeout": _PATIENCE}
+    connection = psycopg.connect(**(usual | given))
+    connection.read_only = not write
+    return connection
+
+
+@contextmanager
+def reported(
+    address: Address, error_type: Callable[[str], CociteError] = InputError
+) -> Iterator[None]:
+    """Turn what a driver raises into an error that names the database, without its password; out of
+    memory is a :class:`~cocite.errors.ResourceError`.
+    """
+    try:
+        yield
+    except Exception as error:
+        kinds = _errors(address.kind)
+        if not isinstance(error, kinds):
+            raise
+        said = f"{address.label}: {address.masked(error)}"
+        if type(error).__name__ == "OutOfMemoryException":
+            raise ResourceError(f"{said}. Give more with --memory") from None
+        raise error_type(said) from None  # what is behind it may have the password
+
+
+def _errors(kind: str) -> tuple[type[Exception], ...]:
+    """The root of what a driver raises."""
+    if kind == "sqlite":
+        return (sqlite3.Error,)
+    if kind == "duckdb":
+        import duckdb
+
+        return (duckdb.Error,)
+    psycopg = need("psycopg", "a database of PostgreSQL", "postgres")
+    return (psycopg.Error,)

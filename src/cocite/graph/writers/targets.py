@@ -1,0 +1,112 @@
+"""Where a result goes: a file, whose kind its name tells, or what is said to be its kind.
+
+All that verbs write goes to a :class:`Target`, which is made before any work is done, so that what
+cannot be written is refused then.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
+from cocite.store import check_file, written_beside
+
+__all__ = ["FileTarget", "Target", "file_target"]
+
+
+class Target(ABC):
+    """Where a table may go; ``label`` is what it is called in messages."""
+
+    label: str
+
+    @property
+    @abstractmethod
+    def memory(self) -> int:
+        """Bytes that writing takes, whatever the size."""
+
+    @abstractmethod
+    def write_table(
+        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
+    ) -> int | None:
+        """Write pieces of equally long columns; ``types`` names them and their SQL types.
+
+        Nothing of it is there until all of it is. Returns its bytes, None if they are not known.
+        ``folder``, on the same disk, is where a file grows.
+        """
+
+
+@dataclass(frozen=True)
+class FileTarget(Target):
+    """A file, and what writes it."""
+
+    path: Path
+    writer: TableFile | ArrayFile
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """Its path."""
+        return str(self.path)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it holds numbers by id, and no names."""
+        return isinstance(self.writer, ArrayFile)
+
+    @property
+    def memory(self) -> int:
+        """Of its writer."""
+        return self.writer.memory if isinstance(self.writer, TableFile) else 0
+
+    def write_table(
+        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
+    ) -> int | None:
+        """The file has its name when it is whole."""
+        assert isinstance(self.writer, TableFile)
+        with written_beside(self.path, folder) as file:
+            self.writer.write(Path(file.name), pieces, types)
+            return Path(file.name).stat().st_size
+
+    def write_array(
+        self, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
+    ) -> None:
+        """Write an array of that type and shape; the pieces are its elements in their order."""
+        assert isinstance(self.writer, ArrayFile)
+        with written_beside(self.path) as file:
+            self.writer.write(Path(file.name), pieces, dtype, shape)
+
+
+def file_target(
+    output: str | os.PathLike[str],
+    writers: dict[str, TableFile | ArrayFile],
+    *,
+    kind: str | None = None,
+    overwrite: bool = False,
+) -> FileTarget:
+    """A file of the ``kind`` that is named, or by the ending of its name, among ``writers`` by
+    ending; before any work is done.
+
+    Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+    """
+    path = Path(output)
+    ending = path.suffix if kind is None else f".{kind.lower()}"
+    writer = writers.get(ending)
+    if writer is None and kind is not None:
+        kinds = ", ".join(each.removeprefix(".") for each in writers)
+        raise UsageError(f"kind is {kind!r}; it is one of {kinds}")
+    if writer is None:
+        raise UsageError(
+            f"{path} ends in {path.suffix!r}; it ends in one of {', '.join(writers)}. Or say what "
+            "it is with --kind (kind=)"
+        )
+    if isinstance(writer, TableFile):
+        writer.ready()
+    return FileTarget(check_file(path, overwrite), writer)

@@ -1,0 +1,154 @@
+"""Of what that was made which is kept of a file of links: where it lies, and if it is still whole.
+
+The mark, ``made-of.json``, says of what a folder was made (:func:`state_of`), and which of its
+indexes are whole. A folder without a mark is not ours. ``kept.py`` makes and asks what is in it.
+
+Cost: that of looking at files, and opening them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cocite import __version__
+from cocite.errors import StoreError
+from cocite.store import FORMAT_VERSION, Store, disk, written_beside
+
+__all__ = [
+    "ENDING",
+    "INDEX",
+    "MARK",
+    "TITLES",
+    "digest_of",
+    "file_of",
+    "indexes_in",
+    "is_whole",
+    "mark_of",
+    "opens",
+    "places_of",
+    "state_of",
+    "titles_before",
+    "write_mark",
+]
+
+ENDING = ".cocite"
+INDEX, TITLES = "index", "titles"
+MARK, KIND = "made-of.json", "links"
+_log = logging.getLogger("cocite")
+
+
+def file_of(links: str) -> Path | None:
+    """The file or folder of that name; None for what can be read once only."""
+    if links != "-" and os.path.isdir(links):
+        unnamed = Path(links).name in ("", "..")
+        return Path(os.path.abspath(links)) if unnamed else Path(links)
+    return Path(links) if links != "-" and os.path.isfile(links) else None
+
+
+def digest_of(exclude: Sequence[str]) -> str:
+    """The same of the same names, in any order; empty if nothing is left out."""
+    names = json.dumps(sorted(set(exclude))).encode()
+    return hashlib.sha256(names).hexdigest()[:12] if exclude else ""
+
+
+def places_of(file: Path, environ: Mapping[str, str], without: str = "") -> list[Path]:
+    """Beside the file, then in the user's cache directory, under a name of the file's own."""
+    ending = f".without-{without}{ENDING}" if without else ENDING
+    places = [file.with_name(file.name + ending)] if file.name else []
+    cache = environ.get("XDG_CACHE_HOME", "")
+    home = environ.get("HOME", "")
+    if not os.path.isabs(cache) and os.path.isabs(home):
+        cache = os.path.join(home, ".cache")
+    if os.path.isabs(cache):
+        whole = os.fsencode(file.resolve())
+        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ending}"
+        places.append(Path(cache, "cocite", KIND, name))
+    return places
+
+
+def state_of(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[str, Any]:
+    """What changes if the file does, or what is made of it."""
+    more: dict[str, Any] = {"without": without} if without else {}
+    if titles:
+        tables = [(name, os.stat(name)) for name in titles if os.path.exists(name)]
+        more[TITLES] = [
+            [os.path.abspath(name), stat.st_size, stat.st_mtime_ns] for name, stat in tables
+        ]
+    if file.is_dir():
+        from cocite.graph.readers.html.site import listing
+
+        size, changed, more["listing"] = listing(file)
+    else:
+        found = file.stat()
+        size, changed = found.st_size, found.st_mtime_ns
+    return more | {
+        "file": file.name,
+        "bytes": size,
+        "mtime_ns": changed,
+        "release": __version__,
+        "format": FORMAT_VERSION,
+    }
+
+
+def mark_of(folder: Path) -> dict[str, Any] | None:
+    """What a folder says it is made of; None if it is not one of ours."""
+    try:
+        found = json.loads((folder / MARK).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found.get("cocite") == KIND else None
+
+
+def write_mark(folder: Path, state: Mapping[str, Any], **parts: bool) -> None:
+    """Say of what a folder is made, and which of its ``parts`` are whole."""
+    with written_beside(folder / MARK) as out:
+        disk.write(out, json.dumps({"cocite": KIND, **state, **parts}, indent=1).encode())
+
+
+def opens(store: Path, kind: str) -> bool:
+    """Whether all its files are there, each as long as it is to be."""
+    try:
+        Store.open(store, kind)
+    except StoreError:
+        return False
+    return True
+
+
+def is_whole(folder: Path, now: Mapping[str, Any], index: str | None) -> bool:
+    """Whether its graph is of the file as it is now, and its index of that name if any."""
+    mark = mark_of(folder) or {}
+    return (
+        all(mark.get(key) == value for key, value in now.items())
+        and opens(folder / "graph", "graph")
+        and (index is None or (mark.get(index) is True and opens(folder / index, "index")))
+    )
+
+
+def indexes_in(folder: Path) -> list[str]:
+    """The indexes in a folder of ours."""
+    names = [entry.name for entry in folder.iterdir()]
+    return sorted(name for name in names if name == INDEX or name.startswith(INDEX + "-"))
+
+
+def titles_before(places: Sequence[Path]) -> tuple[str, ...]:
+    """The tables of titles that were named for the same file, as the first of the places that knows
+    some says: none if one is gone, for what is kept of it is better than titles of the others.
+    """
+    for folder in places:
+        told = (mark_of(folder) or {}).get(TITLES)
+        if isinstance(told, list) and told:
+            names = tuple(str(each[0]) for each in told if isinstance(each, list) and each)
+            gone = [name for name in names if not os.path.exists(name)]
+            if gone:
+                _log.warning(
+                    f"{gone[0]}, a table of titles, is not there any more: titles are those of "
+                    "before, or none where the links have changed. Name another with --titles"
+                )
+            return () if gone else names
+    return ()

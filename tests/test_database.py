@@ -1,0 +1,161 @@
+"""Databases by address: what is named, what is opened, and that passwords are kept."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from cocite.database import Address, address_of, connect, is_address, quoted, reported
+from cocite.errors import InputError, UsageError
+from cocite.extras import MissingLibrary
+from tests.postgres import PASSWORD
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "place", "table"),
+    [
+        ("sqlite:///site.db", "sqlite", "site.db", ""),
+        ("sqlite:////var/site.db#related", "sqlite", "/var/site.db", "related"),
+        ("sqlite:site.db", "sqlite", "site.db", ""),
+        ("SQLite:a#b.db#related", "sqlite", "a#b.db", "related"),
+        ("duckdb:///../x.duckdb#main.related", "duckdb", "../x.duckdb", "main.related"),
+        ("duckdb:/x.duckdb", "duckdb", "/x.duckdb", ""),
+        ("postgres://host/web", "postgres", "postgresql://host/web", ""),
+        ("postgresql:///web?host=/tmp#a", "postgres", "postgresql:///web?host=/tmp", "a"),
+    ],
+)
+def test_an_address_names_kind_place_and_table(
+    text: str, kind: str, place: str, table: str
+) -> None:
+    assert is_address(text)
+    assert address_of(text) == Address(kind, place, table)
+
+
+@pytest.mark.parametrize("text", ["links.tsv", "C:\\links.tsv", "http://x/y", "duckdb", "-"])
+def test_what_is_no_address(text: str) -> None:
+    assert not is_address(text)
+    with pytest.raises(UsageError, match="no address of a database; such are sqlite:///FILE, "):
+        address_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("sqlite://site.db", "three slashes"),
+        ("sqlite:///", "names no file"),
+        ("sqlite:///:memory:", "names no file"),
+        ("duckdb:x#", "no table behind the #"),
+        ("postgres:web", "postgres://USER@HOST/DATABASE"),
+        ("postgres://u:secret@[::1/web", "IPv6"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_its_password(text: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what.replace("[", r"\[")) as refused:
+        address_of(text)
+    assert "secret" not in str(refused.value)
+
+
+def test_files_are_told_by_what_they_hold_then_by_their_endings(tmp_path: Path) -> None:
+    light, duck, other = tmp_path / "a.bin", tmp_path / "b.db", tmp_path / "c.db"
+    with sqlite3.connect(light) as connection:
+        connection.execute("CREATE TABLE links (a, b)")
+    duckdb.connect(str(duck)).close()
+    other.write_text("a\tb\n")
+    assert address_of(str(light), files=True).kind == "sqlite"
+    assert address_of(f"{duck}#links", files=True) == Address("duckdb", str(duck), "links")
+    assert address_of("new.duckdb", files=True).kind == "duckdb"
+    with pytest.raises(UsageError, match=r"c\.db is no database of SQLite or DuckDB"):
+        address_of(str(other), files=True)
+    with pytest.raises(UsageError, match="no file of SQLite or DuckDB, and no address"):
+        address_of("links.tsv", files=True)
+
+
+def test_passwords_are_neither_shown_nor_said() -> None:
+    address = address_of("postgres://me:a%2Fb@host:5432/web?password=other&sslmode=require#links")
+    assert address.label == "postgres://me@host:5432/web"
+    assert address_of("postgres:///web").label == "postgres:///web"
+    shown = f"{address!r} {address.label} " + address.masked("a%2Fb, a/b\nor other")
+    assert not any(word in shown for word in ("a%2Fb", "a/b", "other"))
+    assert address.masked("a%2Fb, a/b\nor other") == "***, *** or ***"
+
+
+def test_names_of_tables_are_quoted() -> None:
+    assert quoted("links") == '"links"'
+    assert quoted("web.links of May") == '"web"."links of May"'
+    assert quoted('web."a.b ""c"""') == '"web"."a.b ""c"""'
+    for name in ("", "a..b", 'a"; DROP TABLE b; --', '"a', "a\0b"):
+        with pytest.raises(UsageError, match="no name of a table"):
+            quoted(name)
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("sqlite", "db"), ("duckdb", "duckdb")])
+def test_files_are_made_for_writing_and_only_read_else(
+    kind: str, ending: str, tmp_path: Path
+) -> None:
+    address = address_of(f"{kind}:///{tmp_path}/a %41?#.{ending}#links")
+    with pytest.raises(InputError, match="no such file"):
+        connect(address)
+    connection = connect(address, write=True, memory=1 << 28, threads=1)
+    connection.execute("CREATE TABLE links (a TEXT, b TEXT)")
+    connection.execute("INSERT INTO links VALUES ('x', 'y')")
+    connection.commit()
+    connection.close()
+    assert Path(address.place).is_file()
+    connection = connect(address)
+    assert connection.execute("SELECT * FROM links").fetchall() == [("x", "y")]
+    with (
+        pytest.raises(InputError, match=r"\.(db|duckdb): .*(readonly|read-only)"),
+        reported(address),
+    ):
+        connection.execute("INSERT INTO links VALUES ('y', 'z')")
+    connection.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_file_that_is_damaged_is_said(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"no database at all" * 1000)
+    with pytest.raises(InputError, match=r"x: .*not a"):
+        connect(address_of(f"{kind}:{path}"))
+
+
+def test_a_server_is_written_and_read(postgres: str) -> None:
+    address = address_of(postgres + "#links")
+    assert PASSWORD not in address.label
+    connection = connect(address, write=True)
+    connection.execute("CREATE TABLE links (a TEXT, b TEXT)")
+    connection.execute("INSERT INTO links VALUES ('x', 'y')")
+    connection.commit()
+    connection.close()
+    connection = connect(address)
+    assert connection.execute("SELECT * FROM links").fetchall() == [("x", "y")]
+    with pytest.raises(InputError, match=r"postgres://tester@127.*read-only"), reported(address):
+        connection.execute("DROP TABLE links")
+    connection.close()
+    connection = connect(address, write=True)
+    connection.execute("DROP TABLE links")
+    connection.commit()
+    connection.close()
+
+
+def test_a_server_that_refuses_is_said_without_the_password(postgres: str) -> None:
+    for wrong in (
+        postgres.replace("tester:", "other:"),
+        postgres.replace("/postgres", "/nothing"),
+        postgres + "?nothing=1",
+        postgres.replace("127.0.0.1:", "127.0.0.1:1"),
+    ):
+        with pytest.raises(InputError, match="postgres://") as refused:
+            connect(address_of(wrong))
+        assert PASSWORD not in str(refused.value)
+        assert "heim" not in str(refused.value)
+
+
+def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingLibrary, match=r"psycopg, which is not installed.*\[postgres\]"):
+        connect(address_of("postgres://host/web"))
