@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.completion import direction_names, measure_names
-from cocite.cli.links import cache_option, made_of, no_titles, titles_option
+from cocite.cli.links import cache_option, made_of, no_titles, refuse_folder, titles_option
 from cocite.cli.options import Sectioned, exclude_option, excluded_in
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
@@ -209,6 +209,8 @@ def opened(
         kind = kind_of(swapped) or ("file of links" if is_links(swapped) else None)
         if kind is not None and swapped != "-":
             raise UsageError(f"{swapped} comes first: the {kind}, then what is asked of it")
+    if not links:
+        refuse_folder(path)
     settings, graphs = given(options), options["graphs"]
     means = {"threads": options.get("threads"), "memory": options["memory"]}
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}

@@ -12,7 +12,7 @@ import click
 
 from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import refuse_links
+from cocite.cli.links import cache_option, index_of
 from cocite.cli.options import format_option, kind_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -194,6 +194,7 @@ def _settings(
     is_flag=True,
     help="Replace the report and the files beside it, or the table. A symbolic link is refused.",
 )
+@cache_option
 @format_option
 def evaluate(
     paths: tuple[str, ...],
@@ -202,12 +203,14 @@ def evaluate(
     kind: str | None,
     figures: str | None,
     overwrite: bool,
+    no_cache: bool,
     show: Show,
     **data: Any,
 ) -> None:
     """Tell how good the answers are: sibling Gamma, precision, recall, nDCG, likeness of texts.
 
     \b
+    cocite evaluate links.tsv --labels topics.tsv        what cocite related answers of a file
     cocite evaluate web.index --labels topics.tsv        one index, or several
     cocite evaluate web.graph --labels topics.tsv        every measure on a graph
     cocite evaluate --suite web -o report.html           a study that makes its own data
@@ -241,8 +244,11 @@ def evaluate(
         )
     if figures is not None:
         check_pictures(figures, overwrite)
-    for path in paths if not suites else ():
-        refuse_links(path, "cocite evaluate {} --labels FILE")
+    means = {name: data[name] for name in ("memory", "threads")}
+    if not suites:
+        paths = tuple(index_of(path, no_cache=no_cache, **means) for path in paths)
+    elif no_cache:
+        raise click.UsageError("a suite has no file of links: leave --no-cache out")
     with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
         found = run(*paths, suite=suites, progress=stages, **data)
         if output is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli import KEPT
 from cocite.cli.progress import Stages
-from cocite.cli.text import say
+from cocite.cli.text import counted, say
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.measures import DEFAULT
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 __all__ = [
     "cache_option",
     "graph_of",
+    "index_of",
     "made_of",
     "no_titles",
-    "refuse_links",
+    "refuse_folder",
     "said_of",
     "said_of_titles",
+    "stored_of",
     "titles_option",
 ]
 
@@ -68,6 +71,7 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
     from cocite.query.kept import is_links
 
     if not is_links(path):
+        refuse_folder(path)
         if means.get("titles"):
             raise UsageError(no_titles(path))
         if no_cache:
@@ -84,6 +88,51 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
     return made
 
 
+def index_of(path: str, *, no_cache: bool = False, **means: Any) -> str:
+    """What a verb works on that takes an index or a graph: ``path``, or the index that is made of
+    it if it is a file of links.
+    """
+    from cocite.query.kept import is_links
+
+    if is_links(path):
+        return made_of(path, {"no_cache": no_cache, **means}, index=True)
+    refuse_folder(path)
+    if no_cache:
+        raise UsageError(f"{path} is no file of links: leave --no-cache out")
+    return path
+
+
+def refuse_folder(path: str) -> None:
+    """Raise :class:`UsageError` for a folder that is neither stored nor a site: it says what is in
+    it, and what to name.
+    """
+    from cocite.query.kept import is_links
+    from cocite.query.made_of import mark_of
+
+    folder = Path(path)
+    if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
+        return
+    if folder.with_name(folder.name + ".building").is_dir():
+        return  # whoever opens it says that it is not finished
+    mark = mark_of(folder)
+    if mark is not None:
+        kept = shlex.quote(str(folder / "index"))
+        raise UsageError(
+            f"{path} holds what is made of {mark.get('file', 'a file of links')}: ask that, or the "
+            f"index in it, {kept}"
+        )
+    files = sorted(each.name for each in folder.iterdir() if each.is_file())
+    holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
+    told = (
+        f"{path} is a folder with {holds} and is no graph or index of cocite; nor does it hold "
+        "HTML pages. Name such a folder, or a file of links"
+    )
+    if files:
+        pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))
+        told += f"; of several files a pattern, in quotation marks: {pattern}"
+    raise UsageError(told)
+
+
 def no_titles(path: str) -> str:
     """What to say where titles are given for what is stored."""
     return (
@@ -92,23 +141,24 @@ def no_titles(path: str) -> str:
     )
 
 
-def refuse_links(path: str, command: str) -> None:
-    """Raise :class:`UsageError` for a file of links where a verb takes a stored graph or index: it
-    says what to type, ``command`` with the place of such a one at {}.
+def stored_of(path: str) -> list[str]:
+    """What there is to be verified: ``path``, or what is kept of it if it is a file of links.
+
+    Raises :class:`UsageError` if nothing is.
     """
     from cocite.query.kept import is_links, kept_of
 
     if not is_links(path):
-        return
-    kept = [] if path == "-" else [shlex.quote(str(each)) for each in kept_of(path)]
-    if kept:
-        what = ", or ".join(map(command.format, kept))
-        raise UsageError(f"{path} is a file of links. What is kept of it is stored: {what}")
-    file = "FILE" if path == "-" else shlex.quote(path)
-    raise UsageError(
-        f"{'standard input' if path == '-' else path} is no stored graph or index. If it holds "
-        f"links, make a graph of it: cocite ingest {file} -o DIR, then {command.format('DIR')}"
-    )
+        refuse_folder(path)
+        return [path]
+    kept = [] if path == "-" else [str(each) for each in kept_of(path)]
+    if not kept:
+        file = "FILE" if path == "-" else shlex.quote(path)
+        raise UsageError(
+            f"{'standard input' if path == '-' else path} is no stored graph or index, and nothing "
+            f"is kept of it. If it holds links: cocite related {file} PAGE makes both of it"
+        )
+    return kept
 
 
 def made_of(

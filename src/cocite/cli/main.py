@@ -110,8 +110,14 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As of any group, but a verb that there is not is answered with those like it."""
+        """As of any group, but a verb that there is not is answered with those like it, and a file
+        in its place with what to type.
+        """
         if args and args[0] not in _VERBS and not args[0].startswith("-"):
+            if os.path.exists(args[0]):
+                asked = shlex.join(["cocite", "related", *args])
+                page = " PAGE" * (len(args) == 1)
+                ctx.fail(f"{args[0]!r} is a file and no verb. Ask it so: {asked}{page}")
             near = get_close_matches(args[0], _VERBS)
             like = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"There is no verb {args[0]!r}.{like}")
@@ -207,16 +213,18 @@ def _run(given: list[str]) -> int:
             error.show()
         return error.exit_code
     except CociteError as error:
-        if isinstance(error, UnknownNode) and (typed := _by_name(given, error)):
-            error.add_note(f"Type: {typed}")
+        if isinstance(error, UnknownNode):
+            if typed := _by_name(given, error):
+                error.add_note(f"Type: {typed}")
+            if os.path.isfile(str(error.name)) and str(error.name) in given:
+                error.add_note(
+                    "It is a file: to ask several files of links, name them by a pattern in "
+                    "quotation marks, such as 'links/*.tsv'"
+                )
         VOICE.say(". ".join([str(error), *_notes(error)]), "error", code=error.exit_code)
         return error.exit_code
     except KeyboardInterrupt as stopped:
-        text = "interrupted" + "".join(f"; {note}" for note in _notes(stopped))
-        if VOICE.as_json:
-            VOICE.say(text, "error", code=130)
-        else:
-            click.echo(text, err=True)
+        VOICE.interrupted("".join(f"; {note}" for note in _notes(stopped)))
         return 130
     except BrokenPipeError:
         # Whoever read our output has enough: not an error, and nothing left to flush.
@@ -296,7 +304,14 @@ def _notes(stopped: BaseException) -> list[str]:
 def run() -> None:
     """The console script: SIGTERM ends it as Ctrl-C does, and no terminal is too plain for it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    try:
+        code = main()
+    except KeyboardInterrupt:  # before or behind what answers it
+        VOICE.interrupted()
+        code = 130
+    sys.exit(code)

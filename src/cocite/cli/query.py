@@ -30,7 +30,7 @@ from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
 
 if TYPE_CHECKING:
-    from cocite.query import Hit, Index
+    from cocite.query import Hit, Index, Score
     from cocite.query.documents import RelatedDocument, SimilarityDocument
 
 __all__ = ["related", "similarity"]
@@ -227,7 +227,7 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
         rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
     named = None if found.titles is None else [hit.title or "" for hit in hits]
     text = table_text(*with_titles(titles, rows, named))
-    if closer and found.surely and any(hit.high > hit.low for hit in hits):
+    if closer and found.surely and any(map(_open, hits)):
         text += f"\nscores have no error of samples; {closer} brings low and high closer together"
     if len(hits) == 1:
         return text
@@ -236,6 +236,11 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
     probably = "" if found.surely else f" ({found.confidence:.0%})"
     among = "" if found.pageranks is None else ", among the best by score"
     return f"{text}\n{_certainty(found.certain, offset, hits)}{among}{probably}"
+
+
+def _open(found: Hit | Score) -> bool:
+    """Whether its interval is one as it is shown."""
+    return f"{found.low:.4f}" != f"{found.high:.4f}"
 
 
 def _nobody(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:
@@ -310,7 +315,7 @@ def similarity(
 def _similarity_text(found: SimilarityDocument, closer: str) -> str:
     score = found.found
     held = ", for certain" if found.surely else f" ({found.confidence:.0%})"
-    if closer and found.surely and score.high > score.low:
+    if closer and found.surely and _open(score):
         held += f"; {closer} narrows it"
     length = found.settings.get("length")
     steps = {}

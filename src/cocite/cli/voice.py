@@ -55,6 +55,13 @@ class Voice:
         prefix = {"warning": "Warning: ", "error": "Error: "}.get(level, "")
         print(f"{prefix}{message}", file=sys.stderr, flush=True)
 
+    def interrupted(self, notes: str = "") -> None:
+        """Say that it was interrupted, and what is kept: neither an error nor left out."""
+        if self.as_json:
+            self.say(f"interrupted{notes}", "error", code=130)
+        else:
+            print(f"interrupted{notes}", file=sys.stderr, flush=True)
+
 
 VOICE = Voice()
 """That of this process."""

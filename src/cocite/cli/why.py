@@ -144,10 +144,11 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
     reasons = found.reasons
     shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
+    directed = opened_index.direction == "both" and any(r.links not in EITHER for r in reasons)
     columns = {
         "share": [_number(share, found.score) for share in shares],
         "percent": [f"{share / found.score:.1%}" for share in shares],
-        "links": [r.links for r in reasons] if {"in", "out"} & {r.links for r in reasons} else [],
+        "links": [reason.links for reason in reasons] if directed else [],
         "samples": [f"{reason.samples:,}" for reason in reasons if reason.samples is not None],
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
-from cocite.graph.readers.ends import ends_of
+from cocite.errors import InputError, MalformedRow, NotLinks, ResourceError, UsageError
+from cocite.graph.readers.ends import answer_in, ends_of
 from cocite.graph.readers.options import ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.sources import Source
@@ -134,6 +134,8 @@ def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions)
     if len(names) < wanted:
         raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
     if not options.columns:
+        if wanted == 2 and (answer := answer_in(names)):
+            raise NotLinks(f"{source.label} {answer}")
         ends = ends_of(names) if wanted == 2 else None
         return tuple(names[:wanted]) if ends is None else (names[ends[0]], names[ends[1]])
     chosen = tuple(_find(source, names, column) for column in options.columns)

@@ -3,8 +3,8 @@
 The push is a function of the node and the settings alone, so a pair and a list find the same scores
 to the bit. It goes in slices, so that an interruption is heard.
 
-Cost: see ``measures/proximity.py``. Intervals are those of the push before, which each thread keeps:
-12 bytes a node that it reached. Without such a one they take a push.
+Cost: see ``measures/proximity.py``. Intervals are those of the push before, which each thread
+keeps: 12 bytes a node that it reached. Without such a one they take a push.
 Source: Andersen, Chung, Lang 2006 (``measures/proximity.py``, ``kernels/proximity.py``).
 """
 
