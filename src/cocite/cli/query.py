@@ -25,7 +25,7 @@ from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import SectionedVerb, format_option, means_options, names_in, was_given
 from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
-from cocite.cli.wide import with_titles
+from cocite.cli.wide import left_out, narrowed, with_titles
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
 
@@ -56,6 +56,8 @@ bound_option = click.option(
 )
 
 
+_GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
+"""Columns that give way to names on a narrow terminal."""
 _NEED_INDEX = [measure.name for measure in MEASURES.values() if measure.needs_index]
 _RELATED = f"""List the nodes most related to NODE, best first; or to several nodes together; or to
 a page that is not in the graph yet, by its links (--draft).
@@ -226,7 +228,8 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
         ranked = zip(rows, found.pageranks, strict=True)
         rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
     named = None if found.titles is None else [hit.title or "" for hit in hits]
-    text = table_text(*with_titles(titles, rows, named))
+    titles, shown, left = narrowed(titles, rows, _GIVE_WAY, named)
+    text = table_text(*with_titles(titles, shown, named)) + left_out(left)
     if closer and found.surely and any(map(_open, hits)):
         text += f"\nscores have no error of samples; {closer} brings low and high closer together"
     if len(hits) == 1:

@@ -29,6 +29,7 @@ __all__ = [
     "unsaid",
 ]
 
+_INDENT = 4
 _LEAST_PROSE = 20
 """Columns below which wrapping a text would make a ribbon of it."""
 
@@ -113,6 +114,11 @@ def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool
     ]
     if prose and columns - before >= _LEAST_PROSE:
         lines = [_wrapped(line, " " * before) for line in lines]
+    elif prose and columns < before + widths[-1]:  # below its row, as there is no place beside it
+        indent = " " * _INDENT
+        cells = ["   ".join(map(_right, row[:-1], widths)) for row in (titles, *rows)]
+        told = [_wrapped(f"{indent}{row[-1]}", indent) for row in (titles, *rows)]
+        lines = [f"{cell}\n{text}" for cell, text in zip(cells, told, strict=True)]
     longest = max(width_of(part) for line in lines for part in line.split("\n"))
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     rule = ("-" if plain else "─") * min(longest, columns)
