@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,35 @@ def test_a_draft_says_that_it_has_no_text(
     assert capsys.readouterr().err == said
     assert main(["related", links, "--draft", "draft"]) == 0
     assert "no text" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("related i x --target-error 7", "Error: --target-error is 7.0; it is"),
+        ("related i x --min-score -1", "Error: --min-score is -1.0; it is"),
+        ("related i x --decay 3", "Error: --decay"),
+        ("related i x --confidence 3", "Error: --confidence is 3.0; it is"),
+        ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it takes two"),
+        ("related-all i -o x.odd", "Or say what it is with --kind\n"),
+        ("ingest l.tsv -o g", "or pass --overwrite"),
+        ("ingest bad.tsv -o h", "--skip-bad-rows to leave such rows out"),
+    ],
+)
+def test_options_are_called_as_they_are_typed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    told: str,
+) -> None:
+    """And not as Python's keywords, which programs are told, too."""
+    monkeypatch.chdir(tmp_path)
+    Path("l.tsv").write_text("a\tx\nb\tx\nc\tx\n")
+    Path("bad.tsv").write_text("".join(f"a{i}\tb\n" for i in range(30)) + "a\n")
+    cocite.build(cocite.ingest("l.tsv", "g"), "i", measure="psimrank", samples=8)
+    capsys.readouterr()
+    assert main(command.split()) in (1, 2)
+    error = capsys.readouterr().err
+    assert told in error
+    assert not re.search(r"\b[a-z_]+=", error)

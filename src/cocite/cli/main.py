@@ -161,6 +161,9 @@ cocite --help                   all verbs: larger graphs, other measures, ranks,
 """What leads on from ``cocite`` alone."""
 
 
+_NOWHERE = click.Context(cli)
+
+
 class _Log(logging.Handler):
     """What the package warns of or tells, a line each on standard error."""
 
@@ -221,7 +224,8 @@ def _run(given: list[str]) -> int:
                     "It is a file: to ask several files of links, name them by a pattern in "
                     "quotation marks, such as 'links/*.tsv'"
                 )
-        VOICE.say(". ".join([str(error), *_notes(error)]), "error", code=error.exit_code)
+        told = ". ".join([_by_option(given, str(error)), *_notes(error)])
+        VOICE.say(told, "error", code=error.exit_code)
         return error.exit_code
     except KeyboardInterrupt as stopped:
         VOICE.interrupted("".join(f"; {note}" for note in _notes(stopped)))
@@ -273,6 +277,19 @@ def _plain(error: click.BadParameter) -> str:
     if low is not None:
         what += f", {low} or more" if high is None else f" from {low} to {high}"
     return f"it is {what}, and not {value}"
+
+
+def _by_option(given: list[str], message: str) -> str:
+    """A message that begins with a keyword of Python, by the name of the verb's option."""
+    keyword, space, rest = message.partition(" ")
+    command: click.Command | None = cli
+    for word in given:
+        if isinstance(command, click.Group) and word in command.list_commands(_NOWHERE):
+            command = command.get_command(_NOWHERE, word)
+    for parameter in command.params if command else ():
+        if parameter.name in (keyword, f"setting_{keyword}") and parameter.opts[0].startswith("-"):
+            return max(parameter.opts, key=len) + space + rest
+    return message
 
 
 def _of_ingest(error: click.NoSuchOption) -> str | None:

@@ -127,7 +127,7 @@ class _Columns:
         if len(names) < self._wanted or None in names:
             return None
         row = [str(name) for name in names]
-        return [*row, str(cells[-1])] if self._weighted else row
+        return [*row, "" if cells[-1] is None else str(cells[-1])] if self._weighted else row
 
 
 def _values(job: Job, writer: RowWriter) -> Iterator[tuple[Any, int]]:
