@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,19 @@ def test_reasons_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert any(r["title"] for page in several["pages"] for r in page["reasons"])
     assert "title" in printed(capsys, "why", "i", "x", "b", "y", "--format", "csv").split("\n")[0]
     assert printed(capsys, "why", "i", "x", "b", "y")
+
+
+def test_an_index_and_ranks_of_a_file_of_links_have_titles(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    given = ["links.tsv", "--titles", "titles.tsv"]
+    assert main(["rank", *given]) == 0
+    assert re.search(r"The page X +x\n", capsys.readouterr().out)
+    assert main(["index", *given, "-o", "of-links"]) == 0
+    assert re.search(r"The page X +x\n", printed(capsys, "related", "of-links", "b"))
+    assert main(["index", "g", "--titles", "titles.tsv", "-o", "again"]) == 2
+    assert "g is no file of links: leave --titles out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("columns", [30, 40, 60, 80])

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import cache_option, graph_of, titles_option
 from cocite.cli.options import SectionedVerb, format_option, kind_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -153,6 +153,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     help="Replace the output file, or the study. A symbolic link is refused.",
 )
 @cache_option
+@titles_option
 @format_option
 @study_options
 @click.pass_context
@@ -174,6 +175,7 @@ def rank(
     show: Show,
     study: str | None,
     no_cache: bool,
+    titles: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
@@ -191,7 +193,7 @@ def rank(
     if kind and not output:
         raise click.UsageError("--kind says what --output is: name that, too")
     target = check_output(output, overwrite, kind=kind) if output else None
-    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"])
+    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], titles=titles)
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))
         return

@@ -28,6 +28,7 @@ from cocite.graph.hubs import hubs_in_words
 from cocite.graph.left_out import checked_names
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
+from cocite.graph.objects.titles import titles_apart
 from cocite.graph.readers import Found, Job, PageOptions, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.html.reader import SiteFound
@@ -103,7 +104,8 @@ def ingest(
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
     titles
-        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Of
+        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Or
+        what is in memory: a dictionary, a series, pairs, or a table of pandas, polars or Arrow. Of
         several titles of a node the first one is taken; those of names that no node has are
         counted.
     title_columns
@@ -180,8 +182,6 @@ def ingest(
 
     in_memory, inputs = told_apart(inputs)
     if in_memory:
-        if titles is not None:
-            raise UsageError("titles are for files: leave them out for what is in memory")
         _see_no_text(
             format=(format, "auto"),
             delimiter=(delimiter, "auto"),
@@ -204,6 +204,8 @@ def ingest(
             overwrite=overwrite,
             progress=progress,
             exclude=exclude,
+            titles=titles,
+            title_columns=title_columns,
         )
         return _told(Graph(kept))
     chosen = _split(columns)
@@ -231,8 +233,10 @@ def ingest(
     means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
-    given = _Inputs.checked(inputs, nodes, titles, options)
-    called = Titling.checked(given.titles, _split(title_columns), options)
+    called = _split(title_columns)
+    tables_of_titles, pairs = titles_apart(titles, called)
+    given = _Inputs.checked(inputs, nodes, tables_of_titles, options)
+    called = () if pairs is not None else Titling.checked(given.titles, called, options)
     home, place = _place(output, _size(given.links + given.nodes), memory_limit)
     with (
         Draft(place, "graph", overwrite=overwrite) as draft,
@@ -242,7 +246,7 @@ def ingest(
         work.mkdir()
         spare = memory_limit - OWN_MEMORY
         threads = _threads(given.all, cores)
-        titling = Titling(given.titles, called, options, work)
+        titling = Titling(given.titles, called, options, work, pairs or ())
         with Tables(work, given.all, spare, threads, weighted=bool(weight)) as tables:
             titling.read(tables, progress)
             job = partial(
