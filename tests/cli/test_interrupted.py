@@ -21,7 +21,14 @@ def run(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProce
     found = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "cocite", *arguments]
     told = os.environ | {"PYTHONPATH": found} | more
-    return subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=told, capture_output=True, text=True, check=False, preexec_fn=_heard
+    )
+
+
+def _heard() -> None:
+    """As at a terminal: jobs in the background hand on that they ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("module", ["click", "numpy"])

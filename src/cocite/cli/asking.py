@@ -7,6 +7,7 @@ asking can be chosen. Of a graph everything can.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import click
 
 from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import cache_option, made_of, no_titles, refuse_folder, titles_option
-from cocite.cli.options import Sectioned, exclude_option, excluded_in
+from cocite.cli.options import Sectioned, exclude_option, excluded_in, was_given
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
 from cocite.cli.text import or_of, say
@@ -230,6 +231,7 @@ def opened(
         return open_index(path, graph=graphs, **means), settings
     if graphs:
         raise UsageError(f"{path} is a graph itself: leave --graph out")
+    named_here = tuple(chosen)
     measure = find_measure(chosen.pop("measure", None) or (DEFAULT if links else OF_A_GRAPH))
     _see_it_takes(measure, settings, "file of links" if links else "graph")
     names = {setting.name for setting in measure.ask}
@@ -246,7 +248,10 @@ def opened(
     if links:
         path = made_of(path, options, index=False, measure="" if measure.texts else measure.name)
     else:
-        say(f"{path}: a graph without an index; {measure.name} answers")
+        better = ""
+        if "measure" not in named_here:
+            better = f" (an index of it, by {DEFAULT}: cocite index {shlex.quote(path)} -o INDEX)"
+        say(f"{path}: a graph without an index; {measure.name} answers{better}")
     return open_graph(path, measure=measure.name, **chosen, **means, **built), asked
 
 
@@ -312,7 +317,8 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
     """
     if not refine or index.refiner is None:
         if refine:
-            say(f"--refine changes nothing: {_unrefined(index.stored.measure)}")
+            option = "--refine" if was_given("refine") else "--target-error"
+            say(f"{option} changes nothing: {_unrefined(index.stored.measure)}")
         yield
         return
     with Stages({"refining": "nodes"}) as stages:

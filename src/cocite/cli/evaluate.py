@@ -57,7 +57,8 @@ _LABELS = (
         "--label-columns",
         callback=_columns,
         metavar="A,B",
-        help="The columns of name and category, as titles or as numbers from 1.  [default: 1,2]",
+        help="The columns of name and category, by their names or by numbers from 1.  "
+        "[default: 1,2]",
     ),
     click.option(
         "--delimiter",
@@ -67,7 +68,7 @@ _LABELS = (
     click.option(
         "--header",
         type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
-        help="Whether the first row holds titles, in the table of labels.  [default: auto]",
+        help="Whether the first row names the columns, in the table of labels.  [default: auto]",
     ),
     click.option(
         "--skip-bad-rows",

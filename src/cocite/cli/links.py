@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import click
 
 from cocite.cli import KEPT
 from cocite.cli.progress import Stages
-from cocite.cli.text import counted, say
+from cocite.cli.text import counted, held, say
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.measures import DEFAULT
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _TEMPORARY = "cocite.temporary"
+_THEN = "cocite index DIR -o INDEX, and ask INDEX"
 _OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
 """What a line about an input says to type."""
 
@@ -112,7 +114,7 @@ def refuse_folder(path: str) -> None:
     folder = Path(path)
     if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
         return
-    if folder.with_name(folder.name + ".building").is_dir():
+    if os.path.isdir(f"{os.path.abspath(path)}.building"):
         return  # whoever opens it says that it is not finished
     mark = mark_of(folder)
     if mark is not None:
@@ -174,11 +176,12 @@ def made_of(
     ``titles`` where the verb takes them. ``made`` is what the index is made of, unless it is the
     default one; ``measure`` is what answers, for a graph that is asked.
     """
+    from cocite.graph.hubs import HUBS_LOG
     from cocite.query.kept import keep
 
     file = "FILE" if links == "-" else shlex.quote(links)
     try:
-        with Stages(_UNITS) as stages:
+        with Stages(_UNITS) as stages, held(HUBS_LOG) as notes:
             kept = keep(
                 links,
                 index=index,
@@ -193,8 +196,8 @@ def made_of(
     except InputError as error:
         if "--" in str(error):
             error.add_note(
-                f"Such options are those of cocite ingest {file} -o DIR; then ask DIR in the "
-                "place of the file"
+                f"Such options are those of cocite ingest {file} -o DIR; then {_THEN} in the place "
+                "of the file"
             )
         raise
     context = click.get_current_context()
@@ -210,8 +213,13 @@ def made_of(
     by = f"; {measure} answers" if measure else ""
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
-            said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
+            said_of(
+                source,
+                lambda option: f"cocite ingest {file} -o DIR {option}; then {_THEN}",
+            )
         said_of_titles(Graph.open(kept.graph).store.facts.get("titles"))
+        for note in notes:
+            say(note)
     if kept.temporary is not None:
         say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}{by}")
     elif kept.made:
@@ -246,7 +254,7 @@ def said_of(source: dict[str, Any], typed: Callable[[str], str] = str) -> None:
     ``typed`` of an option of ``cocite ingest``.
     """
     guessed = source.get("first") and not source["header"] and not source["integers"]
-    titles = " (if these are titles: --header yes)" if guessed else ""
+    titles = " (if these name the columns: --header yes)" if guessed else ""
     line = f"read {source['read_as']}{titles}"
     say(_OPTION.sub(lambda option: typed(option[0]), line))
     if source["bad_rows"]:

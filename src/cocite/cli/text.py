@@ -19,6 +19,7 @@ __all__ = [
     "counted",
     "facts_text",
     "fitting",
+    "held",
     "or_of",
     "prose_text",
     "say",
@@ -44,6 +45,22 @@ def unsaid(name: str) -> Iterator[None]:
         yield
     finally:
         log.setLevel(before)
+
+
+@contextmanager
+def held(name: str) -> Iterator[list[str]]:
+    """Notes of one logger are kept, for who says them when their turn comes."""
+    log, notes = logging.getLogger(name), list[str]()
+
+    def keep(record: logging.LogRecord) -> bool:
+        notes.append(record.getMessage())
+        return False
+
+    log.addFilter(keep)
+    try:
+        yield notes
+    finally:
+        log.removeFilter(keep)
 
 
 def and_of(words: Sequence[str], joined: str = "and") -> str:

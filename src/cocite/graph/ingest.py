@@ -24,7 +24,7 @@ from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
-from cocite.graph.hubs import hubs_in_words
+from cocite.graph.hubs import HUBS_LOG, hubs_in_words
 from cocite.graph.left_out import checked_names
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ingest"]
 
-_log = logging.getLogger("cocite")
+_log = logging.getLogger(HUBS_LOG)
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
 

@@ -84,7 +84,7 @@ def checked_id(node: object, count: int) -> int:
 
 
 class TitlesLike(Protocol):
-    """What names ask of the titles of the same nodes (``titles.py``)."""
+    """What names ask of the titles of the same nodes (``graph/titles``)."""
 
     def meant(self, text: str) -> NDArray[np.uint32]:
         """The ids of those whose title is ``text``, or has it in it."""

@@ -214,7 +214,7 @@ class Cleaner:
     def _advice(self, line: int) -> str:
         """What to do about the first bad row, by how many there are in what was read so far."""
         bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
-        titles = "If it holds titles: --header yes. " if line == self._first_row else ""
+        titles = "If it names the columns: --header yes. " if line == self._first_row else ""
         return titles + bad_row_advice(bad, bad + good)
 
     def _explain(self, reason: int) -> str:
