@@ -13,12 +13,14 @@ QUICK := tests/test_*.py tests/cli tests/compiled tests/store tests/runner \
 	tests/measures/test_by.py tests/measures/test_settings.py tests/query/test_common.py tests/query/test_filters.py
 
 # Whatever tests leave in the temporary directory goes with them. Where there is room for it this is
-# in memory: they write, sync and remove thousands of small stores.
+# in memory: they write, sync and remove thousands of small stores. They start hundreds of processes,
+# too: where Python shall keep no bytecode beside its modules, it keeps it there meanwhile.
 define pytest
 	@free=$$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1); \
 	[ "$${free:-0}" -lt 8000000 ] || export TMPDIR=/dev/shm; \
-	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT INT TERM && \
-	TMPDIR="$$folder" $(BIN)/python -m pytest -n auto --dist worksteal $(1)
+	folder=$$(mktemp -d) || exit 1; trap 'rm -rf "$$folder"' EXIT INT TERM; export TMPDIR="$$folder"; \
+	[ -z "$$PYTHONDONTWRITEBYTECODE" ] || export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$$folder/bytecode"; \
+	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
 .PHONY: demo test test-quick check bench reproduce-sor lock clean

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,16 @@ def data() -> Callable[[str], Path]:
     return find
 
 
+GRAPHS: dict[object, Path] = {}
+"""Graphs that earlier tests made, by what they are made of: many are asked for again and again."""
+
+
+@pytest.fixture(scope="session")
+def graphs_kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where :data:`GRAPHS` lie."""
+    return tmp_path_factory.mktemp("graphs")
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a real server of PostgreSQL, or a skip that says what is missing."""
@@ -57,9 +69,9 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture
-def make_graph(tmp_path: Path) -> MakeGraph:
+def make_graph(tmp_path: Path, graphs_kept: Path) -> MakeGraph:
     """A stored graph from (source, target) pairs, or triples with a weight, and optionally isolated
-    ``nodes``.
+    ``nodes``: ingested, or a copy of one that was.
     """
     count = 0
 
@@ -73,9 +85,21 @@ def make_graph(tmp_path: Path) -> MakeGraph:
         extra.write_text("".join(f"{node}\n" for node in nodes), encoding="utf-8")
         output = tmp_path / f"g{count}.graph"
         options = {"delimiter": "tab", "header": "no"} | options
-        return cocite.ingest(links, output, nodes=extra, **options)  # type: ignore[arg-type]
+        key = (links.read_bytes(), extra.read_bytes(), repr(sorted(options.items())))
+        if key in GRAPHS and not output.exists():
+            shutil.copytree(GRAPHS[key], output)
+            return Graph.open(output)
+        made = cocite.ingest(links, output, nodes=extra, **options)  # type: ignore[arg-type]
+        if options.keys() <= _PLAIN:
+            GRAPHS[key] = Path(mkdtemp(dir=graphs_kept)) / "graph"
+            shutil.copytree(output, GRAPHS[key])
+        return made
 
     return make
+
+
+_PLAIN = {"delimiter", "header", "weight_column", "undirected", "keep_self_loops"}
+"""Options of graphs that are kept: these name no files, whose content may change."""
 
 
 @pytest.fixture
@@ -83,6 +107,7 @@ def empty_graph(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> Graph
     """A stored graph without nodes, which is no longer made: earlier ones may lie about."""
     with monkeypatch.context() as patched:
         patched.setattr("cocite.graph.ingest._check_some", lambda read: None)
+        patched.setattr("tests.conftest.GRAPHS", {})
         return make_graph([])
 
 

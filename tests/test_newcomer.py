@@ -22,6 +22,8 @@ from typing import NamedTuple
 import pytest
 
 COLUMNS = 50
+PYTHON = ("PYTHONPATH", "PYTHONPYCACHEPREFIX")
+"""Where modules are, and what they were compiled to."""
 COMPILING = "compiling kernels (once, about"
 LINKS = Path(__file__).parents[1] / "examples" / "animals.tsv"
 
@@ -47,7 +49,7 @@ class Newcomer:
             "PATH": os.environ["PATH"],
             "TMPDIR": str(self.temporary),
             "COLUMNS": str(COLUMNS),
-            **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
+            **{name: os.environ[name] for name in PYTHON if name in os.environ},
         }
 
     def types(self, line: str, given: str = "") -> Said:

@@ -43,6 +43,13 @@ def run(*arguments: str, stdin: bytes = b"", **more: Any) -> subprocess.Complete
     return subprocess.run(command, input=stdin, capture_output=True, check=False, **more)
 
 
+def here_and_now(capfdbinary: pytest.CaptureFixture[bytes], *arguments: str) -> Any:
+    """The same in this process: what counts lies on the disk."""
+    capfdbinary.readouterr()
+    code = main(list(arguments))
+    return subprocess.CompletedProcess(arguments, code, *capfdbinary.readouterr())
+
+
 def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
     """What was said, but for how far it is, which depends on how busy the machine is."""
     lines = done.stderr.decode().splitlines()
@@ -65,7 +72,8 @@ def test_the_first_thing_typed_works_and_is_kept(here: Path) -> None:
     assert lines[1].startswith(f"links.tsv: {MADE}")
     assert lines[1].endswith(f" are kept in links.tsv.cocite and asked while it is unchanged{BY}")
     assert lines[0].endswith(
-        " (if these name the columns: cocite ingest links.tsv -o DIR --header yes; then cocite index DIR -o INDEX, and ask INDEX)"
+        " (if these name the columns: cocite ingest links.tsv -o DIR --header yes; then cocite "
+        "index DIR -o INDEX, and ask INDEX)"
     )
     assert len(lines) == 2
     again = run("related", "links.tsv", "x", "--format", "csv")
@@ -108,11 +116,10 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     """The hint was an option that the verb does not have."""
     (here / "my {} links.csv").write_text(content)
     assert main(["similarity", "my {} links.csv", "ann", "bob"]) == 0
-    command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}; then cocite index DIR -o INDEX, and ask INDEX)"
+    then = "; then cocite index DIR -o INDEX, and ask INDEX)"
+    command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}{then}"
     assert command in capsys.readouterr().err
-    typed = command.removesuffix("; then cocite index DIR -o INDEX, and ask INDEX)").replace(
-        "SOURCE,TARGET", "3,2"
-    )
+    typed = command.removesuffix(then).replace("SOURCE,TARGET", "3,2")
     assert main([*shlex.split(typed)[1:]]) == 0
     assert cocite.Graph.open("DIR").edges >= 1
 
@@ -320,16 +327,19 @@ def test_what_is_no_list_of_links_leaves_nothing(here: Path) -> None:
 
 @pytest.mark.parametrize("part", ["graph", "index"])
 @pytest.mark.parametrize("how", ["gone", "cut"])
-def test_what_cannot_be_opened_any_more_is_made_again(here: Path, part: str, how: str) -> None:
-    first = run("related", "links.tsv", "x", "--format", "csv")
+def test_what_cannot_be_opened_any_more_is_made_again(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes], part: str, how: str
+) -> None:
+    command = ("related", "links.tsv", "x", "--format", "csv")
+    first = here_and_now(capfdbinary, *command)
     manifest = here / "links.tsv.cocite" / part / "manifest.json"
     if how == "gone":
         manifest.unlink()
     else:
         manifest.write_bytes(manifest.read_bytes()[:20])
-    again = run("related", "links.tsv", "x", "--format", "csv")
+    again = here_and_now(capfdbinary, *command)
     assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
-    third = run("related", "links.tsv", "x", "--format", "csv")
+    third = here_and_now(capfdbinary, *command)
     assert said(third) == [f"links.tsv: unchanged, so links.tsv.cocite is asked{BY}"]
 
 
@@ -386,7 +396,9 @@ def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(
 
 
 @pytest.mark.parametrize("how", ["file", "folder", "link"])
-def test_a_stranger_in_its_place_is_left_alone(here: Path, how: str) -> None:
+def test_a_stranger_in_its_place_is_left_alone(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes], how: str
+) -> None:
     place = here / "links.tsv.cocite"
     if how == "file":
         place.write_text("mine")
@@ -396,14 +408,15 @@ def test_a_stranger_in_its_place_is_left_alone(here: Path, how: str) -> None:
     else:
         (here / "elsewhere").mkdir()
         place.symlink_to(here / "elsewhere")
-    done = run("related", "links.tsv", "x", "--format", "csv")
+    command = ("related", "links.tsv", "x", "--format", "csv")
+    done = here_and_now(capfdbinary, *command)
     assert done.returncode == 0, done.stderr
     line = said(done)[1]
     folder = next((here.parent / "cache" / "cocite" / "links").iterdir())
     reason = "cannot be made: File exists" if how == "file" else "is there and not made by cocite"
     assert line.endswith(f"(links.tsv.cocite {reason}){BY}")
     assert f"are kept in {folder} and asked" in line
-    again = run("related", "links.tsv", "x", "--format", "csv")
+    again = here_and_now(capfdbinary, *command)
     assert said(again) == [f"links.tsv: unchanged, so {folder} is asked{BY}"]
     assert again.stdout == done.stdout
     if how == "link":

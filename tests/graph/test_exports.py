@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cocite import Graph
 from cocite.errors import InputError, MalformedRow
 from tests.graph.plain import links, read
 
@@ -74,3 +75,4 @@ def test_a_pipe_may_be_in_utf_16(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
     data = saved(";", "\n").encode("utf-16-le")
     subprocess.run(command, input=data, capture_output=True, check=True)
+    assert sorted(links(Graph.open(tmp_path / "g"))) == sorted(ROWS)

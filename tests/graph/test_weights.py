@@ -379,9 +379,9 @@ def test_a_weight_that_is_none_is_told_by_its_link(
     assert "--delimiter" not in told
     graph = cocite.ingest(file, tmp_path / "g", weight_column="w", skip_bad_rows=True)
     assert graph.edges == 2
-    with pytest.raises((MalformedRow, UsageError)) as error:
+    with pytest.raises((MalformedRow, UsageError)) as other:
         cocite.ingest(file, tmp_path / "h", weight_column="other")
-    assert "--delimiter" not in str(error.value)
+    assert "--delimiter" not in str(other.value)
 
 
 def _written(ending: str, links: list[tuple[str, str, str]]) -> str:
@@ -390,8 +390,8 @@ def _written(ending: str, links: list[tuple[str, str, str]]) -> str:
         rows = [{"source": a, "target": b} | ({"w": w} if w else {}) for a, b, w in links]
         if ending == "jsonl":
             return "".join(json.dumps(row) + "\n" for row in rows)
-        nodes = [{"id": name} for name in "abc"]
-        return json.dumps({"directed": True, "nodes": nodes, "links": rows}, indent=1)
+        there = [{"id": name} for name in "abc"]
+        return json.dumps({"directed": True, "nodes": there, "links": rows}, indent=1)
     ids = {name: str(i) for i, name in enumerate("abc", 1)}
     if ending == "gml":
         nodes = "".join(f'node [ id {ids[n]} label "{n}" ]\n' for n in "abc")

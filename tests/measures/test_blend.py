@@ -61,6 +61,7 @@ def test_sampled_and_exact_components_converge_to_the_exact_twins(
         samples=samples,
         length=5,
         shard=2000,
+        threads=1,
     )
     order = [int(name) for name in index.nodes]
     links = np.zeros((25, 25))
@@ -82,7 +83,7 @@ def test_the_first_component_has_the_samples_it_has_alone_and_all_are_independen
     rng = np.random.default_rng(4)
     graph = make_graph(rng.integers(0, 25, (90, 2)).tolist(), undirected=True)
     measure = "blend:psimrank+psimrank+simrank"
-    chosen: dict[str, Any] = {"samples": 2500, "shard": 250}
+    chosen: dict[str, Any] = {"samples": 2500, "shard": 250, "threads": 1}
     index = cocite.build(graph, tmp_path / "b", measure=measure, direction="both", **chosen)
     alone = cocite.build(graph, tmp_path / "a", direction="both", **by_walks(chosen))
     values, two = [], np.array([2], np.uint32)

@@ -84,6 +84,7 @@ def test_scores_converge_to_the_exact_recursion(
         samples=samples,
         length=length,
         shard=2000,
+        threads=1,
     )
     assert index.stored.weighted == weighted
     plain = matrix(n, edges, weighted)

@@ -48,22 +48,28 @@ EDGES = [(a, b) for a, b in np.random.default_rng(4).integers(0, 12, (40, 2)).to
 # -- what a score is ---------------------------------------------------------------------
 
 
+def one_of_each_pair(index: Index, by: Any) -> np.ndarray:
+    """Scores of all pairs, each asked one way: that both are equal is told below."""
+    names = list(index.nodes)
+    found = np.zeros((len(names), len(names)))
+    for u, v in itertools.combinations_with_replacement(range(len(names)), 2):
+        score = index.similarity(names[u], names[v], by=by, bound="bernstein").score
+        found[u, v] = found[v, u] = score
+    return found
+
+
 @pytest.mark.parametrize("measure", meeting.STEPS)
 def test_estimates_converge_to_the_law_of_the_meeting_time(
     make_graph: MakeGraph, tmp_path: Path, measure: str
 ) -> None:
     graph, samples = make_graph(EDGES, range(12)), 20_000
-    index = cocite.build(
-        graph, tmp_path / "i", measure=measure, samples=samples, length=LENGTH, seed=1, shard=2000
-    )
-    names = list(index.nodes)
+    chosen: dict[str, Any] = {"samples": samples, "length": LENGTH, "seed": 1, "shard": 2000}
+    index = cocite.build(graph, tmp_path / "i", measure=measure, threads=1, **chosen)
     near = [graph.in_neighbours(v).tolist() for v in range(graph.nodes)]
     chances = meeting.law(near, meeting.STEPS[measure], LENGTH)
     for by, function in FUNCTIONS.values():
         truth = meeting.expected(chances, function)
-        found = np.array(
-            [[index.similarity(a, b, by=by, bound="bernstein").score for b in names] for a in names]
-        )
+        found = one_of_each_pair(index, by)
         most = max(function(t) for t in range(1, LENGTH + 1))
         allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size)
         np.fill_diagonal(allowed, 1e-12)
@@ -93,13 +99,11 @@ def test_compacted_walks_have_the_law_of_all_functions(
         samples=samples,
         length=LENGTH,
         shard=2000,
+        threads=1,
     )
-    names = list(index.nodes)
     for by, function in FUNCTIONS.values():
         truth = meeting.expected(chances, function)
-        found = np.array(
-            [[index.similarity(a, b, by=by, bound="bernstein").score for b in names] for a in names]
-        )
+        found = one_of_each_pair(index, by)
         most = max(function(t) for t in range(1, LENGTH + 1))
         allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size) + 1e-6
         assert (np.abs(found - truth) <= allowed).all()
@@ -216,7 +220,7 @@ def test_all_ways_to_ask_agree(
     name: str,
 ) -> None:
     index, by = opened(measure, layout, direction), FUNCTIONS[name][0]
-    for node in ("n3", "n7", "n31"):
+    for node in ("n7", "n31"):
         alone = [(b, index.similarity(node, b, by=by)) for b in index.nodes]
         ranked = sorted(enumerate(alone), key=lambda pair: (-pair[1][1].score, pair[0]))
         expected = [(b, *s) for _, (b, s) in ranked if s.score > 0 and b != node]

@@ -108,26 +108,37 @@ def test_drafts_have_what_they_are_to_be_tested_by(graph_of: Callable[[str | Non
     assert set(OUT) & set(INTO)
 
 
+WEIGHED_OUT = {page: 0.25 * (1 + i) for i, page in enumerate(OUT)}
+WEIGHED_INTO = {page: 2.0 + i for i, page in enumerate(INTO)}
+
+
+@pytest.fixture(scope="module")
+def weighed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Graph, Graph]:
+    """The graph with weights, and with the page as well."""
+    rng, folder = np.random.default_rng(9), tmp_path_factory.mktemp("weighed")
+    rows = [(*row, f"{np.exp(rng.normal(0, 2)):.6g}") for row in dict.fromkeys(base())]
+    more = [(LAST, page, w) for page, w in WEIGHED_OUT.items()]
+    more += [(page, LAST, w) for page, w in WEIGHED_INTO.items()]
+    before = stored(folder, "before", rows, weight_column=3)
+    return before, stored(folder, "after", [*rows, *more], weight_column=3)
+
+
 @pytest.mark.parametrize(("name", "layout", "direction", "hubs"), BY_WEIGHT)
 def test_a_draft_goes_by_weights(
-    tmp_path: Path, name: str, layout: str | None, direction: str, hubs: str
+    weighed: tuple[Graph, Graph],
+    tmp_path: Path,
+    name: str,
+    layout: str | None,
+    direction: str,
+    hubs: str,
 ) -> None:
-    rng = np.random.default_rng(9)
-    rows = [(*row, f"{np.exp(rng.normal(0, 2)):.6g}") for row in dict.fromkeys(base())]
-    out = {page: 0.25 * (1 + i) for i, page in enumerate(OUT)}
-    into = {page: 2.0 + i for i, page in enumerate(INTO)}
-    more = [(LAST, page, w) for page, w in out.items()] + [
-        (page, LAST, w) for page, w in into.items()
-    ]
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
     chosen |= {"hubs": hubs} if hubs else {}
     chosen |= {"samples": SAMPLES} if name not in ("ppr", "proximity", "neighbourhood") else {}
-    both: tuple[list[tuple[Any, ...]], ...] = ([*rows], [*rows, *more])
     before, after = (
-        cocite.build(stored(tmp_path, f"g{i}", links, weight_column=3), tmp_path / str(i), **chosen)
-        for i, links in enumerate(both)
+        cocite.build(graph, tmp_path / str(i), **chosen) for i, graph in enumerate(weighed)
     )
-    assert before.related_to(out, into, 300) == after.related(LAST, 300)
+    assert before.related_to(WEIGHED_OUT, WEIGHED_INTO, 300) == after.related(LAST, 300)
     equal = before.with_draft(OUT, INTO)  # a link without a weight weighs 1
     assert equal.related("draft") == before.related_to([(page, 1.0) for page in OUT], INTO)
 

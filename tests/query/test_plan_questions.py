@@ -84,6 +84,7 @@ def test_related_all_is_told_before_the_build(make_graph: MakeGraph, tmp_path: P
     plan = cocite.plan_index(graph, measure="psimrank", samples=40, threads=2, pilot=20)
     index = cocite.build(graph, tmp_path / "x", measure="psimrank", samples=40)
     report = related_all(index, tmp_path / "all.parquet")
+    assert report.bytes is not None
     assert plan.planned.batch_bytes == pytest.approx(report.bytes, rel=0.1)
     assert plan.planned.batch_seconds is not None
     assert plan.doubled is not None

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from cocite.allpairs.scores import Pairs, Scores
 from cocite.graph.writers import Columns, FileTarget, Target
 
-__all__ = ["write_scores"]
+__all__ = ["PAIR_TYPES", "write_scores"]
+
+PAIR_TYPES = {"node": "VARCHAR", "other": "VARCHAR", "score": "DOUBLE"}
+"""The columns of a table of pairs; scores of single precision are FLOAT."""
 
 Done = Callable[[int], None]
 
@@ -38,8 +41,7 @@ def write_scores(
         target.write_array(_rows(scores, progress), scores.dtype, shape)
         return
     pairs = scores.best(top) if top else scores.pairs(least)
-    kind = "FLOAT" if scores.dtype == np.float32 else "DOUBLE"
-    types = {"node": "VARCHAR", "other": "VARCHAR", "score": kind}
+    types = PAIR_TYPES | ({"score": "FLOAT"} if scores.dtype == np.float32 else {})
     target.write_table(_named(scores, pairs, progress), types)
 
 

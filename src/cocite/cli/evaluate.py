@@ -13,9 +13,10 @@ import click
 from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, index_of
-from cocite.cli.options import format_option, kind_option, means_options
+from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
+from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import fitting, or_of, say, table_text, unsaid
 from cocite.graph.readers.options import DELIMITERS
 from cocite.graph.writers import TABLES, kinds_of
@@ -177,6 +178,7 @@ def _settings(
     f"a figure ({or_of(TABLES)}).",
 )
 @kind_option(["html", *kinds_of(TABLES)])
+@to_options
 @click.option(
     "--figures",
     metavar="DIR",
@@ -202,6 +204,8 @@ def evaluate(
     suites: tuple[str, ...],
     output: str | None,
     kind: str | None,
+    to: str | None,
+    append: bool,
     figures: str | None,
     overwrite: bool,
     no_cache: bool,
@@ -224,17 +228,14 @@ def evaluate(
     from cocite.evaluation.documents import StudyDocument
     from cocite.evaluation.report import check_pictures
     from cocite.evaluation.written import figures_target
+    from cocite.graph.writers import Target
     from cocite.query.building import BUILD_LOG
 
     if figures is not None and len(suites) > 1:
         raise click.UsageError(
             "several suites are one table, without pictures: leave out --figures"
         )
-    if kind and output is None:
-        raise click.UsageError("--kind says what --output is: name that, too")
-    target = None
-    if output is not None:
-        target = figures_target(output, kind=kind, overwrite=overwrite)
+    target = figures_target(output, to=to, kind=kind, overwrite=overwrite, append=append)
     reported = isinstance(target, Path)
     if reported or figures is not None:
         from cocite import plots
@@ -252,9 +253,12 @@ def evaluate(
         raise click.UsageError("a suite has no file of links: leave --no-cache out")
     with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
         found = run(*paths, suite=suites, progress=stages, **data)
-        if output is not None:
-            stages("drawing" if reported else "writing", 0, 0)
+        if reported and output is not None:
+            stages("drawing", 0, 0)
             found.write(output, kind=kind, overwrite=overwrite, command=_typed())
+        elif isinstance(target, Target):
+            stages("writing", 0, 0)
+            found.write_table(target)
         drawn = []
         if figures is not None and isinstance(found, StudyDocument):
             stages("drawing", 0, 0)
@@ -264,8 +268,8 @@ def evaluate(
         say(note)
     if reported:
         say(f"{output}: the report; tables and all figures are in .md and .csv beside it")
-    elif output is not None:
-        say(f"{output}: all figures, a row each")
+    elif isinstance(target, Target):
+        say(f"{target.label}: all figures, a row each")
     if drawn:
         count = len(drawn) // 2
         say(f"{figures}: {count} picture{'s' * (count != 1)}, as SVG and PNG")

@@ -8,9 +8,10 @@ import click
 
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
-from cocite.cli.options import format_option, kind_option, means_options
+from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
+from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import facts_text, or_of, say
 from cocite.graph.writers import ARRAYS, TABLES, kinds_of
 
@@ -25,12 +26,12 @@ __all__ = ["exact"]
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="FILE",
     help=f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the whole "
     "matrix, in the order of the nodes' numbers).",
 )
 @kind_option(kinds_of((*TABLES, *ARRAYS)))
+@to_options
 @click.option(
     "--min-score",
     type=click.FloatRange(0, 1),
@@ -122,14 +123,18 @@ __all__ = ["exact"]
 )
 @means_options
 @click.option(
-    "--overwrite", is_flag=True, help="Replace the output file. A symbolic link is refused."
+    "--overwrite",
+    is_flag=True,
+    help="Replace the output file, or the table. A symbolic link is refused.",
 )
 @cache_option
 @format_option
 def exact(
     graph: str,
-    output: str,
+    output: str | None,
     kind: str | None,
+    to: str | None,
+    append: bool,
     min_score: float,
     top: int | None,
     no_cache: bool,
@@ -147,11 +152,13 @@ def exact(
     """
     from cocite.allpairs import AllPairs, Options
     from cocite.allpairs.documents import ExactDocument
-    from cocite.allpairs.output import write_scores
+    from cocite.allpairs.output import PAIR_TYPES, write_scores
     from cocite.graph import Graph
-    from cocite.graph.writers import check_output
+    from cocite.graph.writers import target_of
 
-    target = check_output(output, overwrite, kind=kind)
+    target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=PAIR_TYPES)
+    if target is None:
+        raise click.UsageError("name an output, by --output or --to")
     run = AllPairs(
         Graph.open(graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)),
         Options.checked(**options),
@@ -169,7 +176,7 @@ def exact(
             top=top,
             progress=lambda nodes: stages("writing", nodes, found.nodes),
         )
-    told = ExactDocument.of(graph, output, options["measure"], found)
+    told = ExactDocument.of(graph, target.label, options["measure"], found)
     show(Reply(told, lambda: _text(told, options["order"] == "rcm")))
     ended = told.ended
     if ended.converged:

@@ -45,6 +45,7 @@ _VERBS = {
     "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
     "exact": ("cocite.cli.exact", "Compute the exact similarity of all pairs of nodes."),
     "why": ("cocite.cli.why", "Show which pages make two nodes similar."),
+    "serve": ("cocite.cli.serve", "Answer questions over HTTP."),
     "rank": ("cocite.cli.rank", "Compute the PageRank of every node."),
     "evaluate": ("cocite.cli.evaluate", "Tell how good the answers are, by labels and by texts."),
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),

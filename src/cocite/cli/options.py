@@ -25,7 +25,6 @@ __all__ = [
     "exclude_option",
     "excluded_in",
     "format_option",
-    "kind_option",
     "means_options",
     "memory_option",
     "names_in",
@@ -57,15 +56,6 @@ def overwrite_option(kind: str) -> Decorator:
         is_flag=True,
         help=f"Replace the {kind} that is there, if nothing else is in it. It stays until the new "
         "one is complete.",
-    )
-
-
-def kind_option(kinds: Sequence[str], default: str = "by the name") -> Decorator:
-    """Add ``--kind``, what an output is whose name does not say it."""
-    return click.option(
-        "--kind",
-        type=click.Choice(kinds, case_sensitive=False),
-        help=f"What to write, whatever the name.  [default: {default}]",
     )
 
 

@@ -12,10 +12,11 @@ from click.core import ParameterSource
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
 from cocite.cli.links import cache_option, graph_of, titles_option
-from cocite.cli.options import SectionedVerb, format_option, kind_option, memory_option
+from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import run_study, study_options
+from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import or_of, say, table_text
 from cocite.cli.wide import with_titles
 from cocite.graph.writers import ARRAYS, TABLES, kinds_of
@@ -29,15 +30,14 @@ __all__ = ["rank"]
 
 _PAGERANK, _HITS, _STUDY, _AGAINST = "PageRank", "--by", "--study", "--against"
 _HEEDED = {
-    "output": (_PAGERANK, _HITS, _AGAINST),
-    "kind": (_PAGERANK, _HITS, _AGAINST),
     "k": (_PAGERANK, _HITS),
     "top_order": (_PAGERANK, _HITS),
     "precision": (_PAGERANK, _AGAINST),
     "study": (_STUDY,),
     "against": (_AGAINST,),
 }
-_HEEDED |= dict.fromkeys(("tolerance", "sweeps"), (_PAGERANK, _HITS, _AGAINST))
+_WRITTEN = ("output", "kind", "to", "append")
+_HEEDED |= dict.fromkeys(("tolerance", "sweeps", *_WRITTEN), (_PAGERANK, _HITS, _AGAINST))
 _HEEDED |= dict.fromkeys(
     ("damping", "dangling", "removals", "toward", "personalise"), (_PAGERANK, _STUDY, _AGAINST)
 )
@@ -59,6 +59,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     "the order of the nodes' numbers). --by authorities or hubs: both; --against: both ranks.",
 )
 @kind_option(kinds_of((*TABLES, *ARRAYS)))
+@to_options
 @click.option(
     "--by",
     type=click.Choice(["pagerank", "authorities", "hubs"], case_sensitive=False),
@@ -150,7 +151,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace the output file, or the study. A symbolic link is refused.",
+    help="Replace the output file, the table, or the study. A symbolic link is refused.",
 )
 @cache_option
 @titles_option
@@ -164,6 +165,8 @@ def rank(
     by: str,
     output: str | None,
     kind: str | None,
+    to: str | None,
+    append: bool,
     k: int,
     toward: tuple[str, ...],
     personalise: tuple[str, ...],
@@ -180,19 +183,18 @@ def rank(
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
 
-    It prints the top K, and how the iteration ended. --output also writes the ranks of all nodes.
-    --study does something else: it writes how the residual and the order of the nodes converge,
-    sweep by sweep. --against tells how the order changes with the personalisation.
+    It prints the top K, and how the iteration ended. --output, or --to, also writes the ranks of
+    all nodes. --study does something else: it writes how the residual and the order of the nodes
+    converge, sweep by sweep. --against tells how the order changes with the personalisation.
     """
     _check_options(context.params, context)
-    from cocite.graph.writers import check_output
+    from cocite.graph.writers import numbers_types, target_of
     from cocite.memory import give_back_at_once
     from cocite.ranking import Residual, Sweeps, TopOrder
 
     give_back_at_once()
-    if kind and not output:
-        raise click.UsageError("--kind says what --output is: name that, too")
-    target = check_output(output, overwrite, kind=kind) if output else None
+    types = numbers_types(*_columns(by, against))
+    target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=types)
     graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], titles=titles)
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))
@@ -208,6 +210,13 @@ def rank(
     else:
         options = {name: options[name] for name in (*_RANKING, "unweighted")}
         _rank(graph, target, k, toward, personalise, stop, show, **options)
+
+
+def _columns(by: str, against: str | None) -> tuple[str, ...]:
+    """What is written of every node."""
+    if by != "pagerank":
+        return "authority", "hub"
+    return ("rank",) if against is None else ("rank", "against")
 
 
 def _check_options(chosen: dict[str, Any], context: click.Context) -> None:

@@ -14,7 +14,6 @@ from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
-    kind_option,
     means_options,
     names_in,
     was_given,
@@ -22,6 +21,7 @@ from cocite.cli.options import (
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.query import bound_option, confidence_option
+from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import counted, facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
@@ -60,13 +60,13 @@ _OPTIONS = (
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="FILE|DIR/|-",
     help="What to make: a table of node, rank, related, score, stderr, and low and high with "
     f"intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), or a folder with a JSON "
     "file a node (a name that ends in /). - is standard output.",
 )
 @kind_option(_KINDS, "by the name; jsonl on standard output")
+@to_options
 @click.option(
     "-k",
     type=click.IntRange(1),
@@ -99,7 +99,8 @@ _OPTIONS = (
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace the file when the new one is complete. A symbolic link is refused.",
+    help="Replace the file, or the table, when the new one is complete. A symbolic link is "
+    "refused.",
 )
 @click.option(
     "--restart",
@@ -109,7 +110,9 @@ _OPTIONS = (
 @format_option
 def related_all(
     index: str,
-    output: str,
+    output: str | None,
+    to: str | None,
+    append: bool,
     k: int,
     nodes: Path | None,
     among: Path | None,
@@ -118,7 +121,7 @@ def related_all(
     show: Show,
     **options: Any,
 ) -> None:
-    """Write the nodes most related to every node to a file, best first.
+    """Write the nodes most related to every node to a file or a database, best first.
 
     A row says what "cocite related" says of that node. What is done is saved every few seconds: if
     it is interrupted, give the same command again, and it goes on. The file is the same whatever
@@ -129,8 +132,11 @@ def related_all(
     from cocite.query.batch.stream import Stream
     from cocite.query.documents import BatchDocument
 
-    if output == "-" and (overwrite or restart):
-        raise UsageError("standard output is not replaced: leave --overwrite and --restart out")
+    if output == "-" and (overwrite or restart or append or to):
+        raise UsageError(
+            "standard output is not replaced, nor is it a table: leave --overwrite, --restart, "
+            "--append and --to out"
+        )
     give_back_at_once()
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
     if was_given("confidence") and chosen["intervals"] is None:
@@ -149,19 +155,22 @@ def related_all(
             report = stream.run(sys.stdout.buffer, stages)
         label, asked = "standard output", stream.nodes
     else:
-        chosen |= {"overwrite": overwrite, "restart": restart}
+        chosen |= {"to": to, "append": append, "overwrite": overwrite, "restart": restart}
         with Batch(opened_index, output, k, **chosen, **settings) as work:
+            label = work.label
             kept = f"; goes on after {work.done:,} that an earlier run finished"
-            say(f"{output}: {_asked_of(k, work.nodes)}{kept * (work.done > 0)}")
+            say(f"{label}: {_asked_of(k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 _tell(opened_index, work.refined, stages)
                 if (told := work.told(stages)) is not None:
                     say(told_in_words(told))
                 report = work.run(stages)
-        label, asked = output, work.nodes
-    found = BatchDocument.of(opened_index, output, report, clock() - begin)
+        asked = work.nodes
+    named = "-" if output == "-" else label
+    found = BatchDocument.of(opened_index, named, report, clock() - begin)
+    size = "" if found.bytes is None else f", {format_size(found.bytes)}"
     shown = {
-        "output": f"{label}, {format_size(found.bytes)}",
+        "output": f"{label}{size}",
         "nodes": f"{found.nodes:,} of {asked:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
     }

@@ -1,7 +1,7 @@
 """Where the figures of a study go: a report, or a table of all of them.
 
     report.html                      a page, and its tables as .md and .csv beside it (``pages.py``)
-    figures.parquet, .csv, ...       a row a figure (``graph/writers/``)
+    figures.parquet, .csv, ...       a row a figure (``graph/writers/``), or a table of a database
 
 Columns of a table are text, but for estimate, low and high, which are numbers; what does not exist
 is null. They are the same for every study, so that tables can be put together.
@@ -21,7 +21,7 @@ import numpy as np
 from cocite.documents import Document
 from cocite.errors import UsageError
 from cocite.evaluation.pages import check_report
-from cocite.graph.writers import TABLES, Columns, Target, check_output, kinds_of
+from cocite.graph.writers import TABLES, Columns, Target, check_output, kinds_of, target_of
 
 __all__ = ["KINDS", "REPORT", "Written", "figures_target"]
 
@@ -33,13 +33,20 @@ _NUMBERS = ("estimate", "low", "high")
 
 
 def figures_target(
-    output: str | os.PathLike[str], *, kind: str | None = None, overwrite: bool = False
-) -> Path | Target:
-    """The path of a report, or where a table goes, by the ``kind`` or the ending of the name;
-    before any work is done.
+    output: str | os.PathLike[str] | None,
+    *,
+    to: str | None = None,
+    kind: str | None = None,
+    overwrite: bool = False,
+    append: bool = False,
+) -> Path | Target | None:
+    """The path of a report, or where a table goes, by the ``kind`` or the ending of the name, or
+    the table ``to`` of a database; None if nothing is named. Before any work is done.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
+    if output is None or to is not None or append:
+        return target_of(output, to, kind=kind, overwrite=overwrite, append=append)
     path = Path(output)
     if kind is None and path.suffix not in (f".{REPORT}", *TABLES):
         raise UsageError(
@@ -74,8 +81,18 @@ class Written(Document):
         target = figures_target(output, kind=kind, overwrite=overwrite)
         if isinstance(target, Path):
             return self._write_report(target, overwrite, command)
+        assert target is not None
         self.write_table(target)
         return Path(output)
+
+    def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:
+        """Write all figures to a table of a database, such as ``"sqlite:///site.db#figures"``.
+
+        Raises as :func:`~cocite.graph.writers.databases.database_target` does.
+        """
+        target = figures_target(None, to=to, overwrite=overwrite, append=append)
+        assert isinstance(target, Target)
+        self.write_table(target)
 
     def write_table(self, target: Target) -> None:
         """Write all figures as a table."""

@@ -29,7 +29,17 @@ from cocite.graph.left_out import checked_names
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
 from cocite.graph.objects.titles import titles_apart
-from cocite.graph.readers import Found, Job, PageOptions, ReadOptions, Source, expand, reader_of
+from cocite.graph.readers import (
+    Found,
+    Job,
+    PageOptions,
+    ReadOptions,
+    Source,
+    expand,
+    groups_of,
+    reader_of,
+)
+from cocite.graph.readers.crawl.captures import CrawlFound
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
@@ -99,7 +109,7 @@ def ingest(
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
-        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"packages"``.
+        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -244,29 +254,33 @@ def ingest(
     ):
         work = draft.path / "work"
         work.mkdir()
-        spare = memory_limit - OWN_MEMORY
         threads = _threads(given.all, cores)
         titling = Titling(given.titles, called, options, work, pairs or ())
-        with Tables(work, given.all, spare, threads, weighted=bool(weight)) as tables:
+        with Tables(
+            work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
+        ) as tables:
             titling.read(tables, progress)
             job = partial(
                 Job,
                 scratch=work / "input",
                 progress=progress,
-                inputs=tuple(given.links),
                 titles=titling.met,
                 threads=cores,
                 report=reported,
             )
             load = partial(_load, tables, job)
-            read = [load(source=source, wanted=2, options=options) for source in given.links]
+            groups = groups_of(given.links, options)
+            read = [
+                load(source=source, inputs=together, wanted=2, options=options)
+                for source, together in groups
+            ]
             read += [load(source=s, wanted=1, options=options.for_nodes()) for s in given.nodes]
             _check_some(read)
             if names is not None:
                 tables.leave_out(names)
             facts, files = store_links(draft.path, tables, how, progress)
             told, of_titles = titling.store(draft.path, tables)
-        facts["rows"] = sum(found.rows for found in read[: len(given.links)])
+        facts["rows"] = sum(found.rows for found in read[: len(groups)])
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [_reported(found) for found in read]
         draft.publish(Manifest("graph", facts | told, files | of_titles))
@@ -431,7 +445,7 @@ def _check_some(read: list[Found]) -> None:
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, SiteFound):
+        if isinstance(found, SiteFound | CrawlFound):
             said.append(found.describe().replace(": ", " has ", 1))
             continue
         said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")

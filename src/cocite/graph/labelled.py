@@ -127,9 +127,9 @@ class LabelledNames(Names):
         """The ids of all stored names that contain ``text``."""
         return self._stored.containing(text, plain=plain)
 
-    def nearest(self, name: str, limit: int = 5) -> list[str]:
+    def nearest(self, name: str, limit: int = 5, *, quick: bool = False) -> list[str]:
         """Stored names that ``name`` may have meant."""
-        return self._stored.nearest(name, limit)
+        return self._stored.nearest(name, limit, quick=quick)
 
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
         """The ids of all stored names that begin with ``prefix``, ascending."""

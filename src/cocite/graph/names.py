@@ -190,10 +190,10 @@ class Names(ABC):
         """Give back the memory of the files: they are read again when they are needed."""
         forget(*(value for value in vars(self).values() if isinstance(value, np.ndarray)))
 
-    def nearest(self, name: str, limit: int = 5) -> list[str]:
+    def nearest(self, name: str, limit: int = 5, *, quick: bool = False) -> list[str]:
         """Names that ``name`` may have meant: itself written otherwise (URL-encoded, blanks as
         underscores, a scheme before it), those it begins, the shortest that contain it in any case,
-        then the most similar.
+        then the most similar. ``quick`` leaves out what takes a pass over all names.
         """
         spellings = {quote(name, errors="surrogatepass"), unquote(name), name.replace(" ", "_")}
         spellings |= {
@@ -203,6 +203,8 @@ class Names(ABC):
         }
         found = sorted(s for s in spellings if s != name and self.find(s) is not None)
         found += self.complete(name, limit - len(found)) if name else []
+        if quick:
+            return found
         within: list[str] = []
         if len(found) < limit and len(name) >= _LEAST_PART and self._count <= _SCAN_LIMIT:
             plain = self._count > _FOLD_LIMIT

@@ -11,7 +11,7 @@ import os
 import shutil
 import weakref
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -197,11 +197,11 @@ class IndexBuild:
         """Whether it goes by the weights of links."""
         return any(plan.weighted for plan in self._options.parts)
 
-    @property
+    @cached_property
     def _sampled(self) -> list[PartPlan]:
         return [plan for plan in self._options.parts if is_sampled(plan.layout)]
 
-    @property
+    @cached_property
     def unit(self) -> str:
         """What progress counts: samples; or nodes, each once, however many parts it is in; or where
         parts of both kinds are made, steps of equally many for each part.
@@ -220,7 +220,7 @@ class IndexBuild:
         """Steps of all parts, as progress counts: a node is done when it is in all of them."""
         return steps // len(self.parts) if self.unit == "nodes" else steps
 
-    @property
+    @cached_property
     def units(self) -> int:
         """How many there are."""
         return self._counted(sum(self._steps(part, part.units) for part in self.parts))

@@ -236,7 +236,8 @@ class SimilarityDocument(Document):
 @dataclass(frozen=True)
 class BatchDocument(Document):
     """A batch that is done: the ``nodes`` that it asked for itself, if an earlier run had asked for
-    others, all ``rows`` of the file ``output``, and how many nodes are ``without_hits``.
+    others, all ``rows`` of ``output``, a file or a table, how many nodes are ``without_hits``, and
+    the ``bytes`` of the output, None if they are not known.
     """
 
     output: str
@@ -244,7 +245,7 @@ class BatchDocument(Document):
     rows_written: int
     without_hits: int
     seconds: float
-    bytes: int
+    bytes: int | None
     loss: dict[str, Any]
 
     @classmethod

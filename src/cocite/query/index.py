@@ -337,9 +337,11 @@ class Index(Drafting):
         return related_many(self, nodes, ask, threads)
 
     def related_all(
-        self, output: str | os.PathLike[str], k: int = DEFAULT_K, **options: Any
+        self, output: str | os.PathLike[str] | None = None, k: int = DEFAULT_K, **options: Any
     ) -> BatchReport:
-        """Write ``related`` of every node to a file: see ``query/batch/run.py``."""
+        """Write ``related`` of every node to a file, or ``to`` a table of a database: see
+        ``query/batch/run.py``.
+        """
         from cocite.query.batch.run import related_all
 
         return related_all(self.now, output, k, **options)

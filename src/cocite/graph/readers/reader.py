@@ -102,7 +102,9 @@ class Read(NamedTuple):
 
 
 class LinkReader(Protocol):
-    """A kind of input. ``title`` is its name in messages, ``described`` in help."""
+    """A kind of input. ``title`` is its name in messages, ``described`` in help. One that has a
+    true ``together`` reads all inputs of its kind in one go: they are the ``inputs`` of its job.
+    """
 
     title: str
     described: str

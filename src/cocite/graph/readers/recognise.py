@@ -11,6 +11,7 @@ A new reader is a file in this folder, and its module here in the place of the a
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
@@ -24,7 +25,16 @@ from cocite.graph.readers.signs import Sign, begins, begins_text, has_line, json
 from cocite.graph.readers.sources import Source
 from cocite.store import kind_of
 
-__all__ = ["FORMATS", "PARQUET", "TEXT", "Format", "format_of", "reader_of", "readers"]
+__all__ = [
+    "FORMATS",
+    "PARQUET",
+    "TEXT",
+    "Format",
+    "format_of",
+    "groups_of",
+    "reader_of",
+    "readers",
+]
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,7 @@ FORMATS: tuple[Format, ...] = (
         reader=_HERE + "common_crawl",
         called="common-crawl",
     ),
+    Format("a web archive", signs.warc, reader=_HERE + "crawl.warc", called="warc"),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
     Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
@@ -197,7 +208,6 @@ FORMATS: tuple[Format, ...] = (
     Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+"), _ROWS),
     Format("GDF", begins_text("nodedef>"), _ROWS),
     Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
-    Format("a web archive (WARC)", begins_text("warc/"), _ROWS),
     Format("RDF", signs.ntriples, _ROWS),
     Format(
         "SQL",
@@ -248,6 +258,27 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
         f"{source.label} is {found.name}{_packed(source)}, which cocite does not read so. "
         + _filled(found.advice, source)
     )
+
+
+def groups_of(
+    sources: Sequence[Source], options: ReadOptions
+) -> list[tuple[Source, tuple[Source, ...]]]:
+    """The inputs of links that are read in one go, each time the first one and its ``inputs``:
+    those of a kind whose reader takes them ``together``, else all. A pipe stands alone, as it is
+    not looked at before its turn.
+    """
+    groups: list[tuple[Source, list[Source]]] = []
+    begun: dict[str, list[Source]] = {}
+    for source in sources:
+        reader = None if source.is_pipe else reader_of(source, options)
+        if reader is None or not getattr(reader, "together", False):
+            groups.append((source, list(sources)))
+        elif reader.title in begun:
+            begun[reader.title].append(source)
+        else:
+            begun[reader.title] = [source]
+            groups.append((source, begun[reader.title]))
+    return [(source, tuple(inputs)) for source, inputs in groups]
 
 
 def format_of(source: Source) -> Format | None:

@@ -41,6 +41,7 @@ __all__ = [
     "separator",
     "tagged",
     "tar",
+    "warc",
     "webgraph",
     "zip_with",
 ]
@@ -145,6 +146,16 @@ def other_text(beginning: Beginning) -> bool:
     return bad_lines(beginning.content, beginning.whole, None) or (
         wrong > 1 and wrong == len(beyond)
     )
+
+
+def warc(beginning: Beginning) -> bool:
+    """A record of a web archive; packed by lz4, or by Zstandard with a dictionary in front, by the
+    name.
+    """
+    content, path = beginning.content, beginning.path
+    if path is not None and content.startswith((b"\x04\x22\x4d\x18", b"\x5d\x2a\x4d\x18")):
+        return bool(re.search(r"\.(?:warc|wat)\.(?:lz4|zst)$", path.name, re.I))
+    return bool(re.match(rb"\s*WARC/[01]\.\d+\r?\n", content))
 
 
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')

@@ -2,7 +2,8 @@
 
 A file is a *table*, whose columns have titles, or an *array*, which is numbers by the ids of nodes
 and has no names. A new kind is a file in this folder with its writer, and a line of ``WRITERS``.
-What is written goes to a :class:`Target`, and is there when it is whole.
+What is written goes to a :class:`Target`, a file or a table of a database (``databases.py``), and
+is there when it is whole.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.graph.writers.arrow import ARROW
 from cocite.graph.writers.lines import JSON_LINES
@@ -36,6 +38,8 @@ __all__ = [
     "Types",
     "check_output",
     "kinds_of",
+    "numbers_types",
+    "target_of",
     "write_numbers",
     "write_table",
 ]
@@ -54,6 +58,41 @@ TABLES = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer
 ARRAYS = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, ArrayFile))
 
 _PIECE = 1 << 16
+
+
+def target_of(
+    output: str | os.PathLike[str] | None,
+    to: str | None,
+    *,
+    kind: str | None = None,
+    overwrite: bool = False,
+    append: bool = False,
+    types: Types | None = None,
+    endings: Iterable[str] | None = None,
+) -> Target | None:
+    """The file ``output`` or the table ``to`` of a database, whichever is named; None if neither
+    is. ``types`` are those of the table, if they are known. Before any work is done.
+
+    Raises as :func:`check_output` and :func:`~.databases.database_target` do.
+    """
+    if to is None:
+        if append:
+            raise UsageError("--append is for a table of a database: name it by --to")
+        if output is None and kind is not None:
+            raise UsageError("--kind says what --output is: name that, too")
+        return None if output is None else check_output(output, overwrite, endings, kind)
+    if output is not None:
+        raise UsageError("an answer goes to a file or to a database: choose --output or --to")
+    if kind is not None:
+        raise UsageError("a table of a database has no kind: leave --kind out")
+    from cocite.graph.writers.databases import database_target
+
+    return database_target(to, overwrite=overwrite, append=append, types=types)
+
+
+def numbers_types(*columns: str) -> Types:
+    """The types of what :func:`write_numbers` writes."""
+    return {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
 
 
 def kinds_of(endings: Iterable[str]) -> list[str]:
@@ -92,8 +131,7 @@ def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) 
         shape = (1 + len(others), *first.shape) if others else first.shape
         target.write_array(_pieces(first, *others), first.dtype, shape)
     else:
-        types = {"node": "VARCHAR"} | dict.fromkeys(columns, "DOUBLE")
-        target.write_table(_named(names, columns), types)
+        target.write_table(_named(names, columns), numbers_types(*columns))
 
 
 def _pieces(*columns: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.database import is_address
 from cocite.errors import UsageError
 from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
 from cocite.store import check_file, written_beside
@@ -32,6 +33,9 @@ class Target(ABC):
     @abstractmethod
     def memory(self) -> int:
         """Bytes that writing takes, whatever the size."""
+
+    def expect(self, types: Types) -> None:  # noqa: B027 - files take any
+        """See that a table of these columns can be written, before any work is done."""
 
     @abstractmethod
     def write_table(
@@ -97,6 +101,8 @@ def file_target(
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
     path = Path(output)
+    if is_address(os.fspath(output)):
+        raise UsageError("a database is no file: name it by --to (to=), and no --output")
     ending = path.suffix if kind is None else f".{kind.lower()}"
     writer = writers.get(ending)
     if writer is None and kind is not None:

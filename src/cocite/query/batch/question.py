@@ -192,8 +192,11 @@ class Question:
         levels = [self._confidence] * self.intervals
         if self._min_confidence is not None:
             levels.append(self._min_confidence)
-        asked = (node,), ids, found, self._asked, levels, self._bound
-        ends = index._intervals(*asked) if levels else []
+        ends = (
+            index._intervals((node,), ids, found, self._asked, levels, self._bound)
+            if levels
+            else []
+        )
         low, high = scores, scores
         if self.intervals:
             low, high = np.array(ends[0][0]), np.array(ends[0][1])

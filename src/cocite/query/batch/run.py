@@ -27,14 +27,13 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import xxhash
 
 from cocite.layouts.stored import DamagedShard
-from cocite.query.batch.outputs import Output, Pages, output_of
+from cocite.query.batch.outputs import Pages, chosen_output
 from cocite.query.batch.pieces import Kept
 from cocite.query.batch.told import BatchPlan, tell
 from cocite.query.batch.work import Progress, Work
@@ -52,18 +51,18 @@ _PIECES = "pieces"
 @dataclass(frozen=True)
 class BatchReport:
     """What a batch took: the nodes that it asked for itself, if it resumed, all rows, how many of
-    all nodes have no hit, ``without``, and the bytes of the output.
+    all nodes have no hit, ``without``, and the bytes of the output, None if they are not known.
     """
 
     nodes: int
     rows: int
     without: int
-    bytes: int
+    bytes: int | None
 
 
 def related_all(
     index: Ordered,
-    output: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
     k: int = DEFAULT_K,
     *,
     progress: Progress = lambda stage, done, total: None,
@@ -76,9 +75,10 @@ def related_all(
     index
         An opened index, or a graph (:func:`~cocite.open_graph`).
     output
-        What to make, by its ending: a table in Parquet, CSV or TSV, with the columns node, rank,
-        related, score, stderr, low, high; JSON lines (``.jsonl``); or a folder (``/``) with a JSON
-        file a node (``outputs/folder.py``). A batch that was interrupted is resumed.
+        What to make, by its ending: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
+        node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); or a folder (``/``)
+        with a JSON file a node (``outputs/folder.py``). Or ``to``, a table of a database. A batch that was
+        interrupted is resumed.
     k
         How many hits a node at most.
     progress
@@ -102,8 +102,12 @@ class Batch:
     index, output, k
         As for :func:`related_all`.
     kind
-        What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl`` or
-        ``folder``.
+        What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl``, ``arrow``
+        or ``folder``.
+    to, append
+        In the place of an output, the address of a table of a database, such as
+        ``"sqlite:///site.db#related"`` (``graph/writers/databases.py``); and whether rows are added
+        to those that it has.
     nodes
         Names of the nodes to ask for, by default all. Each is asked for once, in this order.
     ids
@@ -111,7 +115,7 @@ class Batch:
     threads
         How many questions at a time; by default as many as the index was opened with.
     overwrite
-        Replace ``output`` when the new one is whole.
+        Replace ``output``, or the table, when the new one is whole.
     restart
         Throw away an unfinished batch with other settings.
     intervals
@@ -133,17 +137,22 @@ class Batch:
     def __init__(
         self,
         index: Ordered,
-        output: str | os.PathLike[str],
+        output: str | os.PathLike[str] | None = None,
         k: int = DEFAULT_K,
         *,
         kind: str | None = None,
+        to: str | None = None,
         overwrite: bool = False,
+        append: bool = False,
         restart: bool = False,
         **options: Any,
     ) -> None:
-        self.output: Output = output_of(output, kind)
-        self._path = self.output.check(Path(output), overwrite)
+        self.output, place = chosen_output(
+            output, index.stored.store.path, kind=kind, to=to, overwrite=overwrite, append=append
+        )
+        self._path = self.output.check(place, overwrite)
         self.work, self._restart = Work(index, k, **options), restart
+        self.output.expect(self.work.none)
         made = {
             "measure": index.measure,
             "direction": index.direction,
@@ -155,6 +164,11 @@ class Batch:
             self._facts["lost"] = [each.file for each in index.stored.lost]
         self.order = self.work.order()
         self._building = Building(self._path, resumable=True)
+
+    @property
+    def label(self) -> str:
+        """What the output is called."""
+        return self.output.label or str(self._path)
 
     @property
     def refined(self) -> bool:
@@ -277,7 +291,7 @@ class Batch:
 
     # -- the output --------------------------------------------------------------------
 
-    def _write(self, progress: Progress) -> tuple[int, int, int]:
+    def _write(self, progress: Progress) -> tuple[int, int, int | None]:
         """Write all rows in the order of the nodes; returns how many there are, how many nodes have
         none, and the bytes.
         """
@@ -293,8 +307,7 @@ class Batch:
                 done += found.related.size
                 progress("writing", done, total)
 
-        empty = self.work.pages(rows, slice(0, 0))
         facts = {"nodes": self.nodes, "rows": total, **self._facts}
-        size = self.output.write(self._path, pages(), empty, self._building.path, facts)
+        size = self.output.write(self._path, pages(), self.work.none, self._building.path, facts)
         self._building.done()
         return total, int((rows.counts == 0).sum()), size

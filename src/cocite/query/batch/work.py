@@ -104,6 +104,12 @@ class Work:
         counts, found = rows.of(slice(places.start - first, places.stop - first))
         return self._pages(self.asked[places], counts, found)
 
+    @property
+    def none(self) -> Pages:
+        """No pages, with the types of those that there will be."""
+        nobody = np.empty(0, np.uint32)
+        return self._pages(nobody, nobody, np.empty((0, self.question.words), np.uint32))
+
     def pages_of(self, rows: Rows, numbers: Ids) -> Pages:
         """The same of nodes that are not next to each other."""
         counts, found = rows.of(numbers)

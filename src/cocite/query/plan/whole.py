@@ -124,6 +124,5 @@ def plan_related_all(
             if told is not None:
                 return told
             report = batch.run()
-            return plan_of(
-                batch.work, batch.output, report.rows, time.perf_counter() - began, report.bytes
-            )
+            took = time.perf_counter() - began
+            return plan_of(batch.work, batch.output, report.rows, took, report.bytes or 0)

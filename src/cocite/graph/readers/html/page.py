@@ -30,7 +30,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["TAGS", "links_of", "serve"]
+__all__ = ["TAGS", "joined", "links_of", "refresh_of", "serve"]
 
 TAGS = ("a", "area", "frame")
 """What links are told apart by; an ``iframe`` is a frame."""
@@ -111,8 +111,8 @@ def _encoding(label: str) -> str:
     return str(found.name) if getattr(found, "_is_text_encoding", True) else ""
 
 
-def _joined(url: str, base: str) -> str | None:
-    """The URL without its fragment; None for what is none."""
+def joined(url: str, base: str) -> str | None:
+    """The URL as seen from ``base``, without its fragment; None for what is none."""
     import ada_url
 
     try:
@@ -133,7 +133,7 @@ def links_of(content: bytes, url: str, charset: str = "") -> dict[str, Any]:
     tree = LexborHTMLParser(decoded(content, charset))
     base = url
     for node in tree.css("base[href]")[:1]:
-        found: str | None = _joined(node.attributes.get("href") or "", url)
+        found: str | None = joined(node.attributes.get("href") or "", url)
         if found is not None and not found.startswith(("data:", "javascript:")):
             base = found
     titles = (node for node in tree.css("title") if node.parent and node.parent.tag != "svg")
@@ -155,7 +155,7 @@ def _links(tree: Any, base: str) -> list[tuple[int, bool, str | None, str]]:
             continue
         main = node.mem_id not in beside and (inside is None or node.mem_id in inside)
         tag = TAGS.index(node.tag.removeprefix("i"))
-        links.append((tag, main, _joined(written, base), written))
+        links.append((tag, main, joined(written, base), written))
     return links
 
 
@@ -179,17 +179,22 @@ def _same(tree: Any, url: str, base: str) -> dict[str, str]:
     same = {}
     for node in tree.css("link[href]"):
         if "canonical" in (node.attributes.get("rel") or "").lower().split():
-            found = _joined(node.attributes.get("href") or "", base)
+            found = joined(node.attributes.get("href") or "", base)
             if found is not None:
                 same["canonical"] = found
                 break
     for node in tree.css("meta[http-equiv=refresh i]"):
-        match = _REFRESH.match(node.attributes.get("content") or "")
-        where = _joined(next(filter(None, match.groups()), ""), base) if match else None
+        where = refresh_of(node.attributes.get("content") or "", base)
         if where is not None and where != url:
             same["refresh"] = where
             break
     return same
+
+
+def refresh_of(content: str, base: str) -> str | None:
+    """Where ``<meta http-equiv=refresh>`` sends a browser; None if nowhere."""
+    match = _REFRESH.match(content)
+    return joined(next(filter(None, match.groups()), ""), base) if match else None
 
 
 def serve() -> None:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from pathlib import Path
 from typing import cast
 
+from cocite.database import is_address
 from cocite.errors import UsageError
 from cocite.query.batch.outputs.output import Output, Pages
 
-__all__ = ["OUTPUTS", "Output", "Pages", "output_of"]
+__all__ = ["OUTPUTS", "Output", "Pages", "chosen_output", "output_of"]
 
 OUTPUTS = {
     "parquet": "cocite.query.batch.outputs.table",
@@ -22,7 +24,37 @@ OUTPUTS = {
     "arrow": "cocite.query.batch.outputs.table",
     "folder": "cocite.query.batch.outputs.folder",
 }
-"""What the output may be -> the module that has ``output(kind)``."""
+"""What the output may be -> the module that has ``output(kind)``. A table of a database, which has
+an address and no path, is in ``database.py``.
+"""
+
+
+def chosen_output(
+    output: str | os.PathLike[str] | None,
+    index: Path,
+    *,
+    kind: str | None = None,
+    to: str | None = None,
+    overwrite: bool = False,
+    append: bool = False,
+) -> tuple[Output, Path]:
+    """What writes to ``output``, or to a table of a database, and where that is; what is unfinished
+    lies beside it, or, if it is on a server, beside the ``index``. Raises :class:`UsageError`.
+    """
+    if to is None:
+        if output is None:
+            raise UsageError("name an output, by --output (output=) or --to (to=)")
+        if append:
+            raise UsageError("--append is for a table of a database: name it by --to")
+        return output_of(output, kind), Path(output)
+    if output is not None or kind is not None:
+        raise UsageError(
+            "hits go to a file or to a database: leave out --to, or --output and --kind"
+        )
+    from cocite.query.batch.outputs.database import database
+
+    found = database(to, overwrite=overwrite, append=append)
+    return found, found.place(index)
 
 
 def output_of(path: str | os.PathLike[str], kind: str | None = None) -> Output:
@@ -30,6 +62,8 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None) -> Output:
     is that of a folder. Raises :class:`UsageError`.
     """
     name = os.fspath(path)
+    if is_address(name):
+        raise UsageError("a database is no file: name it by --to (to=), and no --output")
     if kind is None:
         found = os.path.splitext(name)[1].removeprefix(".")
         kind = "folder" if name.endswith(os.sep) else found

@@ -109,6 +109,8 @@ class Output(ABC):
     """A kind of output."""
 
     kind: str
+    label = ""
+    """What it is called, if not by its path."""
     memory = 0
     """Bytes that writing takes, whatever the size."""
     twice = False
@@ -120,6 +122,9 @@ class Output(ABC):
     def check(self, path: Path, overwrite: bool) -> Path:
         """The path, if it may be written; raises :class:`~cocite.errors.OutputExists`."""
 
+    def expect(self, pages: Pages) -> None:  # noqa: B027 - most take any
+        """See that pages with the types of these can be written, before any work is done."""
+
     @abstractmethod
     def write(
         self,
@@ -128,9 +133,9 @@ class Output(ABC):
         empty: Pages,
         scratch: Path,
         facts: dict[str, Any],
-    ) -> int:
+    ) -> int | None:
         """Write all ``pages``, and let them have the name ``path`` when they are whole; returns the
-        bytes.
+        bytes, None if they are not known.
 
         ``empty`` has the types of pages without any of them; ``scratch`` is a directory on the same
         disk, where what is half done may stay; ``facts`` say what is written.

@@ -1,0 +1,250 @@
+"""``cocite serve``: answer over HTTP."""
+
+from __future__ import annotations
+
+import click
+
+from cocite.cli.options import Sectioned, SectionedVerb, memory_option
+from cocite.cli.text import say
+from cocite.cli.voice import VOICE
+from cocite.errors import UsageError
+from cocite.extras import need
+
+__all__ = ["serve"]
+
+
+@click.command(cls=SectionedVerb)
+@click.argument("indexes", metavar="INDEX...", nargs=-1)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen at. One that others can reach needs --api-keys or --insecure.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="The port; 0 for one that is free.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=1,
+    show_default=True,
+    help="How many processes answer. They share the index in memory.",
+)
+@click.option(
+    "--threads",
+    cls=Sectioned,
+    section="Load",
+    type=click.IntRange(1, 256),
+    help="How many questions a process answers at a time.  [default: all cores, shared out among "
+    "the processes, 2 at least]",
+)
+@click.option(
+    "--queue",
+    cls=Sectioned,
+    section="Load",
+    type=click.IntRange(1, 100_000),
+    default=256,
+    show_default=True,
+    help="How many questions may wait in a process; more are refused (429).",
+)
+@click.option(
+    "--target-latency",
+    "target",
+    cls=Sectioned,
+    section="Load",
+    metavar="MS",
+    type=click.FloatRange(1),
+    default=50.0,
+    show_default=True,
+    help="Milliseconds that nine answers of ten are to take at most. Under load answers are made "
+    "of fewer samples for that, and say of how many.",
+)
+@click.option(
+    "--samples-floor",
+    "floor",
+    cls=Sectioned,
+    section="Load",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="The fewest samples that an answer is made of; what goes beyond is refused (429).",
+)
+@click.option(
+    "--reload-interval",
+    "reload",
+    metavar="S",
+    type=click.FloatRange(0.1, 86400),
+    default=5.0,
+    show_default=True,
+    help="Seconds between two looks at the directories: an index that was refreshed or built again "
+    "is taken.",
+)
+@click.option(
+    "--graph",
+    "graphs",
+    metavar="DIR",
+    multiple=True,
+    help="Where the graph of an INDEX is now, if it was moved. Reasons and refined answers read "
+    "it.",
+)
+@click.option(
+    "--api-keys",
+    "keys",
+    cls=Sectioned,
+    section="Safety",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Answer only those who show one of the keys in this file, which has their hashes. It is "
+    "read again on SIGHUP.",
+)
+@click.option(
+    "--new-key",
+    cls=Sectioned,
+    section="Safety",
+    metavar="NAME",
+    help="Make a key instead: print it, and the line of the file of keys.",
+)
+@click.option(
+    "--insecure",
+    cls=Sectioned,
+    section="Safety",
+    is_flag=True,
+    help="Listen at an address that others can reach without keys.",
+)
+@click.option(
+    "--allow-origin",
+    "origins",
+    cls=Sectioned,
+    section="Safety",
+    metavar="URL",
+    multiple=True,
+    help="Let scripts of this site ask from browsers, such as https://example.org, or * for all "
+    "(CORS). It can be given several times.  [default: none]",
+)
+@click.option(
+    "--frame-ancestors",
+    "ancestors",
+    cls=Sectioned,
+    section="Safety",
+    metavar="URL",
+    multiple=True,
+    help="Let pages of this site embed ours. It can be given several times.  [default: none]",
+)
+@click.option(
+    "--max-k",
+    cls=Sectioned,
+    section="Load",
+    type=click.IntRange(1, 100_000),
+    default=1000,
+    show_default=True,
+    help="How many hits a question may ask for.",
+)
+@click.option(
+    "--max-batch",
+    cls=Sectioned,
+    section="Load",
+    type=click.IntRange(1, 100_000),
+    default=1000,
+    show_default=True,
+    help="How many nodes a batch may have.",
+)
+@click.option("--no-requests", is_flag=True, help="Log only what is wrong, and not every request.")
+@memory_option
+def serve(
+    indexes: tuple[str, ...],
+    host: str,
+    port: int,
+    workers: int,
+    threads: int | None,
+    queue: int,
+    target: float,
+    floor: int,
+    reload: float,
+    graphs: tuple[str, ...],
+    keys: str | None,
+    new_key: str | None,
+    insecure: bool,
+    origins: tuple[str, ...],
+    ancestors: tuple[str, ...],
+    max_k: int,
+    max_batch: int,
+    no_requests: bool,
+    memory: int | None,
+) -> None:
+    """Answer questions over HTTP: related, similarity, why, in the words and the JSON of the other
+    verbs.
+
+    INDEX is a stored index, or NAME=INDEX to call it otherwise. /docs is the reference of the API.
+    SIGTERM ends the server when the questions that it has are answered.
+    """
+    from dataclasses import replace
+
+    if new_key is not None:
+        _print_key(new_key)
+        return
+    if not indexes:
+        raise UsageError("no index is named: name one or more to serve, such as web.index")
+    for library in ("granian", "starlette", "msgspec"):
+        need(library, "cocite serve", "serve")
+    from cocite.memory import cores
+    from cocite.query import open_index
+    from cocite.service.config import Config, Limits, served_indexes
+    from cocite.service.keys import Keys
+    from cocite.service.serving import address
+    from cocite.service.serving import serve as run
+
+    config = Config(
+        served_indexes(indexes),
+        tuple(graphs),
+        host,
+        port,
+        workers,
+        threads or max(2, cores() // workers),
+        memory,
+        queue,
+        floor,
+        target / 1000,
+        reload,
+        keys,
+        tuple(origins),
+        tuple(_origin(each) for each in ancestors),
+        not no_requests,
+        VOICE.as_json,
+        VOICE.quiet,
+        replace(Limits(), k=max_k, batch=max_batch),
+    )
+    for each in config.indexes:  # what is wrong is said once, and not by every process
+        open_index(each.path, graph=config.graphs or None)
+    if keys is not None:
+        Keys(keys)
+    config = replace(config, port=address(config, insecure))
+    shown = f"[{host}]" if ":" in host else host
+    say(
+        f"serving {', '.join(each.name for each in config.indexes)} at http://{shown}:{config.port}"
+    )
+    run(config)
+
+
+def _origin(text: str) -> str:
+    """What may stand in a policy; raises :class:`UsageError`."""
+    if not text or any(sign in text or not text.isprintable() for sign in ";, '\""):
+        raise UsageError(
+            f"--frame-ancestors is {text!r}; it is a site, such as https://example.org"
+        )
+    return text
+
+
+def _print_key(name: str) -> None:
+    need("starlette", "cocite serve", "serve")
+    from cocite.service.keys import new_key
+
+    if not name.isprintable() or len(name.split()) != 1 or len(name) > 64 or name.startswith("#"):
+        raise UsageError(f"--new-key is {name!r}; it is a word of up to 64 characters")
+    key, line = new_key(name)
+    click.echo(f"key   {key}\nline  {line}")
+    say("the key is shown this once; the line goes into the file of --api-keys")

@@ -1,0 +1,294 @@
+"""Captures of a crawl, and the links on them, put together: which URL is a page, which another name
+of one. For web archives and pages that are fetched; all in DuckDB, out of core.
+
+    captures    n, url, when, what it was: a page, a redirect, another file, an error, a revisit
+    links       n of the capture on which it stands, and the URL that it leads to
+
+* Of several captures of a URL the newest counts, of those of one moment the last one. A revisit
+  says that nothing has changed; where there is nothing else of its URL, it is the page that it
+  refers to.
+* A redirect is the page that it leads to, and so is a page that says that it is a copy of another
+  one (a canonical link, or ``refresh``), if that is there. What goes in a circle is itself, if it
+  is a page.
+* Links lead to pages that were captured; those to other URLs are counted, or kept.
+
+Cost: a few joins over all links.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from cocite.graph.readers.chains import follow
+from cocite.graph.readers.clean import new_clean_file, relation_of
+from cocite.graph.readers.html.page import TAGS
+from cocite.graph.readers.reader import Job, Read, no_report
+from cocite.store import disk
+
+__all__ = ["ERROR", "OTHER", "PAGE", "REDIRECT", "REVISIT", "Captures", "CrawlFound"]
+
+PAGE, REDIRECT, OTHER, ERROR, REVISIT = range(5)
+"""What a capture is."""
+
+_EVERYWHERE = 0.9
+_LEAST_PAGES = 10
+_LONGEST = 65_535
+_HELD = 1 << 20
+_PIECE = 1 << 16
+_CAPTURES = {
+    "n": "UBIGINT",
+    "kind": "UTINYINT",
+    "url": "VARCHAR",
+    "moment": "VARCHAR",
+    "leads": "VARCHAR",
+    "title": "VARCHAR",
+}
+_LINKS = {
+    "n": "UBIGINT",
+    "tag": "UTINYINT",
+    "main": "UTINYINT",
+    "url": "VARCHAR",
+    "written": "VARCHAR",
+}
+_NO_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
+
+
+@dataclass
+class CrawlFound:
+    """What was found in a crawl: SiteFound's words, for URLs. ``files`` were read for it, the first
+    of which is ``file``; ``records`` counts the records that are no page, by what they are.
+    """
+
+    file: str
+    files: int = 1
+    what: str = "in a web archive"
+    pages: int = 0
+    rows: int = 0
+    links: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
+    records: dict[str, int] = field(default_factory=dict)
+    copies: int = 0
+    redirects: int = 0
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    examples: list[str] = field(default_factory=list)
+    integers: bool = False
+
+    def describe(self) -> str:
+        """One line for people."""
+        text = self.file + (f" and {self.files - 1:,} more" if self.files > 1 else "")
+        text += f": {self.pages:,} pages {self.what}"
+        text += f", {self.redirects:,} redirects" if self.redirects else ""
+        text += f", {self.copies:,} copies of pages" if self.copies else ""
+        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
+        text += f"; {sum(self.links.values()):,} links"
+        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
+        others = [f"{count:,} {what}" for what, count in self.others.items()]
+        text += f"; {', '.join(others)}" if others else ""
+        records = [f"{count:,} {what}" for what, count in self.records.items()]
+        return text + (f"; left out: {', '.join(records)}" if records else "")
+
+
+class Captures:
+    """What a reader pushes captures and links to; a context. ``finish`` makes the relations."""
+
+    def __init__(self, job: Job, found: CrawlFound) -> None:
+        self._job, self._chosen, self.found = job, job.options.pages, found
+        self._open = ExitStack()
+        self._out = [self._open.enter_context(new_clean_file(job, n)) for n in ("c.tsv", "l.tsv")]
+        self._held: list[list[str]] = [[], []]
+        self._size = [0, 0]
+        self._count = 0
+        self._others: Counter[str] = Counter()
+        self._told = job.report is not no_report
+
+    def __enter__(self) -> Captures:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    # -- what is met --------------------------------------------------------------------
+
+    def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
+        """A capture of a URL (clean, without a fragment) at a moment, as text that sorts; it
+        ``leads`` to another URL. Returns its number.
+        """
+        title = " ".join(title.translate(_NO_CONTROLS).split())
+        at = at.translate(_NO_CONTROLS)
+        number = self._count = self._count + 1
+        leads = leads if len(leads) <= _LONGEST and leads.isascii() else ""
+        self._add(0, f"{number}\t{kind}\t{url}\t{at}\t{leads}\t{title}\n")
+        return number
+
+    def page(self, url: str, at: str, parsed: dict[str, Any]) -> None:
+        """A page, of which ``html/page.links_of`` has told what is on it."""
+        same, leads = parsed["same"], ""
+        if self._chosen.canonical:
+            leads = next((same[k] for k in ("refresh", "canonical") if _is_web(same.get(k))), "")
+        number = self.capture(PAGE, url, at, leads, parsed["title"])
+        for tag, main, where, written in parsed["links"]:
+            if TAGS[tag] not in self._chosen.tags:
+                self._others[f"by {TAGS[tag]}, which are not asked for"] += 1
+            elif self._chosen.links == "main" and not main:
+                self._others["in navigation"] += 1
+            elif where is None or len(where) > _LONGEST:
+                self._others["malformed"] += 1
+                self._job.report(url, "malformed", written, "")
+            elif not _is_web(where):
+                self._others["to no web page (mailto: and so on)"] += 1
+            else:
+                shown = written.translate(_NO_CONTROLS)[:_LONGEST] if self._told else ""
+                self._add(1, f"{number}\t{tag}\t{int(main)}\t{where}\t{shown}\n")
+
+    def _add(self, which: int, line: str) -> None:
+        self._held[which].append(line)
+        self._size[which] += len(line)
+        if self._size[which] >= _HELD:
+            self._write(which)
+
+    def _write(self, which: int) -> None:
+        text = "".join(self._held[which])
+        disk.write(self._out[which], text.encode("utf-8", "replace"))
+        self._held[which].clear()
+        self._size[which] = 0
+
+    # -- what it makes ------------------------------------------------------------------
+
+    def finish(self) -> Read:
+        """The relations of links and of pages."""
+        for which in (0, 1):
+            self._write(which)
+        self._open.close()
+        self._latest()
+        self._names()
+        run = self._run
+        run(
+            "CREATE TABLE reading.pages AS SELECT url AS a, title FROM reading.latest WHERE kind "
+            f"IN ({PAGE}, {REVISIT}) AND url NOT IN (SELECT a FROM reading.same) "
+            "AND url NOT IN (SELECT a FROM reading.goes)"
+        )
+        found = self.found
+        found.pages = self._one("SELECT count(*) FROM reading.pages")
+        found.copies = self._one("SELECT count(*) FROM reading.same")
+        found.redirects = self._one(f"SELECT count(*) FROM reading.latest WHERE kind = {REDIRECT}")
+        self._titles()
+        nodes = "SELECT a FROM reading.pages"
+        if self._job.wanted == 1:
+            found.rows = found.pages
+            return Read(nodes, found)
+        self._joined()
+        kept = "what IN ('', 'external')" if self._chosen.external else "what = ''"
+        found.rows = self._one(f"SELECT count(*) FROM reading.joined WHERE {kept}")
+        self._counts()
+        self._report()
+        return Read(f"SELECT a, b FROM reading.joined WHERE {kept}", found, nodes)
+
+    def _run(self, query: str) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = self._job.database.execute(query).fetchall()
+        return rows
+
+    def _one(self, query: str) -> int:
+        return int(self._run(query)[0][0])
+
+    def _latest(self) -> None:
+        """The capture of each URL that counts."""
+        captures = relation_of(self._job, _CAPTURES, "c.tsv")
+        self._run(
+            f"CREATE TABLE reading.latest AS SELECT * FROM ({captures}) QUALIFY row_number() OVER "
+            f"(PARTITION BY url ORDER BY kind = {REVISIT}, moment DESC, n DESC) = 1"
+        )
+
+    def _names(self) -> None:
+        """``goes``: URLs of redirects, and where these lead; ``same``: copies, and of what."""
+        run, database = self._run, self._job.database
+        run(
+            "CREATE TABLE reading.goes AS SELECT url AS a, leads AS b FROM reading.latest WHERE "
+            f"leads != '' AND (kind = {REDIRECT} OR (kind = {REVISIT} AND leads != url AND leads "
+            f"IN (SELECT url FROM reading.latest WHERE kind IN ({PAGE}, {REDIRECT}, {REVISIT}))))"
+        )
+        follow(database, "reading.goes")
+        run(
+            "CREATE TABLE reading.same AS SELECT l.url AS a, coalesce(g.b, l.leads) AS b FROM "
+            "reading.latest l LEFT JOIN reading.goes g ON g.a = l.leads "
+            f"WHERE l.kind = {PAGE} AND l.leads != ''"
+        )
+        run(
+            "DELETE FROM reading.same WHERE a = b OR b NOT IN (SELECT url FROM reading.latest "
+            f"WHERE kind = {PAGE} OR (kind = {REVISIT} AND url NOT IN "
+            "(SELECT a FROM reading.goes)))"
+        )
+        follow(database, "reading.same")
+
+    def _joined(self) -> None:
+        """Every link, from page to page, and where it leads: '' to a page."""
+        links = relation_of(self._job, _LINKS, "l.tsv")
+        self._run(
+            "CREATE TABLE reading.real AS SELECT g.a, coalesce(s.b, g.b) AS b FROM reading.goes g "
+            "LEFT JOIN reading.same s ON s.a = g.b UNION ALL SELECT a, b FROM reading.same"
+        )
+        self._run(
+            "CREATE TABLE reading.joined AS SELECT coalesce(s.b, c.url) AS a, coalesce(r.b, l.url) "
+            "AS b, l.url AS url, written, tag, c.url AS page, l.n AS n, CASE "
+            f"WHEN t.kind IS NULL THEN 'external' WHEN t.kind = {OTHER} THEN 'file' "
+            f"WHEN t.kind IN ({ERROR}, {REDIRECT}) THEN 'broken' ELSE '' END AS what "
+            f"FROM ({links}) l JOIN reading.latest c ON c.n = l.n "
+            "LEFT JOIN reading.same s ON s.a = c.url LEFT JOIN reading.real r ON r.a = l.url "
+            "LEFT JOIN reading.latest t ON t.url = coalesce(r.b, l.url)"
+        )
+        if self._chosen.links == "main":
+            host = "regexp_extract({}, '^[a-z]+://([^/]*)', 1)"
+            of_a = host.format("a")
+            self._run(
+                f"UPDATE reading.joined SET what = 'everywhere' WHERE what = '' AND (b, {of_a}) IN "
+                f"(SELECT j.b, j.host FROM (SELECT b, {of_a} AS host, count(DISTINCT a) AS often "
+                "FROM reading.joined WHERE what = '' GROUP BY ALL) j JOIN "
+                f"(SELECT {of_a} AS host, count(*) AS pages FROM reading.pages GROUP BY ALL) p ON "
+                f"p.host = j.host WHERE often >= {_LEAST_PAGES} AND often >= {_EVERYWHERE} * pages)"
+            )
+
+    def _counts(self) -> None:
+        found, others, chosen = self.found, self._others, self._chosen
+        words = {
+            "external": "to pages that were not captured"
+            + ("" if chosen.external else " (--keep-external keeps them)"),
+            "file": "to files that are no pages",
+            "broken": "broken",
+            "everywhere": "to pages that all pages link to",
+        }
+        found.links = dict.fromkeys(TAGS, 0)
+        for tag, what, count in self._run(
+            "SELECT tag, what, count(*) FROM reading.joined GROUP BY ALL"
+        ):
+            if not what or (what == "external" and chosen.external):
+                found.links[TAGS[tag]] += count
+            if what:
+                others[words[what]] += count
+        found.others = dict(sorted(others.items()))
+
+    def _report(self) -> None:
+        if self._told:
+            rows = "SELECT page, written, url FROM reading.joined WHERE what = 'broken' ORDER BY "
+            rows += "n, url, written"
+            self._run(f"CREATE TABLE reading.broken AS {rows}")
+            for page, written, url in self._streamed("reading.broken", "page, written, url"):
+                self._job.report(page, "broken", written, url)
+
+    def _titles(self) -> None:
+        for url, title in self._streamed("reading.pages", "a, title"):
+            if title:
+                self._job.titles.add(url, title)
+
+    def _streamed(self, table: str, columns: str) -> Iterator[tuple[Any, ...]]:
+        """The rows, in order, some at a time."""
+        for low in range(0, self._one(f"SELECT coalesce(max(rowid) + 1, 0) FROM {table}"), _PIECE):
+            yield from self._run(
+                f"SELECT {columns} FROM {table} WHERE rowid >= {low} AND rowid < {low + _PIECE}"
+            )
+
+
+def _is_web(url: str | None) -> bool:
+    return url is not None and url.startswith(("http:", "https:"))

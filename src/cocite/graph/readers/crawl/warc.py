@@ -1,0 +1,244 @@
+"""Web archives (WARC) and what Common Crawl tells of them (WAT), as links between their pages.
+
+    records (records.py) -> HTML pages, parsed (html/pages.py); WAT (wat.py) -> captures.py
+
+A node is a URL, as browsers write it (WHATWG, without its fragment), at which a page was captured:
+a response of status 200 to 299 that is HTML. All files that are named are read as one crawl, so
+links lead from one to the other. What is no page is counted: redirects, errors, other files.
+
+Cost: some 0.8 ms a page, on all threads; memory for a few pages.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from cocite.errors import InputError, NotLinks, UsageError
+from cocite.graph.readers.crawl.captures import (
+    ERROR,
+    OTHER,
+    REDIRECT,
+    REVISIT,
+    Captures,
+    CrawlFound,
+)
+from cocite.graph.readers.crawl.message import Message, body_of, is_page, message_of, page_type
+from cocite.graph.readers.crawl.records import LARGEST, Record, records
+from cocite.graph.readers.crawl.wat import Described, described
+from cocite.graph.readers.html.page import joined
+from cocite.graph.readers.html.pages import Page, Pages
+from cocite.graph.readers.reader import Job, Read
+from cocite.graph.readers.sources import Source
+
+__all__ = ["READER", "WarcReader", "refuse_columns"]
+
+_WANTED = ("response", "resource", "revisit", "metadata")
+_REDIRECTS = (301, 302, 303, 307, 308)
+_EXAMPLES = 5
+_ADVICE = (
+    "Fetch or copy the file again, or pass --skip-bad-rows (skip_bad_rows=True) to leave out what "
+    "is damaged and count it"
+)
+
+
+def refuse_columns(job: Job, what: str) -> None:
+    """Raise :class:`UsageError` where columns are named of what has none."""
+    if job.options.columns_named:
+        raise UsageError(
+            f"{job.source.label} is {what}, which has no columns: leave --columns and "
+            "--weight-column out (--count-duplicates makes weights)"
+        )
+    if job.options.pages.site:
+        raise UsageError(f"--site is for a folder of HTML pages; {job.source.label} is {what}")
+
+
+class WarcReader:
+    """WARC and WAT files."""
+
+    title = "a web archive"
+    described = "web archives of crawlers: WARC, and WAT of Common Crawl; nodes are URLs of pages"
+    streams = True
+    together = True
+
+    def read(self, job: Job) -> Read:
+        """The links between pages of all the files, and the pages."""
+        refuse_columns(job, self.title)
+        alone = job.wanted == 1 or job.source.is_pipe
+        sources = (job.source,) if alone else job.inputs
+        found = CrawlFound(job.source.label, len(sources))
+        with Captures(job, found) as captures, ExitStack() as stack:
+            crawl = _Crawl(job, captures, stack)
+            for source in sources:
+                crawl.read(source)
+            found.records = dict(sorted(crawl.left_out.items()))
+            found.bad_rows = dict(crawl.bad)
+            found.examples = crawl.examples
+            return captures.finish()
+
+
+READER = WarcReader()
+
+
+class _Crawl:
+    """The files of one crawl, read one after the other."""
+
+    def __init__(self, job: Job, captures: Captures, stack: ExitStack) -> None:
+        self._job, self._captures, self._stack = job, captures, stack
+        self._pages: Pages | None = None
+        self.left_out: Counter[str] = Counter()
+        self.bad: Counter[str] = Counter()
+        self.examples: list[str] = []
+
+    def read(self, source: Source) -> None:
+        """Push what is in a file."""
+        job, stage = self._job, "reading " + source.short
+        seen = Counter[str]()
+
+        def refuse(place: int, what: str) -> None:
+            text = f"{source.label}: at byte {place:,}: {what}"
+            if not job.options.skip_bad_rows:
+                raise InputError(f"{text}. {_ADVICE}")
+            self.bad["damaged record"] += 1
+            if len(self.examples) < _EXAMPLES:
+                self.examples.append(text)
+
+        def html() -> Iterator[Page]:
+            size = source.nbytes
+            every = records(source, refuse, _WANTED, lambda at: job.progress(stage, at, size))
+            for record in every:
+                seen[record.kind] += 1
+                try:
+                    page = self._page(record)
+                except ValueError as error:
+                    refuse(record.place, f"a record of metadata that is no WAT ({error})")
+                    continue
+                if page is not None:
+                    yield page
+
+        first = next(pages := html(), None)
+        if first is not None:
+            if self._pages is None:
+                self._pages = self._stack.enter_context(Pages(job.threads, "reading WARC", "warc"))
+            for parsed in self._pages.parsed(_with(first, pages)):
+                url, at = parsed.key
+                if parsed.found is None:
+                    self._leave_out(url, f"page of which {parsed.why}")
+                nothing = {"title": "", "same": {}, "links": []}
+                self._captures.page(url, at, parsed.found or nothing)
+        if not seen and not self.bad:
+            raise NotLinks(f"{source.label} holds no record of a page that was fetched")
+
+    def _leave_out(self, url: str, why: str) -> None:
+        self.left_out[why] += 1
+        self._job.report(url, why, "", "")
+
+    def _page(self, record: Record) -> Page | None:
+        """The page in a record; all else is pushed or counted here."""
+        url = _url(record.header.get("warc-target-uri", ""))
+        at = record.header.get("warc-date", "").strip().rstrip("Zz")
+        if record.kind == "metadata":
+            self._metadata(record)
+            return None
+        if url is None:
+            self.left_out["record that is of no web page (dns: and so on)"] += 1
+            return None
+        type_ = record.header.get("content-type", "").lower()
+        if record.kind == "resource" or (record.kind == "response" and "http" not in type_):
+            message: Message | None = Message(200, {"content-type": type_}, record.block)
+        else:
+            message = message_of(record.block)
+        if record.kind == "revisit":
+            self._revisit(record, message, url, at)
+            return None
+        if message is None:
+            self.left_out["response that is no HTTP"] += 1
+            return None
+        type_ = message.header.get("content-type", "")
+        if self._is_no_page(message.status, message.header, url, at):
+            return None
+        if type_ and not page_type(type_):
+            self._other(url, at)
+            return None
+        body = None if record.long else body_of(message, LARGEST)
+        if body is None:
+            long = record.long or message.header.get("content-encoding", "") == ""
+            why = f"page of more than {LARGEST >> 20} MiB" if long else "page that is not decoded"
+            self._leave_out(url, why)
+            self._captures.capture(OTHER, url, at)
+            return None
+        if not is_page(type_, body):
+            self._other(url, at)
+            return None
+        if "warc-truncated" in record.header:
+            self.left_out["ends of pages that were cut when they were fetched"] += 1
+        return Page((url, at), url, body, message.charset)
+
+    def _other(self, url: str, at: str) -> None:
+        self.left_out["file that is no page"] += 1
+        self._captures.capture(OTHER, url, at)
+
+    def _is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
+        """Whether it is a redirect or an error by its status, which is pushed then."""
+        if 200 <= status < 300:
+            return False
+        leads = joined(header.get("location", ""), url) if header.get("location") else None
+        if status in _REDIRECTS and leads is not None:
+            self._captures.capture(REDIRECT, url, at, leads)
+        elif status == 304:
+            self._captures.capture(REVISIT, url, at)
+        else:
+            self.left_out["error of a server, or no answer to show"] += 1
+            self._captures.capture(ERROR, url, at)
+        return True
+
+    def _revisit(self, record: Record, message: Message | None, url: str, at: str) -> None:
+        """What is as it was before: at this URL, or at the one that is named."""
+        self.left_out["revisit"] += 1
+        if message is not None:
+            if self._is_no_page(message.status, message.header, url, at):
+                return
+            type_ = message.header.get("content-type", "")
+            if type_ and not page_type(type_):
+                self._captures.capture(OTHER, url, at)
+                return
+        refers = _url(record.header.get("warc-refers-to-target-uri", ""))
+        self._captures.capture(REVISIT, url, at, refers or "")
+
+    def _metadata(self, record: Record) -> None:
+        """A page that WAT tells of; other metadata is passed over."""
+        if "json" not in record.header.get("content-type", "").lower():
+            return
+        told = described(record.block)
+        if record.long:
+            raise ValueError(f"it has more than {LARGEST >> 20} MiB")
+        if told is None:
+            return
+        url = _url(told.url)
+        if url is None:
+            self.left_out["record that is of no web page (dns: and so on)"] += 1
+            return
+        at = told.at.strip().rstrip("Zz")
+        if not self._is_no_page(told.status, told.header, url, at):
+            self._told(told, url, at)
+
+    def _told(self, told: Described, url: str, at: str) -> None:
+        type_ = told.header.get("content-type", "")
+        if told.found is None or (type_ and not page_type(type_)):
+            self._other(url, at)
+        else:
+            self._captures.page(url, at, told.found)
+
+
+def _url(written: str) -> str | None:
+    """The URL of a record as browsers write it, without its fragment; None if it is none of the
+    web. Some versions of wget write it in angle brackets.
+    """
+    url = joined("", written.strip().removeprefix("<").removesuffix(">"))
+    return url if url is not None and url.startswith(("http:", "https:")) else None
+
+
+def _with(first: Page, rest: Iterator[Page]) -> Iterator[Page]:
+    yield first
+    yield from rest

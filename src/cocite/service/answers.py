@@ -1,0 +1,96 @@
+"""Answers: a document for a question to an index, as the command line gives it. Nothing here knows
+of HTTP, of threads or of load.
+
+A name that is no node is told before anything is computed, with those like it that are found
+without a pass over all names: strangers ask, and a pass takes as long as hundreds of answers.
+
+Cost: that of the documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cocite.documents import Document
+from cocite.errors import UnknownNode, UsageError
+from cocite.query import Index
+from cocite.query.documents import RelatedDocument, SimilarityDocument
+from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
+from cocite.service.documents import CompleteDocument
+from cocite.service.parameters import SETTINGS
+
+__all__ = ["ANSWERS", "Values", "checked_settings", "known", "sampled"]
+
+Values = Mapping[str, Any]
+"""What a question gives, by name (``parameters.py``)."""
+
+_FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "among", "other_sites")
+_HOW = ("together", "offset", "refine", "target_error", "confidence", "bound", "order")
+_LEVEL = ("refine", "target_error", "confidence", "bound")
+
+
+def sampled(verb: str) -> bool:
+    """Whether the answer of a verb has intervals, and may be of fewer samples. Reasons are always
+    those of all samples, so that their shares are the same under load.
+    """
+    return verb in ("related", "similarity", "batch")
+
+
+def known(index: Index, names: Iterable[str]) -> None:
+    """Raise :class:`UnknownNode` for the first name that no node has."""
+    nodes = index.nodes
+    for name in names:
+        if nodes.find(name) is None:
+            raise UnknownNode(name, nodes.nearest(name, quick=True), nodes.note)
+
+
+def checked_settings(index: Index, asked: Values) -> None:
+    """Raise :class:`UsageError` for settings that the index does not take."""
+    index.stored.ask_settings(_some(asked, SETTINGS))
+
+
+def _related(index: Index, asked: Values) -> Document:
+    nodes = asked["node"]
+    known(index, (*nodes, *asked.get("among", ())))
+    return RelatedDocument.of(
+        index,
+        nodes,
+        **_some(asked, ("k", *_HOW, "candidates")),
+        filters=_some(asked, _FILTERS),
+        **_some(asked, SETTINGS),
+    )
+
+
+def _similarity(index: Index, asked: Values) -> Document:
+    known(index, (asked["a"], asked["b"]))
+    chosen = _some(asked, (*_LEVEL, *SETTINGS))
+    return SimilarityDocument.of(index, asked["a"], asked["b"], **chosen)
+
+
+def _why(index: Index, asked: Values) -> Document:
+    nodes, b = list(dict.fromkeys(asked["a"])), asked["b"]
+    known(index, (*nodes, b))
+    chosen = _some(asked, ("k", *SETTINGS))
+    if len(nodes) == 1:
+        if "together" in asked:
+            raise UsageError("together is of several nodes; name more with a, or leave it out")
+        return WhyDocument.of(index, nodes[0], b, **chosen)
+    return WhyTogetherDocument.of(index, nodes, b, **_some(asked, ("together",)), **chosen)
+
+
+def _complete(index: Index, asked: Values) -> Document:
+    return CompleteDocument.of(index, asked["text"], **_some(asked, ("k", "within")))
+
+
+def _some(asked: Values, names: Iterable[str]) -> dict[str, Any]:
+    return {name: asked[name] for name in names if name in asked}
+
+
+ANSWERS: dict[str, Callable[[Index, Values], Document]] = {
+    "related": _related,
+    "similarity": _similarity,
+    "why": _why,
+    "complete": _complete,
+}
+"""A verb, and what answers it: raises what the index raises (:class:`CociteError`)."""

@@ -1,0 +1,223 @@
+"""The application of one process: routes, and what answers each.
+
+    GET  /v1/related /v1/similarity /v1/why /v1/complete /v1/indexes      POST /v1/batch
+    GET  /openapi.json /docs                                              what there is, to read
+    GET  /healthz /readyz /metrics
+    and the pages (``pages/``)
+
+Cost: some 150 µs a request beside its question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from cocite.documents import Document
+from cocite.errors import CociteError, StoreError, UsageError
+from cocite.service.answers import Values
+from cocite.service.front import Front, Guard, body_of
+from cocite.service.metrics import CONTENT_TYPE
+from cocite.service.openapi import described
+from cocite.service.pages import routes as pages
+from cocite.service.problems import Problem, Refused, problem_of
+from cocite.service.replies import (
+    JSON,
+    NDJSON,
+    caching,
+    coding,
+    has_it,
+    packed,
+    problem_reply,
+    reply,
+    reply_packed,
+    unchanged,
+)
+from cocite.service.service import Asking, Service, encoded
+
+__all__ = ["Endpoint", "guarded", "make_app", "query_of"]
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(service: Service) -> ASGIApp:
+    """The application, of a service that is open."""
+    document = msgspec.json.encode(described(service))
+    routes: list[BaseRoute] = [
+        *(_get(f"/v1/{verb}", service, verb, _answered) for verb in _VERBS),
+        Route("/v1/batch", guarded(service, "batch", _batch), methods=["POST"]),
+        _get("/v1/indexes", service, "indexes", _indexes),
+        _get("/openapi.json", service, "openapi", partial(_openapi, document)),
+        _get("/healthz", service, "healthz", _healthz),
+        _get("/readyz", service, "readyz", _readyz),
+        _get("/metrics", service, "metrics", _metrics),
+        *pages(service),
+    ]
+    app: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: _no_route})
+    app = Guard(app, service)
+    if service.config.origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=list(service.config.origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "X-API-Key"],
+            expose_headers=["Cocite-Generation", "Cocite-Index", "Cocite-Samples", "ETag"],
+        )
+    return Front(app, service)
+
+
+_VERBS = ("related", "similarity", "why", "complete")
+_Handler = Callable[[Service, Request], Awaitable[Response]]
+
+
+def _get(path: str, service: Service, verb: str, handler: _Handler) -> Route:
+    return Route(path, guarded(service, verb, handler), methods=["GET"])
+
+
+def guarded(service: Service, verb: str, handler: _Handler) -> Endpoint:
+    """An endpoint that is counted as ``verb``, and answers what is wrong as a problem."""
+
+    async def endpoint(request: Request) -> Response:
+        request.scope["state"]["verb"] = verb
+        try:
+            return await handler(service, request)
+        except Refused as refused:
+            return problem_reply(refused.problem)
+        except CociteError as error:
+            problem = problem_of(error, service.scrub)
+            if problem.status >= 500 or isinstance(error, StoreError):
+                service.fault(error, verb)
+            return problem_reply(problem)
+        except Exception as error:
+            service.fault(error, verb)
+            return problem_reply(Problem("fault", "a fault of the server: its log says more"))
+
+    return endpoint
+
+
+def query_of(service: Service, verb: str, request: Request) -> Values:
+    """The question in the query of a request; raises :class:`UsageError`."""
+    try:
+        text = request.scope["query_string"].decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2000)
+    except UnicodeDecodeError as error:
+        raise UsageError("the query is not UTF-8, written with % signs as URLs are") from error
+    except ValueError as error:
+        raise UsageError("the query has more than 2,000 fields") from error
+    return service.verbs[verb].from_query(pairs)
+
+
+async def _answered(service: Service, request: Request) -> Response:
+    verb = request.scope["state"]["verb"]
+    values = query_of(service, verb, request)
+    how = coding(request)
+    with service.asking(verb, values) as asking:
+        if has_it(request, asking):
+            return unchanged(service, asking)
+
+        def made(document: Document) -> tuple[bytes, str | None]:
+            return packed(encoded(document), how)
+
+        body, how = await service.ask(verb, values, asking, made)
+        return reply_packed(service, body, how, JSON, asking)
+
+
+async def _batch(service: Service, request: Request) -> Response:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise Refused(Problem("no-json", f"the body is {kind or 'nothing said'}; send {JSON}"))
+    body = await body_of(service, request.headers, request.receive)
+    try:
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Refused(Problem("bad-json", f"the body is no JSON: {error}")) from None
+    values = service.verbs["batch"].from_body(told)
+    with service.asking("batch", values) as asking:
+        if NDJSON in request.headers.get("accept", ""):
+            return await _streamed(service, values, asking)
+        pieces: list[bytes] = []
+        async for lines in service.ask_each(values, asking):
+            pieces += lines
+        body = b'{"answers":[' + b",".join(pieces) + b"]}"
+        return reply(service, request, body, JSON, asking)
+
+
+async def _streamed(service: Service, values: Values, asking: Asking) -> Response:
+    """A line an answer, as soon as some are there; the first are made before anything is sent, so
+    that what is wrong with the question is told as such.
+    """
+    asking.held.users += 1
+    lines = service.ask_each(values, asking)
+    try:
+        first = await anext(lines)
+    except BaseException:
+        asking.held.users -= 1
+        raise
+
+    async def stream() -> AsyncIterator[bytes]:
+        try:
+            yield b"".join(line + b"\n" for line in first)
+            async for more in lines:
+                yield b"".join(line + b"\n" for line in more)
+        finally:
+            asking.held.users -= 1
+
+    headers = caching(service, asking) | {"Content-Type": NDJSON}
+    return StreamingResponse(stream(), headers=headers)
+
+
+async def _indexes(service: Service, request: Request) -> Response:
+    service.verbs["indexes"].from_query(request.query_params.multi_items())
+    body = msgspec.json.encode({"indexes": service.indexes()})
+    return reply(service, request, body)
+
+
+async def _openapi(document: bytes, service: Service, request: Request) -> Response:
+    return reply(service, request, document, headers={"Cache-Control": "no-cache"})
+
+
+async def _healthz(service: Service, request: Request) -> Response:
+    return _plain_json({"status": "ok"})
+
+
+async def _readyz(service: Service, request: Request) -> Response:
+    """Ready is who has an index open; a server that is about to end is not."""
+    if not service.ready:
+        return _plain_json({"status": "ending"}, 503)
+    return _plain_json({"status": "ready"})
+
+
+async def _metrics(service: Service, request: Request) -> Response:
+    service.gauge()
+    return reply(service, request, service.metrics.text(), CONTENT_TYPE)
+
+
+def _plain_json(value: dict[str, Any], status: int = 200) -> Response:
+    headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
+    return Response(msgspec.json.encode(value), status, headers)
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:100]
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        problem = Problem(
+            "no-such-method",
+            f"{path} takes {allowed}, and not {request.method}",
+            {},
+            dict(error.headers or {}),
+        )
+        return problem_reply(problem)
+    return problem_reply(Problem("not-found", f"nothing is at {path!r}; /docs lists what there is"))

@@ -1,0 +1,116 @@
+"""What is served, and how: one value, made by the command line and handed to every process.
+
+It can be pickled, as processes may be started afresh. Times are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from cocite.errors import UsageError
+
+__all__ = ["FOLDER", "Config", "Limits", "Served", "served_indexes"]
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable by which prometheus_client knows where processes keep their numbers; it is read when
+that is imported, so nothing that runs before the processes may import it.
+"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may ask for at most; what is beyond is refused, and said."""
+
+    url: int = 8 << 10
+    """Bytes of path and query: 414 beyond."""
+    body: int = 1 << 20
+    """Bytes of a body: 413 beyond."""
+    k: int = 1000
+    offset: int = 10_000
+    batch: int = 1000
+    together: int = 20
+    among: int = 1000
+    name: int = 4096
+    """Characters of a name, or of any other text."""
+    body_time: float = 10.0
+    """How long a body may take to arrive: 408 beyond."""
+    head_time: float = 5.0
+    """How long the head of a request may take, and how long a connection may be silent."""
+    send_time: float = 30.0
+    """How long a client may take to read a piece of an answer."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """An index that is served: what it is called, and where it is."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """``indexes``, the first of which answers where a question names none, and how to serve them.
+
+    ``graphs`` are where the graphs of indexes are now, if they were moved. ``threads`` and
+    ``queue`` are of one process: how many questions are answered at a time, and how many may wait.
+    ``target`` is the time that nine answers of ten are to take at most, for which samples are
+    given up down to ``floor`` (``adaptation.py``).
+    """
+
+    indexes: tuple[Served, ...]
+    graphs: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 1
+    threads: int = 2
+    memory: int | None = None
+    queue: int = 256
+    floor: int = 10
+    target: float = 0.05
+    reload: float = 5.0
+    keys: str | None = None
+    origins: tuple[str, ...] = ()
+    ancestors: tuple[str, ...] = ()
+    requests: bool = True
+    """Whether every request is logged, and not only what is wrong."""
+    log_json: bool = False
+    quiet: bool = False
+    limits: Limits = Limits()
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
+    """Indexes as they are named on the command line: ``PATH``, or ``NAME=PATH``; the name is that
+    of the directory, without ``.index``, unless it is given.
+
+    Raises :class:`UsageError` for two of one name.
+    """
+    found: dict[str, Served] = {}
+    for text in given:
+        name, path = _named(text)
+        if name in found:
+            raise UsageError(
+                f"{found[name].path} and {path} would both be served as {name!r}: give one another "
+                f"name, such as {name}2={path}"
+            )
+        found[name] = Served(name, path)
+    return tuple(found.values())
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, sign, path = text.partition("=")
+    if sign and path and os.sep not in name and not os.path.lexists(text):
+        return name, path
+    return Path(os.path.abspath(text)).name.removesuffix(".index"), text

@@ -1,0 +1,93 @@
+"""Metrics for Prometheus, of all processes of a server together.
+
+With several processes each writes its numbers to a mapped file of its own, in a directory that the
+server makes before they begin (``serving.py``); whichever is asked adds them up.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from cocite.service.config import FOLDER
+
+__all__ = ["CONTENT_TYPE", "Metrics"]
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+
+
+class Metrics:
+    """The numbers of one process."""
+
+    def __init__(self) -> None:
+        self._registry = own = CollectorRegistry()
+        self.requests = Counter(
+            "cocite_requests", "Requests by verb and status.", ("verb", "status"), registry=own
+        )
+        self.seconds = Histogram(
+            "cocite_request_seconds",
+            "How long requests took that were answered.",
+            ("verb",),
+            registry=own,
+            buckets=_SECONDS,
+        )
+        self.samples = Histogram(
+            "cocite_samples",
+            "How many samples answers were made of.",
+            ("index",),
+            registry=own,
+            buckets=_SAMPLES,
+        )
+        self.reloads = Counter(
+            "cocite_reloads",
+            "Directories that took the place of an index, and that were refused.",
+            ("index", "outcome"),
+            registry=own,
+        )
+        self.queue = Gauge(
+            "cocite_queue",
+            "Questions that wait or are being answered.",
+            registry=own,
+            multiprocess_mode="livesum",
+        )
+        self.share = Gauge(
+            "cocite_samples_share",
+            "The share of the samples that answers get now, the least of all processes.",
+            registry=own,
+            multiprocess_mode="livemin",
+        )
+        self._known: dict[tuple[str, int], Any] = {}
+        self._timed: dict[str, Any] = {}
+
+    def requested(self, verb: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        counter = self._known.get((verb, status))
+        if counter is None:
+            counter = self._known[verb, status] = self.requests.labels(verb, str(status))
+        counter.inc()
+        if status < 400:
+            timed = self._timed.get(verb)
+            if timed is None:
+                timed = self._timed[verb] = self.seconds.labels(verb)
+            timed.observe(seconds)
+
+    def text(self) -> bytes:
+        """All of them, as Prometheus reads it."""
+        registry = self._registry
+        if FOLDER in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        found: bytes = generate_latest(registry)
+        return found

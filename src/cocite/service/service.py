@@ -1,0 +1,251 @@
+"""One process of a server: its indexes, its threads, and how a question goes through it.
+
+    question ──► lease of an index ──► share of samples ──► queue ──► thread: document ──► JSON
+                 (holder.py)           (adaptation.py)      (pool.py)        (answers.py)
+
+An answer is wholly of the generation that it leased, and says which it was, and of how many samples
+it is made. A watcher looks for new directories; SIGHUP has the keys read again.
+
+Pages are made of the same: ``ask`` gives documents, ``encoded`` any function of them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from cocite.documents import Document
+from cocite.errors import CociteError, InputError, UnknownNode, UsageError
+from cocite.query import Index
+from cocite.service.adaptation import Adaptation
+from cocite.service.answers import ANSWERS, Values, checked_settings, sampled
+from cocite.service.config import Config
+from cocite.service.documents import ServedDocument
+from cocite.service.holder import Held, Holder
+from cocite.service.keys import Keys
+from cocite.service.log import Log
+from cocite.service.metrics import Metrics
+from cocite.service.parameters import verbs_of
+from cocite.service.pool import Full, Pool
+from cocite.service.problems import Problem, Refused, Scrub
+
+__all__ = ["Asking", "Service"]
+
+Made = TypeVar("Made")
+_PIECE = 8
+"""Questions of a batch that a thread answers at a time."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who answers a question: the index ``name``, its generation ``held``, and ``samples`` of it;
+    None where scores are computed. ``full`` is whether these are all.
+    """
+
+    name: str
+    held: Held
+    samples: int | None
+    full: bool
+
+    @property
+    def index(self) -> Index:
+        """What is asked."""
+        return self.held.at(self.samples)
+
+    @property
+    def tag(self) -> str:
+        """The ETag of what it answers: the same question has the same answer under it."""
+        return f'W/"{self.held.generation}-{self.samples or 0}"'
+
+
+class Service:
+    """What a process of the server holds; made before it listens. Methods that are ``async`` are
+    those of the event loop, the others are safe to share between threads.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Opens all indexes; raises a :class:`CociteError` if one cannot be."""
+        self.config = config
+        self.log = Log(as_json=config.log_json, quiet=config.quiet, requests=config.requests)
+        self.metrics = Metrics()
+        means = {"threads": config.threads, "memory": config.memory}
+        self.holders = {
+            each.name: Holder(each.name, each.path, config.graphs, means) for each in config.indexes
+        }
+        self.keys = None if config.keys is None else Keys(config.keys)
+        self.verbs = verbs_of(config.limits, list(self.holders))
+        places = [(each.path, each.name) for each in config.indexes]
+        places += [(path, "the graph") for path in config.graphs]
+        self.scrub = Scrub(places)
+        most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
+        lowest = min(1.0, config.floor / most) if most else 1.0
+        self.adaptation = Adaptation(config.target, lowest, time.monotonic())
+        self.pool = Pool(config.threads, config.queue)
+        self.ready = True
+        self._stop = threading.Event()
+        threading.Thread(target=self._watch, name="watcher", daemon=True).start()
+
+    # -- asking ---------------------------------------------------------------------------
+
+    @contextmanager
+    def asking(self, verb: str, values: Values) -> Iterator[Asking]:
+        """Who answers a question now, kept as it is for as long as the block takes; raises
+        :class:`Refused` for an index that is not served.
+        """
+        name = values.get("index", next(iter(self.holders)))
+        holder = self.holders.get(name)
+        if holder is None:
+            served = ", ".join(self.holders)
+            raise Refused(
+                Problem("unknown-index", f"no index is named {name!r}; this server has {served}")
+            )
+        with holder.lease() as held:
+            have = samples = held.index.samples
+            if sampled(verb):
+                share = self.adaptation.asked(time.monotonic())
+                samples = have if share >= 1 else held.samples(share, self.config.floor)
+            yield Asking(holder.name, held, samples, samples == have)
+
+    async def done(
+        self, work: Callable[[], Made], *, pushing: bool = True, told: bool = True
+    ) -> Made:
+        """Have work done by a thread; raises :class:`Refused` if there is too much to do. Samples
+        adapt to how long it takes if that is to be ``told``.
+        """
+        began = time.monotonic()
+        most = self.config.target if self.adaptation.at_floor else None
+        try:
+            found = await self.pool.run(work, most=most, pushing=pushing)
+        except Full as full:
+            if told:
+                self.adaptation.refused(time.monotonic())
+            raise Refused(_busy(full.after)) from None
+        if pushing and told:
+            now = time.monotonic()
+            self.adaptation.answered(now - began, now)
+        return found
+
+    async def ask(
+        self,
+        verb: str,
+        values: Values,
+        asking: Asking,
+        made: Callable[[Document], Made],
+    ) -> Made:
+        """Answer a question: ``made`` of its document, by a thread.
+
+        Raises :class:`Refused`, and the :class:`CociteError` that the index raises.
+        """
+
+        def work() -> Made:
+            return made(ANSWERS[verb](asking.index, values))
+
+        heavy = values.get("refine") or "target_error" in values or "order" in values
+        found = await self.done(work, told=sampled(verb) and not heavy)
+        self._counted(verb, asking)
+        return found
+
+    async def ask_each(self, values: Values, asking: Asking) -> AsyncIterator[list[bytes]]:
+        """Answer a batch: lines of JSON, some at a time; the first may raise :class:`Refused`."""
+        nodes: Sequence[str | list[str]] = values["nodes"]
+        rest = {name: value for name, value in values.items() if name != "nodes"}
+        checked_settings(asking.index, rest)  # which no question would do if all are of strangers
+        for begin in range(0, len(nodes), _PIECE):
+            work = partial(self._piece, asking, nodes[begin : begin + _PIECE], rest)
+            yield await self.done(work, pushing=begin == 0, told=False)
+        self._counted("batch", asking)
+
+    def _piece(self, asking: Asking, nodes: Sequence[str | list[str]], rest: Values) -> list[bytes]:
+        """The answers to some nodes, encoded."""
+        return [self._line(asking, node, rest) for node in nodes]
+
+    def _line(self, asking: Asking, node: str | list[str], rest: Values) -> bytes:
+        asked = node if isinstance(node, list) else [node]
+        try:
+            return encoded(ANSWERS["related"](asking.index, {**rest, "node": asked}))
+        except UnknownNode as error:
+            called = {"nodes": node} if isinstance(node, list) else {"node": node}
+            return msgspec.json.encode(called | {"error": self.scrub(str(error))})
+
+    def _counted(self, verb: str, asking: Asking) -> None:
+        if asking.samples is not None and sampled(verb):
+            self.metrics.samples.labels(asking.name).observe(asking.samples)
+
+    def indexes(self) -> list[dict[str, Any]]:
+        """What is served."""
+        share, found = self.adaptation.asked(time.monotonic()), []
+        for holder in self.holders.values():
+            with holder.lease() as held:
+                samples = held.samples(share, self.config.floor)
+                told = ServedDocument.of(holder.name, held.generation, held.index, samples)
+                found.append(told.to_json())
+        return found
+
+    def gauge(self) -> None:
+        """Bring the metrics up to date that are not counted."""
+        self.metrics.queue.set(self.pool.waiting)
+        self.metrics.share.set(self.adaptation.asked(time.monotonic()))
+
+    # -- what changes meanwhile -----------------------------------------------------------
+
+    def read_keys(self) -> None:
+        """Read the keys again; those that were read stay if they cannot be."""
+        if self.keys is None:
+            return
+        try:
+            self.keys.read()
+            self.log.say("keys read again", keys=len(self.keys))
+        except InputError as error:
+            self.log.say(f"the keys stay as they were: {error}", "error")
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self.config.reload):
+            for holder in self.holders.values():
+                self.look(holder)
+
+    def look(self, holder: Holder) -> None:
+        """Take a new directory, if there is one."""
+        found = holder.look()
+        if found is None:
+            return
+        if found == "taken":
+            self.metrics.reloads.labels(holder.name, "taken").inc()
+            self.log.say("reloaded", index=holder.name, generation=holder.now.generation)
+            return
+        self.metrics.reloads.labels(holder.name, "refused").inc()
+        self.log.say(f"the old one stays: {found}", "error", index=holder.name)
+
+    def close(self) -> None:
+        """Take no more questions and end the threads."""
+        self.ready = False
+        self._stop.set()
+        self.pool.close()
+        self.log.flush()
+
+    def fault(self, error: BaseException, verb: str) -> None:
+        """Log what is not the client's doing."""
+        known = isinstance(error, CociteError | UsageError)
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        self.log.say(message, "error", verb=verb)
+
+
+def encoded(document: Document) -> bytes:
+    """A document as JSON."""
+    return msgspec.json.encode(document.to_json())
+
+
+def _busy(after: float) -> Problem:
+    seconds = max(1, round(after + 0.5))
+    return Problem(
+        "busy",
+        f"more questions wait than can be answered in time: ask again in {seconds} s",
+        {"retry_after": seconds},
+        {"Retry-After": str(seconds)},
+    )
