@@ -192,17 +192,15 @@ class Question:
         levels = [self._confidence] * self.intervals
         if self._min_confidence is not None:
             levels.append(self._min_confidence)
-        ends = (
-            index._intervals((node,), ids, found, self._asked, levels, self._bound)
-            if levels
-            else []
-        )
+        told = []
+        if levels:
+            told = index._intervals((node,), ids, found, self._asked, levels, self._bound)
         low, high = scores, scores
         if self.intervals:
-            low, high = np.array(ends[0][0]), np.array(ends[0][1])
+            low, high = np.array(told[0][0]), np.array(told[0][1])
         sure = np.arange(ids.size)
         if self._min_confidence is not None:
-            sure = np.flatnonzero(np.array(ends[-1][0]) > self._min_score)
+            sure = np.flatnonzero(np.array(told[-1][0]) > self._min_score)
         return ids[sure], scores[sure], errors[sure], low[sure], high[sure]
 
     def _places(self, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:

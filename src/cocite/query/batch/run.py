@@ -77,8 +77,8 @@ def related_all(
     output
         What to make, by its ending: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
         node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); or a folder (``/``)
-        with a JSON file a node (``outputs/folder.py``). Or ``to``, a table of a database. A batch that was
-        interrupted is resumed.
+        with a JSON file a node (``outputs/folder.py``). Or ``to``, a table of a database. A batch
+        that was interrupted is resumed.
     k
         How many hits a node at most.
     progress
