@@ -145,7 +145,7 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == (
         "Error: bad.tsv has 2 bad rows and 1 good ones: this may be no list of links, or one that "
         "is to be read in another way. The first is line 2: not 2 tab-separated columns: 'c'. To "
-        "leave them out all the same: --skip-all-bad-rows (skip_bad_rows='all')\n"
+        "leave them out all the same: --skip-all-bad-rows\n"
     )
     assert main(["ingest", "bad.tsv", "-o", "g", "--skip-all-bad-rows"]) == 0
     assert capsys.readouterr().err.splitlines() == [
@@ -169,8 +169,8 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
         ),
         ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be made: "),
         ("ingest links.tsv -o h --columns x,y", 2, "Error: links.tsv has no column 'x'"),
-        ("ingest links.tsv -o h --columns 1", 2, "Error: columns is 1; it takes two"),
-        ("ingest links.tsv -o h --comment ab", 2, "Error: comment is 'ab'; it is one ASCII"),
+        ("ingest links.tsv -o h --columns 1", 2, "Error: --columns is 1; it takes two"),
+        ("ingest links.tsv -o h --comment ab", 2, "Error: --comment is 'ab'; it is one ASCII"),
         (
             "ingest links.tsv -o h --memory 1MB",
             1,

@@ -129,7 +129,7 @@ def test_a_confidence_that_is_none_is_called_by_its_name(
     code, _, err = ask(capsys, "related", index, "one", "--min-confidence", "9", *refine)
     assert (code, err) == (
         2,
-        "Error: min_confidence is 9.0; it is a number between 0 and 1, such as 0.95\n",
+        "Error: --min-confidence is 9.0; it is a number between 0 and 1, such as 0.95\n",
     )
 
 
@@ -443,7 +443,7 @@ def test_what_has_nothing_to_make_ready_says_so(
 ) -> None:
     code, _, error = ask(capsys, "index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
     assert code == 2
-    assert "--refine (refine=True) prepares refined answers of simrank, without" in error
+    assert "--refine prepares refined answers of simrank, without" in error
 
 
 def test_a_graph_that_is_gone_is_asked_for(

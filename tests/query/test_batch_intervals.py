@@ -121,7 +121,9 @@ def test_the_command_line_says_them(
         return out.splitlines()[0].split(",")
 
     assert titles(exact) == TITLES
-    assert titles(exact, "--no-intervals") == TITLES[:5]
+    assert titles(exact, "--intervals", "no") == TITLES[:5]
     assert titles(sampled) == TITLES[:5]
-    assert titles(sampled, "--intervals") == TITLES
-    assert titles(sampled, "--confidence", "0.9") == TITLES
+    assert titles(sampled, "--intervals", "0.9") == TITLES
+    for wrong in ("yes", "1.5"):
+        assert main(["related-all", sampled, "-o", "-", "--intervals", wrong]) == 2
+        assert "a number between 0 and 1, such as 0.95" in capsys.readouterr().err

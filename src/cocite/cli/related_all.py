@@ -16,11 +16,10 @@ from cocite.cli.options import (
     format_option,
     means_options,
     names_in,
-    was_given,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
-from cocite.cli.query import bound_option, confidence_option
+from cocite.cli.query import bound_option
 from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import counted, facts_text, or_of, say
 from cocite.compiled.clock import clock
@@ -50,8 +49,6 @@ _OPTIONS = (
     "ids",
     "refine",
     "target_error",
-    "intervals",
-    "confidence",
 )
 
 
@@ -83,12 +80,12 @@ _OPTIONS = (
 @filter_options
 @order_options
 @click.option(
-    "--intervals/--no-intervals",
-    default=None,
-    help="Write low and high, too, as cocite related shows them.  [default: of measures without "
-    "samples, and with --refine or --confidence; samples are read once more for them]",
+    "--intervals",
+    metavar="P|no",
+    help="Write low and high, too, which hold the true score with the probability P; or no. Where "
+    "there are samples, they are read once more.  [default: 0.95 for measures without samples and "
+    "with --refine; else no]",
 )
-@confidence_option
 @bound_option
 @click.option(
     "--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, instead of their names."
@@ -121,7 +118,7 @@ def related_all(
     show: Show,
     **options: Any,
 ) -> None:
-    """Write the nodes most related to every node to a file or a database, best first.
+    """Write the nodes most related to every node to a file or a database.
 
     A row says what "cocite related" says of that node. What is done is saved every few seconds: if
     it is interrupted, give the same command again, and it goes on. The file is the same whatever
@@ -139,8 +136,7 @@ def related_all(
         )
     give_back_at_once()
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
-    if was_given("confidence") and chosen["intervals"] is None:
-        chosen["intervals"] = True
+    chosen |= _intervals(options["intervals"])
     for name, file in (("nodes", nodes), ("among", among)):
         if file is not None:
             chosen[name] = names_in(file)
@@ -190,6 +186,20 @@ def told_in_words(plan: BatchPlan) -> str:
         f"{format_size(plan.memory)} of memory beside the index's {format_size(plan.index)}, "
         f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk while it is made"
     )
+
+
+def _intervals(given: str | None) -> dict[str, Any]:
+    """Whether intervals are written, and their confidence."""
+    if given is None:
+        return {}
+    if given.lower() == "no":
+        return {"intervals": False}
+    try:
+        return {"intervals": True, "confidence": float(given)}
+    except ValueError:
+        raise UsageError(
+            f"--intervals is {given!r}; it is a number between 0 and 1, such as 0.95, or no"
+        ) from None
 
 
 def _asked_of(k: int, nodes: int) -> str:

@@ -264,7 +264,7 @@ class Cleaner:
         rows = [fields(line, found.delimiter) for line in lines]
         ends = None
         if self.wanted == 2 and not options.columns:
-            found.guessed = True
+            found.guessed = options.header == "auto"
             if rows and options.header != "no" and (answer := answer_in(rows[0])):
                 raise NotLinks(f"{found.file} {answer}")
             header = "yes" if _named(options) else options.header
