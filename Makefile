@@ -1,4 +1,4 @@
-# make demo | test | test-quick | check | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | test | test-quick | check | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -23,7 +23,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo test test-quick check bench reproduce-sor lock clean
+.PHONY: demo serve-demo test test-quick check bench reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -38,6 +38,9 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 
 demo: $(VENV)/.runtime
 	@$(BIN)/python examples/stdlib_demo.py
+
+serve-demo: $(VENV)/.dev
+	@$(BIN)/python examples/stdlib_serve.py
 
 test: $(VENV)/.dev
 	@echo "all tests: 15 to 20 minutes on two cores (make test-quick takes few); more where kernels are compiled first"

@@ -106,7 +106,7 @@ _PLAIN = {"delimiter", "header", "weight_column", "undirected", "keep_self_loops
 def empty_graph(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A stored graph without nodes, which is no longer made: earlier ones may lie about."""
     with monkeypatch.context() as patched:
-        patched.setattr("cocite.graph.ingest._check_some", lambda read: None)
+        patched.setattr("cocite.graph.ingest.check_some", lambda read: None)
         patched.setattr("tests.conftest.GRAPHS", {})
         return make_graph([])
 

@@ -8,6 +8,8 @@ forms that programs read:
 * ``rows()``: titles and rows, as for CSV. A document without rows of its own gives one row a fact,
   ``outer_inner`` for facts within facts.
 
+``markdown(rows)`` is a table for wherever Markdown is read.
+
 How an answer looks on a terminal is none of its business: see ``cli/outputs``.
 """
 
@@ -15,11 +17,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
-__all__ = ["Document", "Rows", "plain"]
+__all__ = ["Document", "Rows", "markdown", "plain"]
 
 
 class Rows(NamedTuple):
@@ -47,8 +51,16 @@ class Document:
         return Rows(("fact", "value"), _flat(self.to_json()))
 
 
+_PLAIN = frozenset((str, int, bool, type(None)))
+"""What most of an answer is, and is JSON as it is."""
+
+
 def plain(value: Any) -> Any:
     """``value`` in what JSON has: dataclasses and named tuples are objects, nan is null."""
+    if type(value) in _PLAIN:
+        return value
+    if type(value) is float:
+        return None if math.isnan(value) else value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -67,3 +79,56 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
         else:
             text = json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
             yield f"{prefix}{title}", text
+
+
+# -- Markdown --------------------------------------------------------------------------------------
+
+_LINKS = ("http://", "https://")
+_SIGNS = re.compile(r"[\\`*_\[\]~$]|:(?=[\w+-]+:)")
+_REFERENCES = {ord(sign): f"&#{ord(sign)};" for sign in "&<>|"}
+_REFERENCES |= dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
+_IN_URLS = "/:?#@!$&'+,;=-._~%[]"
+_NODES = ("node", "related")
+
+
+def markdown(table: Rows) -> str:
+    """A table in GitHub's Markdown: URLs are links, signs that Markdown or HTML would read are
+    escaped, fractions have four digits, and what does not exist is empty.
+
+    Where all nodes are URLs, and there are titles of pages, these are the texts of links.
+    """
+    titles, rows = list(table.titles), [[plain(value) for value in row] for row in table.rows]
+    node = next((titles.index(name) for name in _NODES if name in titles), -1)
+    numbers = [
+        any(isinstance(row[i], int | float) for row in rows)
+        and not any(isinstance(row[i], str) for row in rows)
+        for i in range(len(titles))
+    ]
+    called = titles.index("title") if "title" in titles and node >= 0 else -1
+    if called >= 0 and not all(_is_url(row[node]) for row in rows):
+        called = -1
+    kept = [i for i in range(len(titles)) if i != called]
+    lines = [[_escaped(titles[i]) for i in kept], ["---:" if numbers[i] else "---" for i in kept]]
+    for row in rows:
+        text = row[called] if called >= 0 else None
+        lines.append([_cell(row[i], text if i == node else None) for i in kept])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _cell(value: Any, text: str | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if not _is_url(value):
+        return _escaped(str(value))
+    url = quote(value, safe=_IN_URLS, errors="surrogateescape").replace("&", "&amp;")
+    return f"[{_escaped(text or value)}]({url})"
+
+
+def _is_url(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(_LINKS)
+
+
+def _escaped(text: str) -> str:
+    return _SIGNS.sub(r"\\\g<0>", text).translate(_REFERENCES)

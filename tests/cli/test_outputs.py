@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
+from math import nan
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 import cocite
 from cocite.cli.main import main
 from cocite.cli.outputs import OUTPUTS
-from cocite.documents import Document
+from cocite.documents import Document, Rows, markdown
 from cocite.graph.documents import GraphDocument
 from cocite.index import StoredIndex
 from cocite.index.documents import IndexDocument
@@ -100,7 +104,7 @@ def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
         return done.stdout
 
     assert run("similarity", "i", "one", "two", "--format", "titles").split("|")[:2] == ["a", "b"]
-    assert "[table|json|csv|titles]" in run("info", "--help")
+    assert f"[{'|'.join(OUTPUTS)}|titles]" in run("info", "--help")
 
 
 def test_no_verb_knows_how_it_is_printed() -> None:
@@ -114,3 +118,105 @@ def test_no_verb_knows_how_it_is_printed() -> None:
     assert known == []
     named = {path.stem for path in (CLI / "outputs").glob("*.py")} - {"__init__"}
     assert named == set(OUTPUTS)
+
+
+# -- Markdown ------------------------------------------------------------------------------
+
+HOSTILE = [
+    *(
+        "a|b",
+        "\\",
+        "ends in \\",
+        "`code`",
+        "**bold** _it_ ~~no~~",
+        "[text](http://evil.org)",
+        "![i](x)",
+    ),
+    *(
+        "<script>alert(1)</script>",
+        "&lt;b&gt; &amp;",
+        "# head",
+        "1. list",
+        "- item",
+        ":smile:",
+        "$x$",
+    ),
+    *("line\nbreak | x", "\x00\x1b[31m", "é 漢", "  blanks  ", "http:/one slash", "| --- |", "\\|"),
+]
+URLS = ["http://a.org/x|y", "https://a.org/(a)[b]<c> d?e=1&copy=2#f", "http://é.org/漢\\`*_"]
+
+
+def rendered(text: str) -> list[list[Any]]:
+    """The cells of a table as CommonMark with tables shows them: text, or (text, address)."""
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
+    assert {token.type for token in tokens} <= {
+        *(
+            f"{part}_{end}"
+            for part in ("table", "thead", "tbody", "tr", "th", "td")
+            for end in ("open", "close")
+        ),
+        "inline",
+    }
+    rows: list[list[Any]] = []
+    for token in tokens:
+        if token.type == "tr_open":
+            rows.append([])
+        if token.type == "inline":
+            children = token.children or []
+            said = "".join(child.content for child in children)
+            kinds = {child.type for child in children}
+            assert kinds <= {"text", "text_special", "link_open", "link_close"}, token.content
+            links = [child.attrs["href"] for child in children if child.type == "link_open"]
+            rows[-1].append((said, *links) if links else said)
+    return rows
+
+
+def plainly(text: str) -> str:
+    """What is shown of a name: control characters as blanks, none at the ends."""
+    return re.sub("[\\x00-\\x1f]", " ", text).strip()
+
+
+def test_markdown_shows_names_and_nothing_else() -> None:
+    rows = [(i, name, 1 / 3, nan, None) for i, name in enumerate(HOSTILE, 1)]
+    titles, *cells = rendered(markdown(Rows(("rank", "node", "score", "stderr", "low"), rows)))
+    assert titles == ["rank", "node", "score", "stderr", "low"]
+    assert cells == [[str(i), plainly(name), "0.3333", "", ""] for i, name in enumerate(HOSTILE, 1)]
+
+
+def test_markdown_links_urls_and_calls_them_by_their_titles() -> None:
+    titles, *cells = rendered(markdown(Rows(("node", "score"), [(url, 1e-7) for url in URLS])))
+    assert titles == ["node", "score"]
+    for (cell, score), url in zip(cells, URLS, strict=True):
+        assert (cell[0], unquote(cell[1]), score) == (url, url, "1e-07")
+    names = HOSTILE[: len(URLS)]
+    rows = [(url, name, 1) for url, name in zip(URLS, names, strict=True)]
+    titles, *cells = rendered(markdown(Rows(("node", "title", "n"), rows)))
+    assert titles == ["node", "n"]
+    assert [cell[0][0] for cell in cells] == names
+    untitled = markdown(Rows(("node", "title"), [(URLS[0], None)]))
+    assert rendered(untitled)[1] == [(URLS[0], "http://a.org/x%7Cy")]
+    mixed = markdown(Rows(("node", "title"), [("page", "Its title"), (URLS[0], None)]))
+    assert rendered(mixed)[1:] == [["page", "Its title"], [(URLS[0], "http://a.org/x%7Cy"), ""]]
+
+
+def test_markdown_of_every_verb_is_a_table(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    for verb, document in documents(folder).items():
+        assert main([*verb.split(), "--format", "markdown"]) == 0
+        titles, *rows = rendered(capsys.readouterr().out)
+        assert len(rows) == len(list(document.rows().rows)), verb
+        assert titles == list(document.rows().titles), verb
+
+
+def test_a_neighbourhood_is_no_format_of_other_verbs(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert main(["similarity", "i", "one", "two", "--format", "gexf"]) == 2
+    assert "'gexf' is not one of" in capsys.readouterr().err
+    assert main(["related", "i", "one", "--format", "gexf"]) == 0
+    assert capsys.readouterr().out.startswith("<?xml")

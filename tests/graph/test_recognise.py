@@ -86,7 +86,10 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("an HTML page", "\ufeff\n<!-- made\nby hand -->\n<HTML lang=en>\n<p>a b</p>\n"),
     ("an HTML page", "<ul>\n<li><a href='x'>y</a></li>\n</ul>\n"),
     ("an HTML page", '<?xml version="1.0"?>\n<!DOCTYPE html>\n<html xmlns="x"><head/></html>'),
-    ("a dump of a wiki", '<mediawiki xml:lang="en">\n<page>\n<title>A</title>\n</page>\n'),
+    (
+        "a dump of a wiki's texts (XML)",
+        '<mediawiki xml:lang="en">\n<page>\n<title>A</title>\n</page>\n',
+    ),
     ("XML", '<?xml version="1.0"?>\n<urlset><url><loc>x</loc></url></urlset>\n'),
     ("XML", '<links>\n<link from="a" to="b"/>\n</links>\n'),
     ("JSON", '{"a": ["b", "c"], "b": []}'),

@@ -177,7 +177,7 @@ def test_metrics_count_what_was_asked(server: Server) -> None:
     assert count() == before + 1
 
 
-def test_the_reference_is_true(server: Server) -> None:
+def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
     """Schemathesis asks what the OpenAPI document allows, and what it does not: no fault, and no
     answer that the document does not describe.
     """
@@ -189,6 +189,6 @@ def test_the_reference_is_true(server: Server) -> None:
     command = [program, "run", f"http://127.0.0.1:{server.port}/openapi.json", "--checks", checks]
     command += ["--max-examples", "6", "--seed", "1", "--generation-database", "none"]
     command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
     assert "Tested: 8" in done.stdout

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from cocite.cli.help import Sectioned, SectionedVerb
-from cocite.cli.outputs import OUTPUTS, output_called
+from cocite.cli.outputs import GRAPH_OUTPUTS, OUTPUTS, output_called
 from cocite.errors import InputError, UsageError
 from cocite.measures.text import SHARE
 from cocite.memory import parse_size
@@ -25,6 +25,7 @@ __all__ = [
     "exclude_option",
     "excluded_in",
     "format_option",
+    "graph_format_option",
     "means_options",
     "memory_option",
     "names_in",
@@ -37,16 +38,27 @@ __all__ = [
 Decorator = Callable[[Any], Any]
 
 
-format_option: Decorator = click.option(
-    "--format",
-    "show",
-    type=click.Choice(list(OUTPUTS), case_sensitive=False),
-    default=next(iter(OUTPUTS)),
-    show_default=True,
-    callback=lambda context, parameter, name: output_called(name),
-    help="How to print the answer: a table for people, the others for programs.",
-)
+def _formats(names: Sequence[str], more: str = "") -> Decorator:
+    return click.option(
+        "--format",
+        "show",
+        type=click.Choice(names, case_sensitive=False),
+        default=next(iter(OUTPUTS)),
+        show_default=True,
+        callback=lambda context, parameter, name: output_called(name),
+        help=f"How to print the answer: a table for people, the others for programs{more}.",
+    )
+
+
+format_option: Decorator = _formats(list(OUTPUTS))
 """Gives the verb ``show``, the function that prints its reply."""
+
+graph_format_option: Decorator = _formats(
+    [*OUTPUTS, *GRAPH_OUTPUTS],
+    "; or as a graph, of the nodes that are listed and who of them is near to whom, for Gephi, "
+    "NetworkX or Graphviz",
+)
+"""The same for a verb whose reply has a graph."""
 
 
 def overwrite_option(kind: str) -> Decorator:

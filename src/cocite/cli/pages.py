@@ -41,6 +41,14 @@ _OPTIONS = (
         help="Keep the pages outside a folder that it links to, by their URLs.",
     ),
     click.option(
+        "--namespaces",
+        default="0",
+        show_default=True,
+        metavar="NUMBER,...",
+        help="Of a dump of MediaWiki: the namespaces whose pages are nodes, such as 0,14 for "
+        "articles and categories.",
+    ),
+    click.option(
         "--report",
         metavar="FILE",
         help="List the links of HTML pages that lead nowhere (.tsv or .csv).",

@@ -22,7 +22,14 @@ from cocite.cli.asking import (
 )
 from cocite.cli.completion import node_names
 from cocite.cli.filters import filter_options, order_options
-from cocite.cli.options import SectionedVerb, format_option, means_options, names_in, was_given
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    graph_format_option,
+    means_options,
+    names_in,
+    was_given,
+)
 from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
 from cocite.cli.wide import left_out, narrowed, with_titles
@@ -98,7 +105,7 @@ one line of JSON, as soon as it is read.
 @bound_option
 @asking_options
 @means_options
-@format_option
+@graph_format_option
 def related(
     index: str,
     nodes: tuple[str, ...],
@@ -161,10 +168,17 @@ def related(
     typed = _Asked(filters, settings, options["graphs"], is_links(index))
     closer = narrowing(opened_index.stored.measure, found.settings)
 
+    def graph(kind: str) -> str:
+        from cocite.query.related_graph import RelatedGraph
+
+        options = {name: value for name, value in chosen.items() if name != "filters"} | filters
+        around = RelatedGraph.of(opened_index, list(found.nodes), k, found.hits, **options)
+        return around.to_text(kind)
+
     def text() -> str:
         return _related_text(found, filters, closer) + _lacking(opened_index, found, typed)
 
-    show(Reply(found, text))
+    show(Reply(found, text, graph))
 
 
 class _Asked(NamedTuple):

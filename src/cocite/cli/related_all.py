@@ -24,7 +24,7 @@ from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import counted, facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
-from cocite.graph.writers import TABLES, kinds_of
+from cocite.graph.writers import GRAPHS, TABLES, kinds_of
 from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["related_all"]
 
-_KINDS = [*kinds_of(TABLES), "folder"]
+_KINDS = [*kinds_of((*TABLES, *GRAPHS)), "folder"]
 _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 _OPTIONS = (
     "kind",
@@ -59,8 +59,8 @@ _OPTIONS = (
     "--output",
     metavar="FILE|DIR/|-",
     help="What to make: a table of node, rank, related, score, stderr, and low and high with "
-    f"intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), or a folder with a JSON "
-    "file a node (a name that ends in /). - is standard output.",
+    f"intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), the k-nearest graph ({or_of(list(GRAPHS))}), or a folder with a "
+    "JSON file a node (a name that ends in /). - is standard output.",
 )
 @kind_option(_KINDS, "by the name; jsonl on standard output")
 @to_options

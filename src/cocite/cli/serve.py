@@ -189,7 +189,7 @@ def serve(
         return
     if not indexes:
         raise UsageError("no index is named: name one or more to serve, such as web.index")
-    for library in ("granian", "starlette", "msgspec"):
+    for library in ("granian", "starlette", "msgspec", "jinja2"):
         need(library, "cocite serve", "serve")
     from cocite.memory import cores
     from cocite.query import open_index

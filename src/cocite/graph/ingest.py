@@ -2,7 +2,7 @@
 
     read and clean -> number the names -> sort by (destination, source) -> drop duplicates -> write
 
-Reading and checking are the readers' (``readers/``), everything between is DuckDB's
+Reading and checking are the readers' (``readers/``, ``loading.py``), everything between is DuckDB's
 (``tables.py``), out of core under the memory given. The stored graph is written as a stream
 (``storing.py``).
 
@@ -13,46 +13,31 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from cocite.errors import InputError, NotLinks, ResourceError, UsageError
+from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.hubs import HUBS_LOG, hubs_in_words
 from cocite.graph.left_out import checked_names
+from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
 from cocite.graph.objects.titles import titles_apart
-from cocite.graph.readers import (
-    Found,
-    Job,
-    PageOptions,
-    ReadOptions,
-    Source,
-    expand,
-    groups_of,
-    reader_of,
-)
-from cocite.graph.readers.crawl.captures import CrawlFound
+from cocite.graph.readers import Job, PageOptions, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.html.broken import report_to
-from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.options import Progress, no_progress
-from cocite.graph.readers.text import TextInput
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store, kind_of
 from cocite.store.temporary import Temporary
-
-if TYPE_CHECKING:
-    from cocite.graph.tables import Tables
 
 __all__ = ["ingest"]
 
@@ -86,6 +71,7 @@ def ingest(
     site: str | None = None,
     ignore_canonical: bool = False,
     keep_external: bool = False,
+    namespaces: str | Iterable[str | int] = (0,),
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
@@ -109,7 +95,8 @@ def ingest(
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
-        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``.
+        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
+        ``"mediawiki"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -159,6 +146,9 @@ def ingest(
         browsers there; by default they are that other page.
     keep_external
         Keep the pages outside of the folder to which its pages link, named by their URLs.
+    namespaces
+        Of a dump of MediaWiki: the numbers of the namespaces whose pages are nodes, such as
+        ``"0,14"`` for articles and categories.
     report
         A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     exclude
@@ -226,7 +216,8 @@ def ingest(
     weight = _weight(weight_column, count_duplicates)
     pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
     options = ReadOptions(
-        delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected, pages
+        *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
+        *(pages, _numbers(namespaces)),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -268,21 +259,16 @@ def ingest(
                 threads=cores,
                 report=reported,
             )
-            load = partial(_load, tables, job)
-            groups = groups_of(given.links, options)
-            read = [
-                load(source=source, inputs=together, wanted=2, options=options)
-                for source, together in groups
-            ]
-            read += [load(source=s, wanted=1, options=options.for_nodes()) for s in given.nodes]
-            _check_some(read)
+            of_links = load_all(tables, job, given.links, 2, options)
+            read = of_links + load_all(tables, job, given.nodes, 1, options.for_nodes())
+            check_some(read)
             if names is not None:
                 tables.leave_out(names)
             facts, files = store_links(draft.path, tables, how, progress)
             told, of_titles = titling.store(draft.path, tables)
-        facts["rows"] = sum(found.rows for found in read[: len(groups)])
+        facts["rows"] = sum(found.rows for found in of_links)
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
-        facts["sources"] = [_reported(found) for found in read]
+        facts["sources"] = facts_of(read)
         draft.publish(Manifest("graph", facts | told, files | of_titles))
     return _made(place, home)
 
@@ -304,6 +290,7 @@ class _Inputs(NamedTuple):
             for source in sources:
                 if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
                     reader_of(source, options, wanted)
+                    source.forget()
         return found
 
     @property
@@ -350,6 +337,15 @@ def _split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
     return tuple(column.strip() for column in each)
 
 
+def _numbers(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
+    """Numbers of namespaces, each once."""
+    each = _split(namespaces)
+    strange = [text for text in each if not text.isdecimal() or len(text) > 9]
+    if strange:
+        raise UsageError(f"namespaces has {strange[0]!r}; it is numbers, such as 0,14")
+    return tuple(dict.fromkeys(map(int, each)))
+
+
 def _see_no_text(**options: tuple[str, str]) -> None:
     """See that options of texts are what they are by default."""
     for title, (value, usual) in options.items():
@@ -359,7 +355,7 @@ def _see_no_text(**options: tuple[str, str]) -> None:
 
 def _size(sources: list[Source]) -> int | None:
     """What storing them takes at most, where that can be told: not of what is packed."""
-    if any(s.is_pipe or s.is_directory or s.beginning().packed for s in sources):
+    if any(s.is_pipe or s.is_directory or s.packed for s in sources):
         return None
     return _SIZES * sum(source.nbytes for source in sources)
 
@@ -394,70 +390,3 @@ def _threads(sources: list[Source], most: int) -> int:
     if any(source.is_pipe or source.is_directory for source in sources):
         return most
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
-
-
-def _load(tables: Tables, to_job: Callable[..., Job], **told: Any) -> Found:
-    with tables.reading() as database:
-        job = to_job(database=database, **told)
-        source = job.source
-        job.scratch.mkdir()
-        read = reader_of(source, job.options, job.wanted).read(job)
-        _check_few_bad(source, read.found, job.options)
-        job.progress("loading " + source.short, 0, 0)
-        table = tables.load(read.rows, job.wanted, read.found.integers)
-        if read.nodes:
-            tables.load(read.nodes, 1, read.found.integers)
-    _check_titles(tables, table, read.found)
-    shutil.rmtree(job.scratch)
-    return read.found
-
-
-def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
-    bad = sum(found.bad_rows.values())
-    if bad > found.rows and options.skip_bad_rows != "all":
-        raise InputError(
-            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
-            "list of links, or one that is to be read in another way. The first is "
-            f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
-            "(skip_bad_rows='all')"
-        )
-
-
-def _check_titles(tables: Tables, table: str, found: Found) -> None:
-    """See that titles which were found, and not told, are no nodes in any row."""
-    if isinstance(found, TextInput) and found.header and found.first and not found.integers:
-        node = tables.first_of(table, found.first)
-        if node is not None:
-            titles = " and ".join(map(repr, found.first))
-            raise NotLinks(
-                f"{found.file}: the first row, {titles}, seems to hold titles, but {node!r} is a "
-                "node in other rows, too. Say which it is: --header yes, or --header no"
-            )
-
-
-def _check_some(read: list[Found]) -> None:
-    """See that there is a row in some input; raises :class:`NotLinks` with what there is."""
-    if any(found.rows for found in read):
-        return
-    said = []
-    for found in read[:3]:
-        kinds = [(sum(found.bad_rows.values()), "bad row")]
-        if isinstance(found, TextInput):
-            kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
-        rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, SiteFound | CrawlFound):
-            said.append(found.describe().replace(": ", " has ", 1))
-            continue
-        said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
-    more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
-    raise NotLinks(f"there is no link: {', '.join(said)}{more}. Name files with a row a link")
-
-
-def _reported(found: Found) -> dict[str, Any]:
-    """What the manifest says of one input: its base name, not where it lay on this machine."""
-    value = asdict(found) | {
-        "file": Path(found.file).name or found.file,
-        "read_as": found.describe(),
-    }
-    value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
-    return value

@@ -1,6 +1,6 @@
 """The tables that ingest works on, in DuckDB: out of core, in a private directory.
 
-    part(a, b)   what a reader found in one input; a alone of one that names nodes
+    part(a, b)   what readers found, names or integers; a alone of inputs that name nodes
     raw(a, b)    links as read, names or integers         dropped once numbered; w if weighted
     names(name)  distinct names in the order of numbering; the row number is the id
     titles(title) of the names, in their order, if there are any; on the way titled(place, name,
@@ -20,6 +20,7 @@ that a site's pages, and a domain's hosts, stand side by side. Any other name is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,8 +97,7 @@ class Tables:
                 "preserve_insertion_order": True,
             },
         )
-        named = [str(s.path.resolve()) for s in sources if s.path is not None]
-        named += [str(s.path) for s in sources if s.path is not None]
+        named = _places(sources)
         self._db.execute("SET allowed_paths = ?", [named])
         self._db.execute("SET allowed_directories = ?", [[str(directory.resolve()) + "/"]])
         self._db.execute("SET enable_external_access = false")
@@ -152,16 +152,18 @@ class Tables:
         yield self._db
         self._run("DROP SCHEMA reading CASCADE")
 
-    def load(self, relation: str, wanted: int, integers: bool) -> str:
+    def load(self, relation: str, wanted: int, integers: bool) -> None:
         """Load what a reader found: ``wanted`` is 2 for links, 1 for names of nodes, ``integers``
-        whether all names are. Returns the table.
+        whether all names are.
         """
         parts = self._parts if wanted == 2 else self._node_parts
-        table = f"part_{wanted}_{len(parts)}"
-        self._run(f"CREATE TABLE {table} AS {relation}")
-        parts.append(table)
+        table = f"part_{wanted}_{'integers' if integers else 'text'}"
+        if table in parts:
+            self._run(f"INSERT INTO {table} {relation}")
+        else:
+            self._run(f"CREATE TABLE {table} AS {relation}")
+            parts.append(table)
         self.integers &= integers
-        return table
 
     def leave_out(self, names: Sequence[str]) -> None:
         """Have no nodes called so: all other nodes stay, and the links among them."""
@@ -172,14 +174,6 @@ class Tables:
             self._run("INSERT INTO excluded SELECT name FROM piece")
             self._db.unregister("piece")
         self._left_out = True
-
-    def first_of(self, table: str, names: Sequence[str]) -> str | None:
-        """The first of ``names`` that is a node in a table of links named by text."""
-        for name in names:
-            query = f"SELECT 1 FROM {table} WHERE a = $1 OR b = $1 LIMIT 1"
-            if self._execute(query, lambda result: result.fetchone(), [name]):
-                return name
-        return None
 
     # -- numbering and sorting ------------------------------------------------------
 
@@ -353,6 +347,22 @@ class Tables:
         self._run("CREATE TABLE by_hash AS SELECT key FROM hashes ORDER BY key")
         self._run("DROP TABLE hashes")
         return self._stream("by_hash", "key", _PIECE)
+
+
+def _places(sources: list[Source]) -> list[str]:
+    """The files as they are named, and where they lie."""
+    named = [str(source.path) for source in sources if source.path is not None]
+    folders: dict[str, str] = {}
+    found = []
+    for path in named:
+        folder, name = os.path.split(path)
+        if os.path.islink(path) or name in ("", ".", ".."):
+            found.append(os.path.realpath(path))
+            continue
+        if folder not in folders:  # thousands of files lie in few
+            folders[folder] = os.path.realpath(folder)
+        found.append(os.path.join(folders[folder], name))
+    return found + named
 
 
 def _quoted(path: Path | None) -> str:

@@ -35,6 +35,10 @@ from cocite.store import Access, Store
 __all__ = ["StoredIndex"]
 
 
+_KEPT = 64
+"""Settings of questions that are kept."""
+
+
 class StoredIndex:
     """The directory of an index. Opening it reads the manifest and maps the files.
 
@@ -88,9 +92,23 @@ class StoredIndex:
         )
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """All settings of a question; raises :class:`UsageError`."""
-        found = asked_settings(self.measure, self.parts, given, self.by, self.asks)
-        return found.of_graph(self.measure.ask, self.graph["edges"])
+        """All settings of a question; raises :class:`UsageError`. They are kept: a question asks
+        for them several times, and most are asked with the same.
+        """
+        values = tuple(given.values())
+        plain = all(type(value) in (str, int, float, bool) for value in values)
+        key = (self.graph["edges"], *given, *values, *map(type, values))
+        if plain and key in self._kept_settings:
+            return self._kept_settings[key]
+        asked = asked_settings(self.measure, self.parts, given, self.by, self.asks)
+        found = asked.of_graph(self.measure.ask, self.graph["edges"])
+        if plain and len(self._kept_settings) < _KEPT:
+            self._kept_settings[key] = found
+        return found
+
+    @cached_property
+    def _kept_settings(self) -> dict[tuple[object, ...], WholeSettings]:
+        return {}
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
         """Which samples of each part are there, by its prefix; raises :class:`Damaged` if none."""

@@ -24,6 +24,7 @@ from cocite.query.together import DEFAULT_TOGETHER, checked_together
 if TYPE_CHECKING:
     from cocite.query.batch.run import BatchReport
     from cocite.query.refine.refiner import Level
+    from cocite.query.related_graph import RelatedGraph
 
 __all__ = ["Index"]
 
@@ -335,6 +336,17 @@ class Index(Drafting):
             return index.related(node, k, **options)
 
         return related_many(self, nodes, ask, threads)
+
+    def related_graph(self, node: object, k: int = DEFAULT_K, **options: Any) -> RelatedGraph:
+        """The neighbourhood of ``node`` as a graph: itself, its hits, and links from each of these
+        to those of its own ``k`` hits that are there.
+
+        Arguments are those of :meth:`related`, and so is what it raises. The graph has
+        ``write("near.gexf")`` (``.graphml``, ``.dot``), ``to_networkx()`` and ``to_text("dot")``.
+        """
+        from cocite.query.related_graph import RelatedGraph
+
+        return RelatedGraph.of(self, node, k, **options)
 
     def related_all(
         self, output: str | os.PathLike[str] | None = None, k: int = DEFAULT_K, **options: Any

@@ -106,8 +106,8 @@ def plan_ranks(
     links = links_of(graph, "in", weighted=weighted)
     whole = (_NODE + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
     if blocks is None and whole <= memory:
-        taken = (_TAKEN_NODE + weighted * _WEIGHT_NODE) * nodes + _TAKEN_LINKING * _linking(graph)
-        return RankRoom(whole, taken=min(whole, taken + 2 * links.link_bytes * links.edges))
+        there = (_TAKEN_NODE + weighted * _WEIGHT_NODE) * nodes + _TAKEN_LINKING * _linking(graph)
+        return RankRoom(whole, taken=min(whole, there + 2 * links.link_bytes * links.edges))
     if memory < LEAST:
         raise ResourceError(
             f"ranks need {format_size(min(LEAST, whole))} of memory, however many blocks; "

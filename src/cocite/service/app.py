@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.applications import Starlette
@@ -25,12 +24,13 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from cocite.documents import Document
-from cocite.errors import CociteError, StoreError, UsageError
+from cocite.errors import CociteError, StoreError
 from cocite.service.answers import Values
 from cocite.service.front import Front, Guard, body_of
 from cocite.service.metrics import CONTENT_TYPE
 from cocite.service.openapi import described
 from cocite.service.pages import routes as pages
+from cocite.service.parameters import pairs_of
 from cocite.service.problems import Problem, Refused, problem_of
 from cocite.service.replies import (
     JSON,
@@ -108,14 +108,7 @@ def guarded(service: Service, verb: str, handler: _Handler) -> Endpoint:
 
 def query_of(service: Service, verb: str, request: Request) -> Values:
     """The question in the query of a request; raises :class:`UsageError`."""
-    try:
-        text = request.scope["query_string"].decode("ascii")
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2000)
-    except UnicodeDecodeError as error:
-        raise UsageError("the query is not UTF-8, written with % signs as URLs are") from error
-    except ValueError as error:
-        raise UsageError("the query has more than 2,000 fields") from error
-    return service.verbs[verb].from_query(pairs)
+    return service.verbs[verb].from_query(pairs_of(request.scope["query_string"]))
 
 
 async def _answered(service: Service, request: Request) -> Response:

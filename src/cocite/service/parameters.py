@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
+from urllib.parse import parse_qsl
 
 from cocite.errors import UsageError
 from cocite.measures import BY, MEASURES
@@ -23,7 +24,7 @@ from cocite.query.ordered import DEFAULT_ORDER, ORDERS
 from cocite.query.together import DEFAULT_TOGETHER, TOGETHER
 from cocite.service.config import Limits
 
-__all__ = ["SETTINGS", "Parameter", "TooMany", "Verb", "verbs_of"]
+__all__ = ["SETTINGS", "Parameter", "TooMany", "Verb", "pairs_of", "verbs_of"]
 
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 _LEAST_ERROR = 1e-4
@@ -195,6 +196,17 @@ class Verb:
             if parameter.required and parameter.name not in given:
                 raise UsageError(f"{parameter.name} is missing: {parameter.text}")
         return {name: read(known[name], value) for name, value in given.items()}
+
+
+def pairs_of(query: bytes) -> list[tuple[str, str]]:
+    """The fields of a query; raises :class:`UsageError`."""
+    try:
+        text = query.decode("ascii")
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2000)
+    except UnicodeDecodeError as error:
+        raise UsageError("the query is not UTF-8, written with % signs as URLs are") from error
+    except ValueError as error:
+        raise UsageError("the query has more than 2,000 fields") from error
 
 
 def _shown(value: Any) -> str:

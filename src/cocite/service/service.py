@@ -89,6 +89,7 @@ class Service:
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
         self.pool = Pool(config.threads, config.queue)
         self.ready = True
+        self.gauge()
         self._stop = threading.Event()
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
 
@@ -206,7 +207,12 @@ class Service:
             self.log.say(f"the keys stay as they were: {error}", "error")
 
     def _watch(self) -> None:
-        while not self._stop.wait(self.config.reload):
+        looked = time.monotonic()
+        while not self._stop.wait(min(1.0, self.config.reload)):
+            self.gauge()
+            if (now := time.monotonic()) < looked + self.config.reload:
+                continue
+            looked = now
             for holder in self.holders.values():
                 self.look(holder)
 

@@ -7,8 +7,8 @@ of the table in ``recognise.py``.
 from cocite.graph.readers.columns import read_columns
 from cocite.graph.readers.labelled import Labelled
 from cocite.graph.readers.options import PageOptions, ReadOptions
-from cocite.graph.readers.reader import Found, Job, LinkReader, Read
-from cocite.graph.readers.recognise import FORMATS, Format, groups_of, reader_of, readers
+from cocite.graph.readers.reader import Found, Job, LinkReader, Read, ReadsMany
+from cocite.graph.readers.recognise import FORMATS, Format, reader_of, readers
 from cocite.graph.readers.rows import RowsFound, clean_rows
 from cocite.graph.readers.sources import Beginning, Source, expand
 
@@ -23,11 +23,11 @@ __all__ = [
     "PageOptions",
     "Read",
     "ReadOptions",
+    "ReadsMany",
     "RowsFound",
     "Source",
     "clean_rows",
     "expand",
-    "groups_of",
     "read_columns",
     "reader_of",
     "readers",

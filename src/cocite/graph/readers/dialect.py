@@ -20,10 +20,11 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from cocite.graph.readers.ends import ends_of, plain_title, without_index
 from cocite.graph.readers.options import DELIMITERS
-from cocite.graph.readers.sources import LOOK
+from cocite.graph.readers.sources import LOOK, lines_of
 
 __all__ = [
     "fields",
@@ -76,28 +77,32 @@ _ARROWS = re.compile(r"(.*\S)\s+(<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s
 def sample(head: bytes, comment: str) -> list[str]:
     """The first lines that hold data; the last one is left out if it may be cut."""
     text = head[:LOOK].decode("utf-8", "replace")
-    lines = re.split("\r\n|\n|\r", text)
+    lines = lines_of(text)
     if len(head) > LOOK and len(lines) > 1:
         lines.pop()
     marks = (comment,) if comment else ()
-    lines = [s for s in _joined(lines) if s.strip() and not s.strip().startswith(marks)]
-    return lines[:_SAMPLE_LINES]
+    held: list[str] = []
+    for line in _joined(lines):
+        bare = line.strip()
+        if bare and not bare.startswith(marks):
+            held.append(line)
+            if len(held) == _SAMPLE_LINES:
+                break
+    return held
 
 
-def _joined(lines: list[str]) -> list[str]:
+def _joined(lines: list[str]) -> Iterator[str]:
     """Lines with those that a quoted field of theirs goes on over."""
-    found: list[str] = []
     at = 0
     while at < len(lines):
         end, line = at + 1, lines[at]
-        if _OPENED.search(line) and line.count('"') % 2:
+        if '"' in line and _OPENED.search(line) and line.count('"') % 2:
             while end < min(len(lines), at + _SAMPLE_LINES) and line.count('"') % 2:
                 line, end = line + "\n" + lines[end], end + 1
             if line.count('"') % 2 or not _CLOSED.match(line, line.rindex('"') + 1):
                 end, line = at + 1, lines[at]
-        found.append(line)
+        yield line
         at = end
-    return found
 
 
 def fields(line: str, delimiter: str) -> list[str]:
@@ -113,6 +118,13 @@ def fields(line: str, delimiter: str) -> list[str]:
     return line.split(DELIMITERS[delimiter])
 
 
+def _width(line: str, delimiter: str) -> int:
+    """The number of columns of a line."""
+    if delimiter in ("tab", "pipe"):
+        return line.count(DELIMITERS[delimiter]) + 1
+    return len(fields(line, delimiter))
+
+
 def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
     """The delimiter of a file of links (``wanted`` is 2) or of names of nodes (1)."""
     order = ["tab", "comma", "semicolon", "pipe", "space"]
@@ -121,7 +133,7 @@ def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
     if wanted == 1:  # one name a line, blanks belonging to it, unless the file is a table
         order = order[:1] if comma_first else ["tab"]
     for delimiter in order:
-        counts = {len(fields(line, delimiter)) for line in lines}
+        counts = {_width(line, delimiter) for line in lines}
         if len(counts) == 1 and counts.pop() >= 2:
             return delimiter
     for delimiter in order:  # not regular: read on, and name the first row that does not fit

@@ -74,6 +74,7 @@ class ReadOptions:
     format: str = "auto"
     undirected: bool = False
     pages: PageOptions = PageOptions()
+    namespaces: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):
@@ -92,6 +93,8 @@ class ReadOptions:
                 f"columns {','.join(self.columns_named)} are titles, but header is no; "
                 "number them from 1"
             )
+        if not self.namespaces or min(self.namespaces) < 0:
+            raise UsageError("namespaces are numbers from 0 on, such as 0,14: at least one")
         if len(set(self.columns_named)) != len(self.columns_named):
             raise UsageError(f"columns {','.join(self.columns_named)} names one column twice")
 

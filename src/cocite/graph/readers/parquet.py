@@ -8,14 +8,16 @@ weight is not positive.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, MalformedRow, NotLinks, ResourceError, UsageError
 from cocite.graph.readers.ends import answer_in, ends_of
 from cocite.graph.readers.options import ReadOptions, bad_row_advice
-from cocite.graph.readers.reader import Job, Read
+from cocite.graph.readers.reader import Job, Read, ReadMany
 from cocite.graph.readers.sources import Source
+from cocite.graph.readers.together import Together
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,6 +29,11 @@ _INTEGERS = frozenset(
 )
 _NUMBERS = _INTEGERS | {"HUGEINT", "UHUGEINT", "FLOAT", "DOUBLE"}
 _MAX_NAME = 65_535
+_EXAMPLES = 5
+_TOGETHER = 500
+"""Files that are scanned at once."""
+_FILE = "the file of cocite"
+"""The column of the files' names; one of theirs that is called so is an error of DuckDB."""
 _BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
@@ -64,6 +71,22 @@ class ParquetReader:
         job.progress("reading " + job.source.short, 0, 0)
         return Read(*_relation(job.database, job.source, job.wanted, job.options))
 
+    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+        """The same of many files, those of the same columns in one scan."""
+        import duckdb
+
+        told = Together(job.progress, sources)
+        for low in range(0, len(sources), _TOGETHER):
+            some = list(sources[low : low + _TOGETHER])
+            with told.of(*some) as progress:
+                progress("reading " + some[0].short, 0, 0)
+                try:
+                    groups = _groups(job.database, some)
+                except duckdb.Error:
+                    groups = [[source] for source in some]
+            for group in groups:
+                yield from _together(job, group)
+
 
 READER = ParquetReader()
 
@@ -72,6 +95,102 @@ def _relation(
     connection: duckdb.DuckDBPyConnection, source: Source, wanted: int, options: ReadOptions
 ) -> tuple[str, ParquetInput]:
     file = f"read_parquet({_literal(str(source.path))}, hive_partitioning = false)"
+    taken = _taken(connection, source, file, wanted, options)
+    found = taken.of(source)
+    negative = f"SELECT 1 FROM {file} WHERE {taken.negative} LIMIT 1"
+    found.integers = taken.integers and not _run(connection, source, negative)
+    rows = f"(SELECT row_number() OVER () AS row, {taken.pairs} FROM {file})"
+    bad = taken.bad
+    count = int(_run(connection, source, f"SELECT count(*) FROM {rows} WHERE {bad}")[0][0])
+    if count:
+        examples = _run(
+            connection,
+            source,
+            f"SELECT row, {taken.values} FROM {rows} WHERE {bad} ORDER BY row LIMIT {_EXAMPLES}",
+        )
+        every = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0])
+        taken.refuse(
+            found, count, every, [(int(row), content) for row, *content in examples], options
+        )
+    found.rows = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0]) - count
+    return f"SELECT {taken.cast(found.integers)} FROM {rows} WHERE NOT ({bad})", found
+
+
+class _Taken(NamedTuple):
+    """The columns that are read: those of the ends, as they are called, and that of the weight;
+    ``integers`` if the ends are of such a type.
+    """
+
+    chosen: tuple[str, ...]
+    weight: str | None
+    integers: bool
+
+    def of(self, source: Source) -> ParquetInput:
+        """What is found in a file of them, as far as that is known."""
+        return ParquetInput(source.label, self.chosen, weight=self.weight)
+
+    @property
+    def _ends(self) -> str:
+        return "ab"[: len(self.chosen)]
+
+    @property
+    def pairs(self) -> str:
+        """They as a, b and w."""
+        pairs = [f"{_quoted(c)} AS {n}" for c, n in zip(self.chosen, self._ends, strict=True)]
+        if self.weight is not None:
+            pairs.append(f"CAST({_quoted(self.weight)} AS DOUBLE) AS w")
+        return ", ".join(pairs)
+
+    @property
+    def bad(self) -> str:
+        """The condition of a malformed row of these."""
+        each = [_bad(field) for field in self._ends]
+        return " OR ".join(each if self.weight is None else [*each, _BAD_WEIGHT])
+
+    @property
+    def negative(self) -> str:
+        """The condition of a row whose names are no integers from 0 on, of the file's columns."""
+        return " OR ".join(f"{_quoted(c)} < 0" for c in self.chosen)
+
+    @property
+    def values(self) -> str:
+        """They as they are shown."""
+        every = self._ends if self.weight is None else self._ends + "w"
+        return ", ".join(f"CAST({n} AS VARCHAR)" for n in every)
+
+    def cast(self, integers: bool) -> str:
+        """They as they are loaded."""
+        kind = "UBIGINT" if integers else "VARCHAR"
+        columns = ", ".join(f"CAST({n} AS {kind}) AS {n}" for n in self._ends)
+        return columns + ("" if self.weight is None else ", w")
+
+    def refuse(
+        self,
+        found: ParquetInput,
+        count: int,
+        every: int,
+        examples: list[tuple[int, list[Any]]],
+        options: ReadOptions,
+    ) -> None:
+        """Malformed rows, ``count`` of ``every``: an error, or told, with the first of them."""
+        what = "a null, an empty name, a control character, or a name that is too long"
+        if self.weight is not None:
+            what += ", or a weight that is no number from 1e-30 to below 1e30"
+        if not options.skip_bad_rows:
+            row, content = examples[0]
+            raise MalformedRow(found.file, row, what, repr(content), bad_row_advice(count, every))
+        found.bad_rows = {"bad value": count}
+        found.examples = [f"row {row}: {what}: {content!r}" for row, content in examples]
+
+
+def _taken(
+    connection: duckdb.DuckDBPyConnection,
+    source: Source,
+    file: str,
+    wanted: int,
+    options: ReadOptions,
+) -> _Taken:
+    """The columns that are read of a ``file`` as DuckDB calls it."""
     described: list[tuple[Any, ...]] = _run(connection, source, f"DESCRIBE SELECT * FROM {file}")
     types = {str(row[0]): str(row[1]) for row in described}
     chosen = _choose(source, list(types), wanted, options)
@@ -82,44 +201,103 @@ def _relation(
             f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes are integers or text. "
             "Convert it, or choose others with --columns"
         )
-    found = ParquetInput(source.label, chosen, weight=weight)
-    found.integers = all(types[name] in _INTEGERS for name in chosen) and not _run(
-        connection,
-        source,
-        f"SELECT 1 FROM {file} WHERE "
-        + " OR ".join(f"{_quoted(c)} < 0" for c in chosen)
-        + " LIMIT 1",
+    return _Taken(chosen, weight, all(types[name] in _INTEGERS for name in chosen))
+
+
+# -- many files ------------------------------------------------------------------------
+
+
+def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
+    """Sources of the same columns, as their schemas say; raises ``duckdb.Error``."""
+    schemas: dict[str, list[tuple[Any, ...]]] = {}
+    query = f"FROM parquet_schema({_list(sources)})"
+    for name, *column in connection.execute(query).fetchall():
+        schemas.setdefault(str(name), []).append(tuple(column))
+    groups: dict[tuple[tuple[Any, ...], ...], list[Source]] = {}
+    for source in sources:
+        groups.setdefault(tuple(schemas[str(source.path)]), []).append(source)
+    return list(groups.values())
+
+
+def _together(job: Job, group: list[Source]) -> Iterator[ReadMany]:
+    """Files of the same columns; what is wrong with one of them is told by that."""
+    import duckdb
+
+    database, wanted, options = job.database, job.wanted, job.options
+    try:
+        rows, every = _of_group(database, group, wanted, options)
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error:
+        for source in group:
+            alone, found = _relation(database, source, wanted, options)
+            yield ReadMany(alone, [source], [found])
+        return
+    yield ReadMany(rows, group, list(every))
+    database.execute("DROP TABLE IF EXISTS reading.rows")
+
+
+def _of_group(
+    connection: duckdb.DuckDBPyConnection, sources: list[Source], wanted: int, options: ReadOptions
+) -> tuple[str, list[ParquetInput]]:
+    """As ``_relation`` of files of the same columns, each of which is read once if nothing is wrong
+    with any: then as many rows are found as there are.
+    """
+    file = (
+        f"read_parquet({_list(sources)}, hive_partitioning = false, filename = {_literal(_FILE)})"
     )
-    fields = "ab"[:wanted]
-    pairs = ", ".join(f"{_quoted(c)} AS {n}" for c, n in zip(chosen, fields, strict=True))
-    bad = " OR ".join(map(_bad, fields))
-    values = ", ".join(f"CAST({n} AS VARCHAR)" for n in fields)
-    what = "a null, an empty name, a control character, or a name that is too long"
-    if weight is not None:
-        pairs += f", CAST({_quoted(weight)} AS DOUBLE) AS w"
-        bad += f" OR {_BAD_WEIGHT}"
-        values += ", CAST(w AS VARCHAR)"
-        what += ", or a weight that is no number from 1e-30 to below 1e30"
-    rows = f"(SELECT row_number() OVER () AS row, {pairs} FROM {file})"
-    count = int(_run(connection, source, f"SELECT count(*) FROM {rows} WHERE {bad}")[0][0])
-    if count:
-        examples = _run(
-            connection,
-            source,
-            f"SELECT row, {values} FROM {rows} WHERE {bad} ORDER BY row LIMIT 5",
+    one = f"read_parquet({_literal(str(sources[0].path))}, hive_partitioning = false)"
+    taken = _taken(connection, sources[0], one, wanted, options)
+    bad, name = taken.bad, _quoted(_FILE)
+    negative = taken.negative if taken.integers else "false"
+    rows = (
+        f"(SELECT {name}, file_row_number + 1 AS row, {negative} AS n, {taken.pairs} FROM {file})"
+    )
+    sizes = {
+        str(path): int(count)
+        for path, count in connection.execute(
+            f"SELECT file_name, num_rows FROM parquet_file_metadata({_list(sources)})"
+        ).fetchall()
+    }
+    connection.execute(
+        f"CREATE OR REPLACE TABLE reading.rows AS SELECT {taken.cast(taken.integers)} FROM {rows} "
+        f"WHERE NOT (n OR {bad})"
+    )
+    (loaded,) = connection.execute("SELECT count(*) FROM reading.rows").fetchall()[0]
+    if int(loaded) == sum(sizes.values()):
+        return "FROM reading.rows", [
+            replace(taken.of(source), integers=taken.integers, rows=sizes[str(source.path)])
+            for source in sources
+        ]
+    figures = {
+        str(path): (int(every), int(wrong), bool(negatives))
+        for path, every, wrong, negatives in connection.execute(
+            f"SELECT {name}, count(*), count(*) FILTER ({bad}), bool_or(n) FROM {rows} GROUP BY ALL"
+        ).fetchall()
+    }
+    examples: dict[str, list[tuple[int, list[Any]]]] = {}
+    if any(wrong for _, wrong, _ in figures.values()):
+        query = (
+            f"SELECT {name}, row, {taken.values} FROM {rows} WHERE {bad} "
+            f"QUALIFY row_number() OVER (PARTITION BY {name} ORDER BY row) <= {_EXAMPLES} "
+            f"ORDER BY {name}, row"
         )
-        if not options.skip_bad_rows:
-            row, *content = examples[0]
-            every = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0])
-            advice = bad_row_advice(count, every)
-            raise MalformedRow(source.label, int(row), what, repr(content), advice)
-        found.bad_rows = {"bad value": count}
-        found.examples = [f"row {row}: {what}: {content!r}" for row, *content in examples]
-    kind = "UBIGINT" if found.integers else "VARCHAR"
-    columns = ", ".join(f"CAST({n} AS {kind}) AS {n}" for n in fields)
-    columns += "" if weight is None else ", w"
-    found.rows = int(_run(connection, source, f"SELECT count(*) FROM {file}")[0][0]) - count
-    return f"SELECT {columns} FROM {rows} WHERE NOT ({bad})", found
+        for path, row, *content in connection.execute(query).fetchall():
+            examples.setdefault(str(path), []).append((int(row), content))
+    every = []
+    for source in sources:
+        found = taken.of(source)
+        count, wrong, negatives = figures.get(str(source.path), (0, 0, False))
+        found.integers, found.rows = taken.integers and not negatives, count - wrong
+        if wrong:
+            taken.refuse(found, wrong, count, examples[str(source.path)], options)
+        every.append(found)
+    integers = all(found.integers for found in every)
+    return f"SELECT {taken.cast(integers)} FROM {rows} WHERE NOT ({bad})", every
+
+
+def _list(sources: Sequence[Source]) -> str:
+    return "[" + ", ".join(_literal(str(source.path)) for source in sources) + "]"
 
 
 def _bad(column: str) -> str:

@@ -17,7 +17,7 @@ the database: all that is in there is dropped when the input is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -29,7 +29,7 @@ from cocite.graph.readers.title_file import TitleFile
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Found", "Job", "LinkReader", "Read", "Reported", "no_report"]
+__all__ = ["Found", "Job", "LinkReader", "Read", "ReadMany", "ReadsMany", "Reported", "no_report"]
 
 Reported = Callable[[str, str, str, str], None]
 """Called with (page, what is wrong, what was written there, where that leads)."""
@@ -101,6 +101,16 @@ class Read(NamedTuple):
     nodes: str = ""
 
 
+class ReadMany(NamedTuple):
+    """What a reader makes of several inputs: one relation of all of their rows, which they are, and
+    what was found in each.
+    """
+
+    rows: str
+    sources: list[Source]
+    found: list[Found]
+
+
 class LinkReader(Protocol):
     """A kind of input. ``title`` is its name in messages, ``described`` in help. One that has a
     true ``together`` reads all inputs of its kind in one go: they are the ``inputs`` of its job.
@@ -117,4 +127,14 @@ class LinkReader(Protocol):
         Raises :class:`~cocite.errors.MalformedRow` at the first bad row unless they are to be
         skipped, :class:`~cocite.errors.InputError` for an input that cannot be read at all, and
         :class:`~cocite.errors.UsageError` for options that do not go with it.
+        """
+
+
+class ReadsMany(LinkReader, Protocol):
+    """A reader that takes many files at once, so that each by itself costs little."""
+
+    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+        """What is found in ``sources``, some of them at a time: what was given before is loaded
+        when the next is asked for. ``job.source`` is the first of them. Raises as ``read`` does, of
+        the file that is at fault.
         """

@@ -11,7 +11,6 @@ A new reader is a file in this folder, and its module here in the place of the a
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
@@ -31,7 +30,6 @@ __all__ = [
     "TEXT",
     "Format",
     "format_of",
-    "groups_of",
     "reader_of",
     "readers",
 ]
@@ -98,6 +96,7 @@ FORMATS: tuple[Format, ...] = (
         called="common-crawl",
     ),
     Format("a web archive", signs.warc, reader=_HERE + "crawl.warc", called="warc"),
+    Format("a dump of MediaWiki", signs.wiki, reader=_HERE + "wiki.reader", called="mediawiki"),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
     Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
@@ -164,7 +163,11 @@ FORMATS: tuple[Format, ...] = (
     # -- text
     Format("GraphML", tagged("graphml"), reader=_HERE + "graphs.graphml", called="graphml"),
     Format("GEXF", tagged("gexf"), reader=_HERE + "graphs.gexf", called="gexf"),
-    Format("a dump of a wiki", tagged("mediawiki"), _ROWS + ": the page, and what it links to"),
+    Format(
+        "a dump of a wiki's texts (XML)",
+        tagged("mediawiki"),
+        "Its links are in the tables beside it: page, pagelinks, linktarget and redirect (.sql.gz)",
+    ),
     Format(
         "an HTML page",
         signs.html,
@@ -189,29 +192,33 @@ FORMATS: tuple[Format, ...] = (
     Format("GML", signs.gml, reader=_HERE + "graphs.gml", called="gml"),
     Format(
         "Matrix Market",
-        lambda beginning: beginning.text.lower().startswith("%%matrixmarket"),
+        lambda beginning: beginning.text[:14].lower() == "%%matrixmarket",
         reader=_HERE + "matrix_market",
         called="matrix-market",
     ),
     Format(
         "Pajek",
-        has_line(r"\*(?:vertices\s+\d.*|network\b[^\t]*|arcs|edges|arcslist|edgeslist|matrix)"),
+        has_line(
+            r"\*(?:vertices\s+\d.*|network\b[^\t]*|arcs|edges|arcslist|edgeslist|matrix)", "*"
+        ),
         _read_by("read_pajek({python})"),
     ),
     Format(
         "Graphviz (DOT)",
         has_line(
-            r'(?:strict\s+)?(?:di)?graph(?:\s+(?:"[^"]*"|\w+))?\s*\{(?:.*(?:--|->|;|\[).*)?', 5
+            r'(?:strict\s+)?(?:di)?graph(?:\s+(?:"[^"]*"|\w+))?\s*\{(?:.*(?:--|->|;|\[).*)?',
+            heads="sdg",
+            first=5,
         ),
         _ROWS + """, for example with gvpr 'E { printf("%s\\t%s\\n", tail.name, head.name) }'""",
     ),
-    Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+"), _ROWS),
+    Format("DIMACS", has_line(r"p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+", "p"), _ROWS),
     Format("GDF", begins_text("nodedef>"), _ROWS),
     Format("graph6", begins_text(">>graph6<<", ">>sparse6<<", ">>digraph6<<"), _ROWS),
     Format("RDF", signs.ntriples, _ROWS),
     Format(
         "SQL",
-        has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;"),
+        has_line(r"(?:create table|insert into) [^\t]*\(.*|drop table if exists [^\t]*;", "cid"),
         "Load it into a database, and print its table of links as rows",
     ),
     Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
@@ -236,6 +243,13 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
     Raises :class:`NotLinks` if there is none for what it holds, and :class:`UsageError` if one is
     named that is not there.
     """
+    known = source.readers.get((options, wanted))
+    if known is None:
+        known = source.readers[options, wanted] = _found(source, options, wanted)
+    return cast(LinkReader, known)
+
+
+def _found(source: Source, options: ReadOptions, wanted: int) -> LinkReader:
     named = readers()
     if options.format not in ("auto", *named):
         raise UsageError(
@@ -260,27 +274,6 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
     )
 
 
-def groups_of(
-    sources: Sequence[Source], options: ReadOptions
-) -> list[tuple[Source, tuple[Source, ...]]]:
-    """The inputs of links that are read in one go, each time the first one and its ``inputs``:
-    those of a kind whose reader takes them ``together``, else all. A pipe stands alone, as it is
-    not looked at before its turn.
-    """
-    groups: list[tuple[Source, list[Source]]] = []
-    begun: dict[str, list[Source]] = {}
-    for source in sources:
-        reader = None if source.is_pipe else reader_of(source, options)
-        if reader is None or not getattr(reader, "together", False):
-            groups.append((source, list(sources)))
-        elif reader.title in begun:
-            begun[reader.title].append(source)
-        else:
-            begun[reader.title] = [source]
-            groups.append((source, begun[reader.title]))
-    return [(source, tuple(inputs)) for source, inputs in groups]
-
-
 def format_of(source: Source) -> Format | None:
     """The format that an input surely has, if it is another one than rows of text."""
     beginning = source.beginning()
@@ -289,7 +282,7 @@ def format_of(source: Source) -> Format | None:
 
 def _streamed(source: Source, reader: LinkReader) -> LinkReader:
     """The reader, if it can read what the source is."""
-    packed = source.beginning().packed
+    packed = source.packed
     if reader.streams or not (source.is_pipe or packed):
         return reader
     source.close()

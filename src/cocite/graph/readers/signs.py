@@ -43,6 +43,7 @@ __all__ = [
     "tar",
     "warc",
     "webgraph",
+    "wiki",
     "zip_with",
 ]
 
@@ -97,7 +98,8 @@ def webgraph(beginning: Beginning) -> bool:
     """A graph of WebGraph, or its properties: both files are there."""
     path = beginning.path
     graph = path is not None and path.suffix == ".graph" and _has_properties(path)
-    return graph or bool(_PROPERTIES.search(beginning.content))
+    content = beginning.content
+    return graph or (b"graphclass" in content and bool(_PROPERTIES.search(content)))
 
 
 def of_webgraph(beginning: Beginning) -> bool:
@@ -136,7 +138,7 @@ def binary(beginning: Beginning) -> bool:
 
 def other_text(beginning: Beginning) -> bool:
     """Most lines are not UTF-8, or none is that is more than ASCII, and nothing else is wrong."""
-    if CONTROL.search(beginning.content):
+    if is_utf8(beginning.content) or CONTROL.search(beginning.content):
         return False
     lines = beginning.content.split(b"\n")
     if not beginning.whole and len(lines) > 1:
@@ -158,6 +160,19 @@ def warc(beginning: Beginning) -> bool:
     return bool(re.match(rb"\s*WARC/[01]\.\d+\r?\n", content))
 
 
+_WIKI_COLUMNS = (b"pl_from", b"page_namespace", b"lt_namespace", b"rd_interwiki")
+_WIKI = re.compile(rb"create\s+table\s[^;]*[`\"](?:" + b"|".join(_WIKI_COLUMNS) + rb")[`\"]", re.I)
+
+
+def wiki(beginning: Beginning) -> bool:
+    """One of the tables of a wiki's database that say what links to what."""
+    content = beginning.content
+    return any(name in content for name in _WIKI_COLUMNS) and bool(_WIKI.search(content))
+
+
+_WORD = 100
+"""Letters that any of the words by which texts begin has at most."""
+
 _LIST_OF_ROWS = re.compile(r'\[\s*(?:\{\s*"|\[\s*(?:"[^"]*"|-?\d+)\s*,)')
 
 
@@ -168,17 +183,25 @@ def begins_text(*words: str) -> Sign:
     """Whether the text begins with one of these words, in any case, behind blanks and comments."""
 
     def found(beginning: Beginning) -> bool:
-        text = beginning.text.lstrip().lower()
+        text = beginning.text.lstrip()[:_WORD].lower()
         rows = beginning.rows
         return text.startswith(words) or bool(rows and rows[0].lower().startswith(words))
 
     return found
 
 
-def has_line(pattern: str, first: int = 100) -> Sign:
-    """Whether one of the first lines is like this, all of it, in any case."""
+def has_line(pattern: str, heads: str, first: int = 100) -> Sign:
+    """Whether one of the ``first`` lines, 100 at most, is like this, all of it, in any case; such a
+    line begins with one of the letters ``heads``.
+    """
     whole = re.compile(pattern, re.I)
-    return lambda beginning: any(whole.fullmatch(line) for line in beginning.rows[:first])
+
+    def found(beginning: Beginning) -> bool:
+        if not any(head in beginning.heads for head in heads):
+            return False  # most inputs: without a look at each line
+        return any(whole.fullmatch(line) for line in beginning.rows[:first])
+
+    return found
 
 
 def html(beginning: Beginning) -> bool:
@@ -222,10 +245,11 @@ def json_value(beginning: Beginning) -> bool:
 
 def node_link(beginning: Beginning) -> bool:
     """Nodes and links in one object; of a long one, either may be behind what is looked at."""
+    if not beginning.text.lstrip().startswith("{"):
+        return False
     keys = ("nodes", "links|edges")
     found = [bool(re.search(rf'"(?:{key})"\s*:\s*\[', beginning.text)) for key in keys]
-    begun = beginning.text.lstrip().startswith("{") and _json(beginning)[0]
-    return begun and (all(found) or (any(found) and not beginning.whole))
+    return _json(beginning)[0] and (all(found) or (any(found) and not beginning.whole))
 
 
 def json_rows(beginning: Beginning) -> bool:
@@ -247,6 +271,8 @@ def ntriples(beginning: Beginning) -> bool:
 def gml(beginning: Beginning) -> bool:
     """A graph in brackets, with nodes in brackets."""
     text = beginning.text
+    if "[" not in text:
+        return False
     opened = re.search(r"(?:\A|[\r\n])\s*graph\s*\[\s*[\w#]", text[:8192], re.I)
     return bool(opened and (re.search(r"\bnode\s*\[", text, re.I) or not beginning.whole))
 
@@ -267,6 +293,8 @@ def lock(beginning: Beginning) -> bool:
         npm = re.search(r'"lockfileVersion"\s*:\s*\d', text)
         pip = re.search(r'"pip_version"\s*:', text) and re.search(r'"installed"\s*:\s*\[', text)
         return bool(npm or pip)
+    if "[[package]]" not in text:
+        return False
     return bool(re.search(r'(?m)^\[\[package\]\]\s*[\r\n]+name = "', text))
 
 
@@ -300,7 +328,11 @@ def adjacency(separator: str) -> Sign:
     """
 
     def found(beginning: Beginning) -> bool:
+        if separator not in beginning.text:
+            return False
         rows = beginning.rows[:1000]
+        if separator != " " and len({row.count(separator) for row in rows}) < 2:
+            return False
         cut = [row.split(None if separator == " " else separator) for row in rows]
         lengths = Counter(map(len, cut))
         if len(lengths) < 2 or max(lengths) < 3:

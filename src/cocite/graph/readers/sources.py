@@ -28,7 +28,7 @@ from cocite.errors import InputError, UsageError
 from cocite.graph.patterns import glob_files
 from cocite.graph.readers.wide import Recoded, encoding_of
 
-__all__ = ["LOOK", "PACKED", "Beginning", "Source", "expand", "unpack_errors"]
+__all__ = ["LOOK", "PACKED", "Beginning", "Source", "expand", "lines_of", "unpack_errors"]
 
 LOOK = 1 << 16
 """Bytes of the content, unpacked, by which its format is recognised."""
@@ -55,6 +55,13 @@ PACKED = {
 """The packings that are undone on the way, by name."""
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, which end in LF, CR or both."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.split("\n")
+
+
 @dataclass(frozen=True)
 class Beginning:
     """What an input begins with, unpacked: ``whole`` if that is all of it, ``packed`` by what, the
@@ -75,15 +82,20 @@ class Beginning:
     @cached_property
     def lines(self) -> list[str]:
         """Its lines without the blank ones, trimmed; not the last one if it is cut."""
-        lines = re.split("\r\n|\n|\r", self.text)
+        lines = lines_of(self.text)
         if not self.whole and len(lines) > 1:
             lines.pop()
-        return [line.strip() for line in lines if line.strip()]
+        return [line for line in map(str.strip, lines) if line]
 
     @cached_property
     def rows(self) -> list[str]:
         """The lines that are no comments: those that begin with # or %."""
         return [line for line in self.lines if not line.startswith(("#", "%"))]
+
+    @cached_property
+    def heads(self) -> str:
+        """The first letters of the first hundred rows, in small letters."""
+        return "".join({row[0] for row in self.rows[:100]}).lower()
 
 
 class Source:
@@ -95,6 +107,9 @@ class Source:
         self.path = path
         self.shared = False
         self._beginning: Beginning | None = None
+        self._told: tuple[str, str] | None = None
+        self.readers: dict[Any, Any] = {}
+        """What it is read by, once that is known (``recognise.py``)."""
         self._begun: tuple[IO[bytes], BinaryIO] | None = None
 
     @property
@@ -112,24 +127,24 @@ class Source:
     @property
     def printed_by(self) -> str:
         """The command that prints its content, for messages that say what to type."""
-        packed = self.beginning().packed
+        packed = self.packed
         file = "FILE" if self.path is None else shlex.quote(str(self.path))
         return f"{PACKED[packed].command if packed else 'cat'} {file}"
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """Size as stored; 0 where it is not known."""
         return self.path.stat().st_size if self.path is not None else 0
 
-    @property
+    @cached_property
     def is_directory(self) -> bool:
         """Whether it is a directory."""
         return self.path is not None and self.path.is_dir()
 
-    @property
+    @cached_property
     def is_pipe(self) -> bool:
         """Whether it can be read once only, and from the front."""
-        return self.path is None or not (self.path.is_file() or self.path.is_dir())
+        return self.path is None or not (self.is_directory or self.path.is_file())
 
     def beginning(self) -> Beginning:
         """The first :data:`LOOK` bytes, unpacked; none of a directory.
@@ -138,7 +153,30 @@ class Source:
         """
         if self._beginning is None:
             self._beginning = self._look()
+            self._told = self._beginning.encoding, self._beginning.packed
         return self._beginning
+
+    @property
+    def encoding(self) -> str:
+        """That of a text with 2 or 4 bytes a letter, "" of others."""
+        return (self._told or self._look_once())[0]
+
+    @property
+    def packed(self) -> str:
+        """By what it is packed, "" if it is not."""
+        return (self._told or self._look_once())[1]
+
+    def _look_once(self) -> tuple[str, str]:
+        self.beginning()
+        assert self._told is not None
+        return self._told
+
+    def forget(self) -> None:
+        """Give back what was looked at, where it can be read again: thousands of files take room.
+        What they are is remembered.
+        """
+        if self._begun is None:
+            self._beginning = None
 
     def _look(self) -> Beginning:
         if self.is_directory:
@@ -189,7 +227,7 @@ class Source:
 
     def open(self) -> tuple[IO[bytes], BinaryIO]:
         """(unpacked stream, the raw stream below it, whose ``tell`` shows progress)."""
-        encoding = "" if self.is_directory else self.beginning().encoding
+        encoding = "" if self.is_directory else self.encoding
         if self._begun is not None:
             (stream, raw), self._begun = self._begun, None
         else:

@@ -12,6 +12,7 @@ itself is ``kernels/text.py``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, BinaryIO, Protocol
 
@@ -30,8 +31,9 @@ from cocite.graph.readers.dialect import (
 )
 from cocite.graph.readers.ends import answer_in
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions, bad_row_advice
-from cocite.graph.readers.reader import Job, Read
-from cocite.graph.readers.sources import LOOK, Source, unpack_errors
+from cocite.graph.readers.reader import Found, Job, Read, ReadMany
+from cocite.graph.readers.sources import LOOK, Source, lines_of, unpack_errors
+from cocite.graph.readers.together import Together
 from cocite.store import disk
 
 __all__ = ["READER", "Cleaner", "Lines", "TextInput", "TextReader", "clean_text"]
@@ -39,6 +41,8 @@ __all__ = ["READER", "Cleaner", "Lines", "TextInput", "TextReader", "clean_text"
 _PIECE = 1 << 23
 _MAX_LINE = 1 << 22
 _KEPT_EXAMPLES = 5
+_TOGETHER = 1 << 26
+"""Bytes of clean rows of several texts that are loaded at once."""
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.I)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -97,6 +101,23 @@ class TextReader:
         with new_clean_file(job) as out:
             found = clean_text(job.source, job.wanted, job.options, out, job.progress)
         return Read(clean_relation(job, found.integers), found)
+
+    def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
+        """One file of clean rows for many texts."""
+        told = Together(job.progress, sources)
+        at = 0
+        while at < len(sources):
+            found: list[Found] = []
+            first = at
+            with new_clean_file(job) as out:
+                while at < len(sources) and out.tell() < _TOGETHER:
+                    with told.of(sources[at]) as progress:
+                        found.append(
+                            clean_text(sources[at], job.wanted, job.options, out, progress)
+                        )
+                    at += 1
+            rows = clean_relation(job, all(each.integers for each in found))
+            yield ReadMany(rows, list(sources[first:at]), found)
 
 
 READER = TextReader()
@@ -170,6 +191,7 @@ class Cleaner:
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
         rest = b""
         rules: NDArray[np.int64] | None = None
+        suspects: list[bytes] = []
         while True:
             data = stream.read(_PIECE)
             last = not data
@@ -178,6 +200,7 @@ class Cleaner:
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
                 self.decide(piece)
                 rules = self._rules()
+                suspects = self._suspects()
             # A CR at the very end may be half of a CRLF.
             ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
             cut = len(piece) if last else max(ends) + 1
@@ -186,7 +209,10 @@ class Cleaner:
             if room.size < len(piece) + 2:
                 room = np.empty(len(piece) + 2, np.uint8)
             self._clean(piece, rules, room)
-            disk.write(out, room[: self._tally[k.T_BYTES]].data)
+            clean = room[: self._tally[k.T_BYTES]].data
+            if suspects:
+                self._check_titles(bytes(clean), suspects)
+            disk.write(out, clean)
             if self._tally[k.T_REST] >= 0:  # a row with a quoted field that goes on
                 rest = piece[self._tally[k.T_REST] :] + rest
             progress("reading " + self._source.short, stream.tell(), self._source.nbytes)
@@ -203,6 +229,29 @@ class Cleaner:
             content = piece[low:high].decode("utf-8", "backslashreplace")
             content = content if len(content) <= 100 else content[:100] + "..."
             self.refuse(line, self._explain(reason), content)
+
+    def _suspects(self) -> list[bytes]:
+        """Titles that were found, and not told: they must be nodes in no row."""
+        found = self.found
+        told = not found.header or self.wanted != 2
+        return [] if told else [title.encode() for title in found.first]
+
+    def _check_titles(self, clean: bytes, suspects: list[bytes]) -> None:
+        """See that titles are no nodes in these clean rows; raises :class:`NotLinks`."""
+        for title in suspects:
+            first, second = title + b"\t", b"\t" + title
+            if title in clean and (
+                clean.startswith(first)
+                or b"\n" + first in clean
+                or second + b"\n" in clean
+                or second + b"\t" in clean
+            ):
+                titles = " and ".join(map(repr, self.found.first))
+                raise NotLinks(
+                    f"{self.found.file}: the first row, {titles}, seems to hold titles, but "
+                    f"{title.decode()!r} is a node in other rows, too. Say which it is: --header "
+                    "yes, or --header no"
+                )
 
     def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row: an error, or an example if such rows are to be skipped."""
@@ -281,7 +330,7 @@ class Cleaner:
         if rows and options.header == "auto" and not _named(options) and len(taken) == 2:
             found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
         if lines and not found.header:
-            above = re.split("\r\n|\n|\r", head[:LOOK].decode("utf-8", "replace"))
+            above = lines_of(head[:LOOK].decode("utf-8", "replace"))
             self._first_row = 1 + above.index(lines[0].split("\n")[0])
 
     def _ask(self, doubt: str) -> None:
@@ -295,7 +344,7 @@ class Cleaner:
         rules = np.full(k.RULES, -1, np.int64)
         rules[k.DELIMITER] = ord(DELIMITERS[found.delimiter])
         # Text between tabs has no quotes, but what Excel saves as such, in UTF-16, does.
-        saved = found.delimiter == "tab" and bool(self._source.beginning().encoding)
+        saved = found.delimiter == "tab" and bool(self._source.encoding)
         rules[k.QUOTES] = saved or found.delimiter in ("comma", "semicolon")
         rules[k.EXPECTED] = found.columns
         rules[k.FIRST] = taken[0]

@@ -1,7 +1,8 @@
 """Writers: results as files that other programs read, a kind of file by the ending of its name.
 
-A file is a *table*, whose columns have titles, or an *array*, which is numbers by the ids of nodes
-and has no names. A new kind is a file in this folder with its writer, and a line of ``WRITERS``.
+A file is a *table*, whose columns have titles, an *array*, which is numbers by the ids of nodes and
+has no names, or a *graph* of weighted links. A new kind is a file in this folder with its writer,
+and a line of ``WRITERS``, or of ``GRAPHS``.
 What is written goes to a :class:`Target`, a file or a table of a database (``databases.py``), and
 is there when it is whole.
 """
@@ -19,20 +20,25 @@ from numpy.typing import NDArray
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.graph.writers.arrow import ARROW
+from cocite.graph.writers.dot import DOT
+from cocite.graph.writers.graphs import GraphFile
 from cocite.graph.writers.lines import JSON_LINES
 from cocite.graph.writers.numpy import NPY
 from cocite.graph.writers.tables import CSV, PARQUET, TSV
 from cocite.graph.writers.targets import FileTarget, Target, file_target
 from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
+from cocite.graph.writers.xml_graphs import GEXF, GRAPHML
 from cocite.store import forget
 
 __all__ = [
     "ARRAYS",
+    "GRAPHS",
     "TABLES",
     "WRITERS",
     "ArrayFile",
     "Columns",
     "FileTarget",
+    "GraphFile",
     "TableFile",
     "Target",
     "Types",
@@ -53,6 +59,9 @@ WRITERS: dict[str, TableFile | ArrayFile] = {
     ".npy": NPY,
 }
 """What a name may end in -> what writes such files."""
+
+GRAPHS: dict[str, GraphFile] = {".graphml": GRAPHML, ".gexf": GEXF, ".dot": DOT}
+"""The same for graphs."""
 
 TABLES = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, TableFile))
 ARRAYS = tuple(ending for ending, writer in WRITERS.items() if isinstance(writer, ArrayFile))

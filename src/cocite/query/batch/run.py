@@ -76,9 +76,10 @@ def related_all(
         An opened index, or a graph (:func:`~cocite.open_graph`).
     output
         What to make, by its ending: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
-        node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); or a folder (``/``)
-        with a JSON file a node (``outputs/folder.py``). Or ``to``, a table of a database. A batch
-        that was interrupted is resumed.
+        node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the k-nearest graph
+        as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file a node
+        (``outputs/folder.py``). Or ``to``, a table of a database. A batch that was interrupted is
+        resumed.
     k
         How many hits a node at most.
     progress
@@ -102,8 +103,8 @@ class Batch:
     index, output, k
         As for :func:`related_all`.
     kind
-        What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl``, ``arrow``
-        or ``folder``.
+        What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl``, ``arrow``,
+        ``graphml``, ``gexf``, ``dot`` or ``folder``.
     to, append
         In the place of an output, the address of a table of a database, such as
         ``"sqlite:///site.db#related"`` (``graph/writers/databases.py``); and whether rows are added

@@ -119,11 +119,10 @@ class Work:
         numbers = np.ascontiguousarray(found[:, 1:]).view(np.float64)
         columns = [np.ascontiguousarray(column) for column in numbers.T]
         related = found[:, 0]
+        named = self._named(nodes), counts, self._named(related)
         titles = self._titled(nodes), self._titled(related)
         (scores, errors), ends = columns[:2], columns[2:]
-        return Pages(
-            self._named(nodes), counts, self._named(related), scores, errors, *titles, *ends
-        )
+        return Pages(*named, scores, errors, nodes, related, *titles, *ends)
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
         """Titles, None for none; None if the graph has none at all."""

@@ -22,6 +22,9 @@ OUTPUTS = {
     "tsv": "cocite.query.batch.outputs.table",
     "jsonl": "cocite.query.batch.outputs.lines",
     "arrow": "cocite.query.batch.outputs.table",
+    "graphml": "cocite.query.batch.outputs.graph",
+    "gexf": "cocite.query.batch.outputs.graph",
+    "dot": "cocite.query.batch.outputs.graph",
     "folder": "cocite.query.batch.outputs.folder",
 }
 """What the output may be -> the module that has ``output(kind)``. A table of a database, which has

@@ -30,7 +30,8 @@ class Pages:
 
     ``nodes`` are names, object[n], or numbers, int64[n]; ``counts`` uint32[n] says how many hits
     each has. Of all hits, node after node: ``related`` as ``nodes``, and float64 ``scores`` and
-    ``errors``, nan where there is none. Of a graph with titles, ``node_titles`` and ``titles`` are
+    ``errors``, nan where there is none. ``ids`` and ``related_ids`` are the numbers, uint32, of the
+    nodes and of the hits. Of a graph with titles, ``node_titles`` and ``titles`` are
     those of the nodes and of the hits, None for none. ``low`` and ``high``, float64, are the ends
     of intervals, where they are wanted.
     """
@@ -40,6 +41,8 @@ class Pages:
     related: NDArray[Any]
     scores: NDArray[np.float64]
     errors: NDArray[np.float64]
+    ids: NDArray[np.uint32]
+    related_ids: NDArray[np.uint32]
     node_titles: NDArray[Any] | None = None
     titles: NDArray[Any] | None = None
     low: NDArray[np.float64] | None = None

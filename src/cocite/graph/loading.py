@@ -1,0 +1,169 @@
+"""Inputs on their way into the tables: each read by its reader, those of one kind together.
+
+A reader that says how to (``ReadsMany``) is given all files of its kind at once, and hands them
+over some hundred at a time, so that thousands of small files cost what one of their size does;
+other readers get one after another. Whatever the order in which inputs are read, ids are those of
+the names, and what was found is told in the order in which inputs were named.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from cocite.errors import InputError, NotLinks
+from cocite.graph.readers import Found, Job, LinkReader, ReadOptions, ReadsMany, Source, reader_of
+from cocite.graph.readers.crawl.captures import CrawlFound
+from cocite.graph.readers.html.reader import SiteFound
+from cocite.graph.readers.parquet import ParquetInput
+from cocite.graph.readers.text import TextInput
+from cocite.graph.readers.wiki.reader import WikiFound
+
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
+
+__all__ = ["check_some", "facts_of", "load_all"]
+
+_EACH = 100
+"""Inputs of which each is told by itself."""
+_EXAMPLES = 5
+_COUNTS = ("rows", "comments", "blank_lines")
+_SINGLE: dict[type, dict[str, Any]] = {TextInput: {"comments": 0, "first": ()}}
+"""What texts that are read alike may differ in, and say."""
+
+
+def load_all(
+    tables: Tables,
+    to_job: Callable[..., Job],
+    sources: Sequence[Source],
+    wanted: int,
+    options: ReadOptions,
+) -> list[Found]:
+    """Load inputs, of which ``wanted`` is 2 for links and 1 for names of nodes; returns what was
+    found in each, or in those of a kind that is read in one go. ``to_job`` makes a job of the rest.
+    """
+    found: list[Found | None] = [None] * len(sources)
+    for told, places in _groups(sources, options, wanted):
+        some = [sources[place] for place in places]
+        with tables.reading() as database:
+            job = to_job(database=database, source=some[0], wanted=wanted, options=options)
+            job.scratch.mkdir()
+            reader = told or reader_of(job.source, options, wanted)
+            if getattr(reader, "together", False):
+                job = replace(job, inputs=tuple(some))
+            elif wanted == 2:
+                job = replace(job, inputs=tuple(sources))
+            if not (len(some) > 1 and hasattr(reader, "read_many")):
+                read = reader.read(job)
+                found[places[0]] = read.found
+                _check_few_bad(job.source, read.found, options)
+                job.progress("loading " + job.source.short, 0, 0)
+                tables.load(read.rows, wanted, read.found.integers)
+                if read.nodes:
+                    tables.load(read.nodes, 1, read.found.integers)
+            else:
+                place_of = {id(source): place for source, place in zip(some, places, strict=True)}
+                for rows, part, those in cast(ReadsMany, reader).read_many(job, some):
+                    for source, one in zip(part, those, strict=True):
+                        _check_few_bad(source, one, options)
+                        found[place_of.pop(id(source))] = one
+                    tables.load(rows, wanted, all(one.integers for one in those))
+                assert not place_of
+        shutil.rmtree(job.scratch)
+    return [one for one in found if one is not None]
+
+
+def _groups(
+    sources: Sequence[Source], options: ReadOptions, wanted: int
+) -> list[tuple[LinkReader | None, list[int]]]:
+    """Places of the inputs that are read together, in the order of the first of each; with their
+    reader, which of a pipe is told when its turn comes.
+    """
+    groups: list[tuple[LinkReader | None, list[int]]] = []
+    many: dict[int, list[int]] = {}
+    for place, source in enumerate(sources):
+        reader = None if source.is_pipe else reader_of(source, options, wanted)
+        if reader is not None:
+            source.forget()
+        many_at_once = hasattr(reader, "read_many") or getattr(reader, "together", False)
+        if reader is None or not many_at_once:
+            groups.append((reader, [place]))
+        elif id(reader) in many:
+            many[id(reader)].append(place)
+        else:
+            many[id(reader)] = [place]
+            groups.append((reader, many[id(reader)]))
+    return groups
+
+
+def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
+    bad = sum(found.bad_rows.values())
+    if bad > found.rows and options.skip_bad_rows != "all":
+        raise InputError(
+            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: this may be no "
+            "list of links, or one that is to be read in another way. The first is "
+            f"{found.examples[0]}. To leave them out all the same: --skip-all-bad-rows "
+            "(skip_bad_rows='all')"
+        )
+
+
+def check_some(read: Sequence[Found]) -> None:
+    """See that there is a row in some input; raises :class:`NotLinks` with what there is."""
+    if any(found.rows for found in read):
+        return
+    said = []
+    for found in read[:3]:
+        kinds = [(sum(found.bad_rows.values()), "bad row")]
+        if isinstance(found, TextInput):
+            kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
+        rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
+        if isinstance(found, SiteFound | CrawlFound | WikiFound):
+            said.append(found.describe().replace(": ", " has ", 1))
+            continue
+        said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
+    more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
+    raise NotLinks(f"there is no link: {', '.join(said)}{more}. Name files with a row a link")
+
+
+def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
+    """What the manifest says of the inputs: of more than a hundred, those that were read alike are
+    one entry, which says how many ``files`` they are, so that opening a graph does not take as long
+    as reading them.
+    """
+    if len(read) <= _EACH:
+        return [_told(found, asdict(found)) for found in read]
+    alike: dict[tuple[type, str] | int, dict[str, Any]] = {}
+    for place, found in enumerate(read):
+        if not isinstance(found, TextInput | ParquetInput):
+            alike[place] = _told(found, asdict(found))
+            continue
+        plain = replace(found, file="", **_SINGLE.get(type(found), {}))
+        key = type(found), plain.describe()
+        if key not in alike:
+            value = asdict(found) | {"files": 0, "bad_rows": {}, "examples": []}
+            alike[key] = _told(found, value | {count: 0 for count in _COUNTS if count in value})
+        entry = alike[key]
+        entry["files"] += 1
+        entry["integers"] &= found.integers
+        for count in _COUNTS:
+            if count in entry:
+                entry[count] += getattr(found, count)
+        for kind, rows in found.bad_rows.items():
+            entry["bad_rows"][kind] = entry["bad_rows"].get(kind, 0) + rows
+        if len(entry["examples"]) < _EXAMPLES:
+            examples = (f"{Path(found.file).name}: {example}" for example in found.examples)
+            entry["examples"] = [*entry["examples"], *examples][:_EXAMPLES]
+    for told, entry in alike.items():
+        if isinstance(told, tuple) and entry["files"] > 1:
+            entry["read_as"] = f"{entry['files']:,} files as {entry['read_as']}"
+    return list(alike.values())
+
+
+def _told(found: Found, value: dict[str, Any]) -> dict[str, Any]:
+    """Of one input its base name, not where it lay on this machine."""
+    value |= {"file": Path(found.file).name or found.file, "read_as": found.describe()}
+    value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
+    return value

@@ -1,0 +1,1 @@
+"""Dumps of MediaWiki: tables of its database, as links between pages."""

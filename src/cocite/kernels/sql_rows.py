@@ -1,0 +1,237 @@
+r"""Rows of ``INSERT INTO ... VALUES (1,0,'It\'s'),(2,...);``, as dumps of MySQL and MariaDB have
+them: one pass that takes some columns, checks them and writes rows between tabs.
+
+Strings are undone as MySQL reads them: ``\0 \' \" \b \n \r \t \Z \\``, other letters behind
+a backslash as themselves, and ``''``; so are hexadecimal strings (0x4142) and introducers
+(``_binary 'x'``). NULL is an empty text, or 0. A row whose taken columns hold what no name has (a
+control character, bytes that are not UTF-8), or no integer where one is meant, is left out.
+
+Cost: about two nanoseconds a byte, one thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cocite.kernels._jit import helper, kernel
+from cocite.kernels.text_checks import is_integer, is_utf8
+
+__all__ = [
+    "BAD_FIELDS",
+    "BROKEN",
+    "ENDED",
+    "INTEGER",
+    "MORE",
+    "REASONS",
+    "TALLY",
+    "TEXT",
+    "T_BAD",
+    "T_BYTES",
+    "T_ROWS",
+    "T_STATE",
+    "rows",
+]
+
+SKIPPED, TEXT, INTEGER = range(3)
+"""What is done with a column."""
+
+ENDED, MORE, BROKEN = range(3)
+"""How a piece ends: behind the statement, within a row, or where no row goes on so."""
+
+T_ROWS, T_BYTES, T_STATE, T_BAD = range(4)
+TALLY = 4
+"""int64 words: rows and bytes written, how it ended, rows left out; all of this piece."""
+
+BAD_FIELDS = 3
+"""int64 words kept of a row that is left out: first and last byte in this piece, reason."""
+
+CONTROL, ENCODING, NUMBER = range(1, 4)
+REASONS = {
+    CONTROL: "a control character in a name",
+    ENCODING: "bytes that are not UTF-8",
+    NUMBER: "no whole number where one is meant",
+}
+
+_LF, _TAB, _SPACE, _QUOTE, _BACKSLASH = 10, 9, 32, 39, 92
+_OPEN, _CLOSE, _COMMA, _SEMICOLON, _UNDERSCORE, _X, _N, _ZERO = 40, 41, 44, 59, 95, 120, 78, 48
+
+
+@helper
+def _blanks(text: Any, i: Any) -> Any:
+    """The next byte that is no blank."""
+    while i < text.size and (text[i] == _SPACE or 9 <= text[i] <= 13):
+        i += 1
+    return i
+
+
+@helper
+def _meant(byte: Any) -> Any:
+    """What a letter behind a backslash means."""
+    if byte == 48:
+        return 0
+    if byte == 98:
+        return 8
+    if byte == 110:
+        return 10
+    if byte == 114:
+        return 13
+    if byte == 116:
+        return 9
+    if byte == 90:
+        return 26
+    return byte
+
+
+@helper
+def _digit(byte: Any) -> Any:
+    """The value of a hexadecimal digit; 16 of what is none."""
+    if 48 <= byte <= 57:
+        return byte - 48
+    byte |= 32
+    return byte - 87 if 97 <= byte <= 102 else 16
+
+
+@helper
+def _string(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
+    """(behind the string whose quote is at ``i``, or -1 if it is not closed; end of the output)."""
+    i += 1
+    while i < text.size:
+        byte = text[i]
+        if byte == _QUOTE:
+            if i + 1 >= text.size:
+                return -1, at
+            if text[i + 1] != _QUOTE:
+                return i + 1, at
+            i += 1
+        elif byte == _BACKSLASH:
+            i += 1
+            if i >= text.size:
+                return -1, at
+            byte = _meant(text[i])
+        if taken:
+            out[at] = byte
+            at += 1
+        i += 1
+    return -1, at
+
+
+@helper
+def _token(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
+    """The same of what stands without quotes, up to a comma or bracket."""
+    begin = i
+    while i < text.size and text[i] != _COMMA and text[i] != _CLOSE and text[i] != _SEMICOLON:
+        i += 1
+    if i >= text.size:
+        return -1, at
+    if taken == SKIPPED:
+        return i, at
+    end = i
+    while end > begin and (text[end - 1] == _SPACE or 9 <= text[end - 1] <= 13):
+        end -= 1
+    if text[begin] == _N:  # NULL
+        if taken == INTEGER:
+            out[at] = _ZERO
+            at += 1
+    elif taken == TEXT and end - begin >= 2 and text[begin] == _ZERO and text[begin + 1] == _X:
+        for j in range(begin + 2, end - 1, 2):
+            out[at] = (_digit(text[j]) * 16 + _digit(text[j + 1])) & 255
+            at += 1
+    else:
+        for j in range(begin, end):
+            out[at] = text[j]
+            at += 1
+    return i, at
+
+
+@helper
+def _fault(out: Any, low: Any, high: Any, taken: Any) -> Any:
+    """Why out[low:high] is not what such a column holds, or 0."""
+    if taken == INTEGER:
+        negative = low < high and out[low] == 45
+        digits = low + 1 if negative else low
+        return 0 if digits < high and is_integer(out, digits, high) else NUMBER
+    wide = False
+    for i in range(low, high):
+        if out[i] < 32 or out[i] == 127:
+            return CONTROL
+        wide |= out[i] >= 128
+    return ENCODING if wide and not is_utf8(out, low, high) else 0
+
+
+@helper
+def _row(text: Any, i: Any, take: Any, out: Any, at: Any) -> Any:
+    """One row from its bracket on: (its state, behind its last value, end of the output, reason
+    against it).
+    """
+    reason = 0
+    for column in range(take.size):
+        i = _blanks(text, i)
+        if i >= text.size:
+            return MORE, i, at, reason
+        if text[i] != (_COMMA if column else _OPEN):
+            return BROKEN, i, at, reason
+        i = _blanks(text, i + 1)
+        if i < text.size and text[i] == _UNDERSCORE:
+            while i < text.size and text[i] != _QUOTE and text[i] != _CLOSE:
+                i += 1
+        if i >= text.size:
+            return MORE, i, at, reason
+        field = at
+        if text[i] == _QUOTE:
+            i, at = _string(text, i, take[column], out, at)
+        else:
+            i, at = _token(text, i, take[column], out, at)
+        if i < 0:
+            return MORE, text.size, at, reason
+        if take[column]:
+            if not reason:
+                reason = _fault(out, field, at, take[column])
+            out[at] = _TAB
+            at += 1
+    return ENDED, i, at, reason
+
+
+@helper
+def _end(text: Any, i: Any) -> Any:
+    """(state, behind the bracket that closes a row and what follows it), from its last value on."""
+    i = _blanks(text, i)
+    if i < text.size and text[i] != _CLOSE:
+        return BROKEN, i
+    i = _blanks(text, i + 1)
+    if i >= text.size:
+        return MORE, i
+    return (ENDED if text[i] == _COMMA or text[i] == _SEMICOLON else BROKEN), i
+
+
+@kernel
+def rows(text: Any, take: Any, out: Any, bad: Any, tally: Any) -> Any:
+    """Write the rows of ``text`` (uint8), which begins with one, to ``out`` (uint8[text.size +
+    take.size]).
+
+    ``take`` uint8[columns] says what is done with each column; those that are taken are written in
+    their order. ``bad`` int64[b, BAD_FIELDS] receives the first b rows that are left out. Returns
+    where the next row begins, or the statement has ended, or what goes on as no row does.
+    """
+    tally[:] = 0
+    start, at = 0, 0
+    while True:
+        begun = at
+        state, i, at, reason = _row(text, _blanks(text, start), take, out, at)
+        if state == ENDED:
+            state, i = _end(text, i)
+        if state != ENDED:
+            tally[T_BYTES], tally[T_STATE] = begun, state
+            return start
+        if reason:
+            if tally[T_BAD] < bad.shape[0]:
+                which = tally[T_BAD]
+                bad[which, 0], bad[which, 1], bad[which, 2] = start, i, reason
+            tally[T_BAD] += 1
+            at = begun
+        else:
+            out[at - 1] = _LF
+            tally[T_ROWS] += 1
+        start = i + 1
+        if text[i] == _SEMICOLON:
+            tally[T_BYTES], tally[T_STATE] = at, ENDED
+            return start

@@ -1,0 +1,276 @@
+"""An answer as a page shows it: rows with bars, reasons with paths, fields to ask otherwise.
+
+What templates are given is plain: texts, numbers, addresses of ours. Bars are in per cent of the
+best end of an interval on the page, so that bars of one page can be compared with each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cocite.graph.links import DIRECTIONS, NO_LINKS
+from cocite.query import Index
+from cocite.query.documents import RelatedDocument
+from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
+from cocite.service.pages import around
+from cocite.service.pages.address import State, readable
+from cocite.service.parameters import SETTINGS, Parameter
+
+__all__ = [
+    "Field",
+    "Row",
+    "fields_of",
+    "foreign",
+    "how",
+    "map_of",
+    "own_settings",
+    "reasons_of",
+    "rows_of",
+]
+
+_LABEL = 22
+"""Signs of a label on the map."""
+_SHOWN = ("k", "min_score", "prefix", "exclude_prefix", "confidence", "other_sites", "refine")
+_WORDS = {
+    "k": "how many",
+    "min_score": "least score",
+    "prefix": "only names that begin with",
+    "exclude_prefix": "no names that begin with",
+    "confidence": "confidence of intervals",
+    "other_sites": "other sites only",
+    "refine": "refined (more exact, slower)",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A hit. ``score``, ``low``, ``high`` are shown; those with a ``bar`` are in per cent."""
+
+    rank: int
+    node: str
+    title: str | None
+    score: str
+    low: str
+    high: str
+    bar: float
+    bar_low: float
+    bar_high: float
+    exact: bool
+    walk: str
+    why: str
+    add: str | None
+    seen: bool
+    """Whether its reasons are shown."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the form: ``kind`` is number, text, yes, or choice."""
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    value: str
+    default: str
+    choices: tuple[str, ...] = ()
+    least: str = ""
+    most: str = ""
+
+
+def own_settings(index: Index) -> dict[str, Any]:
+    """What the index's measures take when asked, and what they take unless told otherwise."""
+    takes = dict.fromkeys(s.name for part in index.stored.parts for s in part.measure.ask)
+    given = index.stored.ask_settings({}).to_json()
+    return {name: given.get(name, "") for name in takes}
+
+
+def fields_of(index: Index, takes: Sequence[Parameter], state: State) -> list[Field]:
+    """The fields of the form, the index's own settings first."""
+    own = own_settings(index)
+    known = {parameter.name: parameter for parameter in takes}
+    found = []
+    for name in (*own, *_SHOWN):
+        taken = known[name]
+        default = own.get(name, taken.default)
+        kind = {bool: "yes", str: "text"}.get(taken.kind, "number")
+        choices = taken.choices
+        if name in own and taken.kind is bool:
+            kind, choices = "choice", ("true", "false")
+        elif choices:
+            kind = "choice"
+        found.append(
+            Field(
+                name,
+                _WORDS.get(name, name),
+                taken.text.partition(" For indexes of:")[0],
+                kind,
+                state.get(name) or "",
+                ""
+                if default is None
+                else str(default).lower()
+                if kind == "choice"
+                else f"{default}",
+                choices,
+                "" if math.isinf(taken.low) else f"{taken.low:g}",
+                "" if math.isinf(taken.high) else f"{taken.high:g}",
+            )
+        )
+    return found
+
+
+def foreign(index: Index, state: State) -> list[str]:
+    """Settings in the address that are those of other measures."""
+    own = own_settings(index)
+    return [name for name, _ in state.others if name in SETTINGS and name not in own]
+
+
+def rows_of(document: RelatedDocument, state: State, most: int) -> list[Row]:
+    """A row a hit; ``most`` nodes are asked together at most."""
+    ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
+    best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
+    digits = _digits(best)
+    found = []
+    for rank, hit in enumerate(document.hits, document.offset + 1):
+        node = str(hit.node)
+        known = math.isfinite(hit.low) and math.isfinite(hit.high)
+        low, high = (hit.low, hit.high) if known else (hit.score, hit.score)
+        found.append(
+            Row(
+                rank,
+                node,
+                hit.title,
+                f"{hit.score:.{digits}f}",
+                f"{low:.{digits}f}" if known else "?",
+                f"{high:.{digits}f}" if known else "?",
+                _percent(hit.score / best),
+                _percent(low / best),
+                _percent(high / best),
+                low == high,
+                state.asking(node).href(),
+                state.reasons(node).href() + "#why",
+                state.asking(*state.nodes, node).href() if len(state.nodes) < most else None,
+                node == state.why,
+            )
+        )
+    return found
+
+
+def map_of(
+    index: Index, document: RelatedDocument, state: State, settings: Mapping[str, Any], lines: bool
+) -> dict[str, Any] | None:
+    """The map; without ``lines`` if they would take too much. None if there is nothing on it."""
+    hits = list(document.hits[: around.MOST])
+    if not hits:
+        return None
+    names = [str(hit.node) for hit in hits]
+    near = around.closeness(index, names, settings) if lines else np.zeros((len(hits), len(hits)))
+    labels = [readable(hit.title or str(hit.node), _LABEL) for hit in hits]
+    spots = around.drawn(hits, labels, near, document.offset + 1)
+    return {
+        "inner": around.INNER,
+        "outer": around.OUTER,
+        "wide": around.WIDTH,
+        "tall": around.HEIGHT,
+        "spots": [
+            {"spot": spot, "href": state.asking(name).href(), "name": hit.title or name}
+            for spot, name, hit in zip(spots, names, hits, strict=True)
+        ],
+        "lines": around.lines_of(spots, near),
+        "middle": readable(
+            " + ".join(map(str, document.nodes))
+            if document.titles is None or len(document.nodes) > 1
+            else document.titles[0] or document.nodes[0],
+            _LABEL,
+        ),
+        "left_out": not lines and len(hits) > 1,
+        "first": len(hits),
+        "all": len(document.hits),
+    }
+
+
+def reasons_of(document: WhyDocument | WhyTogetherDocument, state: State) -> dict[str, Any]:
+    """Why a hit is there: for each page that was asked the pages that make them similar."""
+    titles = document.titles or {}
+
+    def called(name: str) -> dict[str, Any]:
+        return {"name": name, "title": titles.get(name)}
+
+    def part(why: WhyDocument, share: float | None) -> dict[str, Any]:
+        score = why.score or 1.0
+        digits = _digits(why.score)
+        rows = []
+        for reason in why.reasons:
+            page = reason.links != NO_LINKS
+            rows.append(
+                {
+                    **(called(reason.node) if page else {"name": reason.node, "title": None}),
+                    "href": state.asking(reason.node).href() if page else None,
+                    "share": f"{reason.share:.{digits}f}",
+                    "percent": f"{100 * reason.share / score:.0f}",
+                    "bar": _percent(reason.share / score),
+                    "samples": reason.samples,
+                    "path": _path(reason.path_a, reason.path_b, reason.links, called, state),
+                }
+            )
+        return {
+            "asked": called(why.a),
+            "score": f"{why.score:.{digits}f}",
+            "share": None if share is None else f"{share:.{digits}f}",
+            "rows": rows,
+            "others": why.others,
+            "rest": f"{why.rest:.{digits}f}",
+            "unplaced": f"{why.unplaced:.{digits}f}" if why.unplaced > 0 else None,
+        }
+
+    if isinstance(document, WhyTogetherDocument):
+        parts = [part(document.of_page(page), page.share) for page in document.pages]
+    else:
+        parts = [part(document, None)]
+    return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
+
+
+def _path(
+    from_a: Sequence[str], from_b: Sequence[str], links: str, called: Any, state: State
+) -> list[dict[str, Any]]:
+    """The way from a over the page to b: names with the arrows of the links between them."""
+    if len(from_a) < 2 and len(from_b) < 2:
+        return []
+    steps = [*from_a, *reversed(from_b[:-1])] if from_a else [*reversed(from_b)]
+    turn = max(len(from_a) - 1, 0)
+    forth, back = {"in": ("←", "→"), "out": ("→", "←")}.get(links, ("–", "–"))
+    return [
+        {
+            **called(name),
+            "arrow": "" if place == 0 else forth if place <= turn else back,
+            "href": state.asking(name).href(),
+            "middle": place == turn and bool(from_a),
+        }
+        for place, name in enumerate(steps)
+    ]
+
+
+def how(document: RelatedDocument, samples: int | None) -> list[str]:
+    """What answered, in a few words each."""
+    found = [document.measure]
+    if document.direction in DIRECTIONS:
+        found.append(DIRECTIONS[document.direction])
+    if samples is not None:
+        found.append(f"{samples:,} samples")
+    if document.refined:
+        found.append("refined")
+    return found
+
+
+def _digits(best: float) -> int:
+    """Decimals that leave three digits of the best score."""
+    return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
+
+
+def _percent(share: float) -> float:
+    return round(100 * min(1.0, max(0.0, share)), 1)

@@ -1,0 +1,138 @@
+"""The state in an address, names as links, and the map, for any input."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import combinations, pairwise
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("jinja2", reason="the extra serve is not installed")
+
+from cocite.query.scores import Hit
+from cocite.service.pages import around
+from cocite.service.pages.address import State, outward, readable
+
+TEXTS = st.text(min_size=1, max_size=30)
+
+
+@given(
+    st.lists(TEXTS, max_size=3, unique=True),
+    st.none() | TEXTS,
+    st.lists(st.tuples(st.sampled_from(["k", "decay", "among"]), TEXTS), max_size=4),
+)
+def test_an_address_is_the_state(
+    nodes: list[str], why: str | None, others: list[tuple[str, str]]
+) -> None:
+    state = State(tuple(nodes), why, tuple(others))
+    there = urlsplit(state.href())
+    assert (there.scheme, there.netloc, there.path) == ("", "", "/")
+    assert State.of(parse_qsl(there.query, keep_blank_values=True)) == state
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)//http://a.org/",
+        " http://a.org/",
+        "http:/\\a.org",
+        "http://",
+        "http:///path",
+        "//a.org/",
+        "data:text/html,http://a.org/",
+        "http://a.org/\njavascript:alert(1)",
+        'http://a.org/"onmouseover="alert(1)',
+        "http://a.org/<script>",
+        "http://a\u202e.org/",
+        "http://[::1",
+        "ftp://a.org/",
+        "https:a.org",
+        "http://a.org/" + "x" * 3000,
+    ],
+)
+def test_what_is_no_plain_address_is_no_link(name: str) -> None:
+    assert outward(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["http://a.org", "HTTPS://a.org/b?c=d&e=f#g", "http://été.example/ü", "http://[::1]/"]
+)
+def test_addresses_are_links_as_they_are(name: str) -> None:
+    assert outward(name) == name
+
+
+@given(st.text(max_size=200), st.integers(5, 40))
+def test_a_readable_name_is_short_and_can_be_printed(name: str, most: int) -> None:
+    found = readable(name, most)
+    assert len(found) <= most
+    assert found.isprintable()
+
+
+def hits_of(scores: list[float]) -> list[Hit]:
+    return [Hit(f"n{i}", s, 0.0, s, s) for i, s in enumerate(sorted(scores, reverse=True))]
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-9, 1.0), st.text("aMi中…", max_size=22), st.integers(0, 400)),
+        min_size=1,
+        max_size=around.MOST,
+    )
+)
+def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int]]) -> None:
+    hits = hits_of([score for score, _, _ in rows])
+    near = np.zeros((len(rows), len(rows)))
+    for i, (score, _, other) in enumerate(rows):
+        if i != other % len(rows):
+            near[i, other % len(rows)] = near[other % len(rows), i] = score
+    spots = around.drawn(hits, [label for _, label, _ in rows], near, 1)
+    assert [spot.rank for spot in spots] == list(range(1, len(rows) + 1))
+    middle = around.WIDTH / 2, around.HEIGHT / 2
+    away = [np.hypot(spot.x - middle[0], spot.y - middle[1]) for spot in spots]
+    assert all(a <= b + 0.2 for a, b in pairwise(away))
+    for spot, beside in combinations(spots, 2):
+        assert np.hypot(spot.x - beside.x, spot.y - beside.y) >= 26
+    boxes = []
+    for spot in spots:
+        if spot.label:
+            wide = sum(13 if unicodedata.east_asian_width(s) in "WF" else 6.9 for s in spot.label)
+            left = spot.at[0] - {"start": 0, "middle": wide / 2, "end": wide}[spot.anchor]
+            boxes.append((left, spot.at[1] - 7, left + wide, spot.at[1] + 7))
+            assert 0 <= left < left + wide <= around.WIDTH
+            for each in spots:
+                x, y = (
+                    min(max(each.x, left), left + wide),
+                    min(max(each.y, boxes[-1][1]), boxes[-1][3]),
+                )
+                assert np.hypot(x - each.x, y - each.y) > 12.9
+    for a, b in combinations(boxes, 2):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_pages_that_belong_together_stand_together() -> None:
+    groups = np.arange(12) % 3
+    near = (groups[:, None] == groups[None, :]) * 0.5
+    np.fill_diagonal(near, 0)
+    spots = around.drawn(hits_of([0.5] * 12), [""] * 12, near, 1)
+    angles = np.array([np.arctan2(s.y - around.HEIGHT / 2, s.x - around.WIDTH / 2) for s in spots])
+    turn = groups[np.argsort(angles)]
+    assert (turn != np.roll(turn, 1)).sum() == 3
+
+
+def test_lines_are_those_that_are_near() -> None:
+    near = np.zeros((3, 3))
+    near[0, 2] = near[2, 0] = 0.4
+    near[1, 2] = near[2, 1] = 0.1
+    spots = around.drawn(hits_of([0.9, 0.5, 0.1]), ["a", "b", "c"], near, 4)
+    weak, strong = around.lines_of(spots, near)
+    assert (weak.ends, weak.strength) == ((5, 6), 0.25)
+    assert (strong.ends, strong.strength) == ((4, 6), 1.0)
+    assert (strong.x1, strong.y1, strong.x2, strong.y2) == (
+        *(spots[0].x, spots[0].y),
+        *(spots[2].x, spots[2].y),
+    )
