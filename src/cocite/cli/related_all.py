@@ -60,7 +60,8 @@ _OPTIONS = (
     metavar="FILE|DIR/|-",
     help="What to make: a table of node, rank, related, score, stderr, and low and high with "
     f"intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), the k-nearest graph "
-    f"({or_of(list(GRAPHS))}), or a folder with a JSON file a node (a name that ends in /). - is standard output.",
+    f"({or_of(list(GRAPHS))}), or a folder with a JSON file a node (a name that ends "
+    "in /). - is standard output.",
 )
 @kind_option(_KINDS, "by the name; jsonl on standard output")
 @to_options
