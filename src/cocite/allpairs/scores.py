@@ -1,12 +1,18 @@
 """What a run returns: the scores of all pairs, read by row, pair or node, in the stored order.
 
 The matrix is kept by classes (``core.py``) and spread over the nodes when it is read.
+
+As a file it is an array (``.npy``), the full matrix by id, written row after row; or a table, with
+a row a pair: each pair once if its score is large enough, or the best of every node. A table may be
+one of a database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,8 +21,14 @@ from numpy.typing import NDArray
 from cocite.allpairs.stopping import ExactConvergence
 from cocite.errors import UsageError
 from cocite.graph.names import Names
+from cocite.graph.writers import Columns, FileTarget, Target, check_output, target_of
 
-__all__ = ["DenseMatrix", "MatrixByRow", "Pairs", "Scores"]
+__all__ = ["DEFAULT_LEAST", "PAIR_TYPES", "DenseMatrix", "MatrixByRow", "Pairs", "Scores"]
+
+DEFAULT_LEAST = 0.01
+"""The least score of a pair in a table."""
+PAIR_TYPES = {"node": "VARCHAR", "other": "VARCHAR", "score": "DOUBLE"}
+"""The columns of a table of pairs; scores of single precision are FLOAT."""
 
 _BATCH = 1 << 20
 
@@ -123,6 +135,75 @@ class Scores:
             ids = np.flatnonzero(row > 0)
         ids = ids[np.lexsort((ids, -row[ids]))][:k]
         return ids, row[ids]
+
+    def write(
+        self,
+        output: str | os.PathLike[str],
+        *,
+        least: float = DEFAULT_LEAST,
+        top: int | None = None,
+        kind: str | None = None,
+        overwrite: bool = False,
+    ) -> Path:
+        """Write all scores to an array (``.npy``), or those of ``least`` or more, or the ``top`` of
+        every node, to a table (``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.arrow``); ``kind``
+        says what it is where the name does not. It has its name when it is whole.
+
+        Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
+        """
+        self.write_target(check_output(output, overwrite, kind=kind), least=least, top=top)
+        return Path(output)
+
+    def write_to(
+        self,
+        to: str,
+        *,
+        least: float = DEFAULT_LEAST,
+        top: int | None = None,
+        overwrite: bool = False,
+        append: bool = False,
+    ) -> None:
+        """Write the same to a table of a database, such as ``"sqlite:///site.db#pairs"``.
+
+        Raises as :func:`~cocite.graph.writers.databases.database_target` does.
+        """
+        target = target_of(None, to, overwrite=overwrite, append=append, types=self._types)
+        assert target is not None
+        self.write_target(target, least=least, top=top)
+
+    def write_target(
+        self,
+        target: Target,
+        *,
+        least: float,
+        top: int | None = None,
+        progress: Callable[[int], None] = lambda nodes: None,
+    ) -> None:
+        """Write to ``target``, whose kind decides the form; ``progress`` is called with the number
+        of nodes done.
+        """
+        if isinstance(target, FileTarget) and target.is_array:
+            target.write_array(self._rows(progress), self.dtype, (self.nodes, self.nodes))
+            return
+        pairs = self.best(top) if top else self.pairs(least)
+        target.write_table(self._named(pairs, progress), self._types)
+
+    @property
+    def _types(self) -> dict[str, str]:
+        return PAIR_TYPES | ({"score": "FLOAT"} if self.dtype == np.float32 else {})
+
+    def _named(self, pairs: Iterator[Pairs], progress: Callable[[int], None]) -> Iterator[Columns]:
+        names = np.array(self.names.stored.names(np.arange(self.nodes)), dtype=object)
+        for batch in pairs:
+            yield {"node": names[batch.nodes], "other": names[batch.others], "score": batch.scores}
+            if batch.nodes.size:
+                progress(int(batch.nodes[-1]) + 1)
+
+    def _rows(self, progress: Callable[[int], None]) -> Iterator[NDArray[Any]]:
+        """float32 or float64[nodes], for each node in order of id."""
+        for node in range(self.nodes):
+            yield self.row(node)
+            progress(node + 1)
 
     def pairs(self, least: float) -> Iterator[Pairs]:
         """All pairs u < v, by id, that score ``least`` or more and are not 0; in batches."""

@@ -152,7 +152,7 @@ def exact(
     """
     from cocite.allpairs import AllPairs, Options
     from cocite.allpairs.documents import ExactDocument
-    from cocite.allpairs.output import PAIR_TYPES, write_scores
+    from cocite.allpairs.scores import PAIR_TYPES
     from cocite.graph import Graph
     from cocite.graph.writers import target_of
 
@@ -169,8 +169,7 @@ def exact(
     say(f"{graph}: {run.estimate()}")
     with Stages({"sweeping": "sweeps", "writing": "nodes"}) as stages:
         found = run.run(lambda done, error: stages("sweeping", done, 0, f"error {error:.0e}"))
-        write_scores(
-            found,
+        found.write_target(
             target,
             least=min_score,
             top=top,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["related_all"]
 
-_KINDS = [*kinds_of((*TABLES, *GRAPHS)), "folder"]
+_KINDS = [*kinds_of((*TABLES, *GRAPHS)), "folder", "site"]
 _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 _OPTIONS = (
     "kind",

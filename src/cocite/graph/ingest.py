@@ -17,19 +17,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.hubs import HUBS_LOG, hubs_in_words
+from cocite.graph.inputs import Inputs, Query, size_of, threads_for
 from cocite.graph.left_out import checked_names
 from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
 from cocite.graph.objects.titles import titles_apart
-from cocite.graph.readers import Job, PageOptions, ReadOptions, Source, expand, reader_of
+from cocite.graph.readers import Job, PageOptions, ReadOptions
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.storing import How, store_links
@@ -42,17 +43,15 @@ from cocite.store.temporary import Temporary
 __all__ = ["ingest"]
 
 _log = logging.getLogger(HUBS_LOG)
-_THREAD_BYTES = 1 << 18
-"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
-
-_SIZES = 20
-"""How much larger than a file what is made of it may be, meanwhile."""
 
 
 def ingest(
-    inputs: Any,
+    inputs: Any = None,
     output: str | os.PathLike[str] | None = None,
     *,
+    sql: str | None = None,
+    database: str | None = None,
+    table: str | None = None,
     format: str = "auto",
     nodes: Any = None,
     titles: Any = None,
@@ -89,9 +88,19 @@ def ingest(
         ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
         of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
         or igraph.
+        Not needed with ``sql`` or ``database``.
     output
         The directory to make. By default a temporary one, which goes with the last object that was
         made of it.
+    sql
+        A query that gives links, in the place of ``inputs``: of ``database``, or of DuckDB, which
+        reads files itself, ``"select src, dst from 'clicks.parquet'"``.
+    database
+        A file of SQLite or DuckDB, or an address: ``sqlite:///FILE``, ``duckdb:///FILE``,
+        ``postgres://USER@HOST/DATABASE``, with ``#TABLE`` behind it or not. It is only read.
+    table
+        The table of ``database`` that holds links, unless ``sql`` asks for them; by default its
+        only one. ``columns`` and ``weight_column`` name its columns.
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
@@ -180,7 +189,18 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    in_memory, inputs = told_apart(inputs)
+    means = Means.checked(threads, memory)
+    asked = Query(sql, database, table).source(
+        inputs,
+        means.memory - OWN_MEMORY,
+        format=(format, "auto"),
+        delimiter=(delimiter, "auto"),
+        header=(header, "auto"),
+        comment=(comment, "#"),
+        site=(site or "", ""),
+        report=(os.fspath(report or ""), ""),
+    )
+    in_memory, inputs = (False, ()) if asked else told_apart(inputs)
     if in_memory:
         _see_no_text(
             format=(format, "auto"),
@@ -231,21 +251,20 @@ def ingest(
         home, place = _place(output, 2 * stored.store.nbytes, Means.checked(memory=memory).memory)
         leave_out(stored, str(place), names, overwrite=overwrite, progress=progress)
         return _made(place, home)
-    means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
     called = _split(title_columns)
     tables_of_titles, pairs = titles_apart(titles, called)
-    given = _Inputs.checked(inputs, nodes, tables_of_titles, options)
+    given = Inputs.checked(asked or inputs, nodes, tables_of_titles, options)
     called = () if pairs is not None else Titling.checked(given.titles, called, options)
-    home, place = _place(output, _size(given.links + given.nodes), memory_limit)
+    home, place = _place(output, size_of(given.links + given.nodes), memory_limit)
     with (
         Draft(place, "graph", overwrite=overwrite) as draft,
         report_to(os.fspath(report or ""), overwrite) as reported,
     ):
         work = draft.path / "work"
         work.mkdir()
-        threads = _threads(given.all, cores)
+        threads = threads_for(given.all, cores)
         titling = Titling(given.titles, called, options, work, pairs or ())
         with Tables(
             work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
@@ -271,32 +290,6 @@ def ingest(
         facts["sources"] = facts_of(read)
         draft.publish(Manifest("graph", facts | told, files | of_titles))
     return _made(place, home)
-
-
-class _Inputs(NamedTuple):
-    """The files that are read: of links, of names of nodes, of titles."""
-
-    links: list[Source]
-    nodes: list[Source]
-    titles: list[Source]
-
-    @classmethod
-    def checked(cls, links: Any, nodes: Any, titles: Any, options: ReadOptions) -> _Inputs:
-        """Those that are named, each of a kind that there is a reader for."""
-        found = cls(*([] if each is None else expand(each) for each in (links, nodes, titles)))
-        if [source.path for source in found.all].count(None) > 1:
-            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
-            for source in sources:
-                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-                    reader_of(source, options, wanted)
-                    source.forget()
-        return found
-
-    @property
-    def all(self) -> list[Source]:
-        """All of them."""
-        return self.links + self.nodes + self.titles
 
 
 def _check_memory(memory: int) -> None:
@@ -353,13 +346,6 @@ def _see_no_text(**options: tuple[str, str]) -> None:
             raise UsageError(f"{title} is for files: leave it out for what is in memory")
 
 
-def _size(sources: list[Source]) -> int | None:
-    """What storing them takes at most, where that can be told: not of what is packed."""
-    if any(s.is_pipe or s.is_directory or s.packed for s in sources):
-        return None
-    return _SIZES * sum(source.nbytes for source in sources)
-
-
 def _stored_graph(inputs: Any) -> Graph | None:
     """The stored graph that is named, alone, in the place of files of links."""
     named = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
@@ -383,10 +369,3 @@ def _told(graph: Graph) -> Graph:
             "counts them less by itself"
         )
     return graph
-
-
-def _threads(sources: list[Source], most: int) -> int:
-    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
-    if any(source.is_pipe or source.is_directory for source in sources):
-        return most
-    return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)

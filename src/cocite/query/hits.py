@@ -1,4 +1,4 @@
-"""Answers as lists that are also tables: for pandas, polars, Arrow, and for notebooks.
+"""Answers as lists that are also tables: for pandas, polars, Arrow, files, databases and notebooks.
 
 A list of hits has the columns rank, from 1 on, and the fields of a hit. In a notebook it is shown
 with a bar a score, and a line across its end for the interval, if there is one. All bars have one
@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+from cocite.graph.writable import Writable, columns_of
 from cocite.query.scores import Hit
+
+if TYPE_CHECKING:
+    from cocite.graph.writers import Target, Types
 
 __all__ = ["HitLists", "Hits"]
 
@@ -22,7 +26,7 @@ _BAR = "#4c8bc9"
 _LINKS = ("http://", "https://")
 
 
-class Hits(list[Hit]):
+class Hits(list[Hit], Writable):
     """Hits in their order: a list, and a table."""
 
     @overload
@@ -59,6 +63,16 @@ class Hits(list[Hit]):
             _of_one_type(self._columns(), "node")
         )
 
+    def to_markdown(self) -> str:
+        """The same as a table of Markdown, in which names that are URLs are links."""
+        return _markdown(self._columns())
+
+    def _types(self) -> Types:
+        return _types_of(_of_one_type(self._columns(), "node"))
+
+    def _write(self, target: Target) -> None:
+        _write(target, _of_one_type(self._columns(), "node"))
+
     def _columns(self) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {"rank": list(range(1, len(self) + 1))}
         titles = [*Hit._fields, *(["title"] if any(hit.title for hit in self) else [])]
@@ -90,7 +104,7 @@ class Hits(list[Hit]):
         )
 
 
-class HitLists(list[Hits]):
+class HitLists(list[Hits], Writable):
     """The hits of several nodes, each asked for itself: lists in the order of ``nodes``, and a
     table.
     """
@@ -120,6 +134,16 @@ class HitLists(list[Hits]):
 
         columns = _of_one_type(self._columns(), "node", "related")
         return need("pyarrow", "an Arrow table", "arrow").table(columns)
+
+    def to_markdown(self) -> str:
+        """The same as a table of Markdown, as :meth:`Hits.to_markdown`."""
+        return _markdown(self._columns())
+
+    def _types(self) -> Types:
+        return _types_of(_of_one_type(self._columns(), "node", "related"))
+
+    def _write(self, target: Target) -> None:
+        _write(target, _of_one_type(self._columns(), "node", "related"))
 
     def _columns(self) -> dict[str, list[Any]]:
         pairs = list(zip(self.nodes, self, strict=True))
@@ -151,6 +175,26 @@ def _of_one_type(columns: dict[str, list[Any]], *titles: str) -> dict[str, list[
         if types not in ({str}, {int}):
             columns[title] = list(map(str, columns[title]))
     return columns
+
+
+def _markdown(columns: dict[str, list[Any]]) -> str:
+    from cocite.documents import Rows, markdown
+
+    return markdown(Rows(list(columns), zip(*columns.values(), strict=True)))
+
+
+def _types_of(columns: dict[str, list[Any]]) -> Types:
+    """Of all columns, by their titles; of names by what they are."""
+    types = {"rank": "INTEGER", "title": "VARCHAR"}
+    for title in ("node", "related"):
+        whole = columns.get(title, []) and all(type(name) is int for name in columns[title])
+        types[title] = "BIGINT" if whole else "VARCHAR"
+    return {title: types.get(title, "DOUBLE") for title in columns}
+
+
+def _write(target: Target, columns: dict[str, list[Any]]) -> None:
+    types = _types_of(columns)
+    target.write_table([columns_of(columns, types)], types)
 
 
 def _row(rank: int, hit: Hit, most: float) -> str:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,9 +35,13 @@ from cocite.graph import Graph
 from cocite.graph.links import links_of
 from cocite.graph.names import Names
 from cocite.graph.rows import Links
+from cocite.graph.writable import Writable
 from cocite.means import Means
 from cocite.ranking.stopping import Residual, State, StoppingRule, Sweeps
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
+
+if TYPE_CHECKING:
+    from cocite.graph.writers import Target, Types
 
 __all__ = ["Hits", "hits", "plan_hits"]
 
@@ -44,7 +49,7 @@ _PATIENCE = 10_000
 
 
 @dataclass(frozen=True)
-class Hits:
+class Hits(Writable):
     """``hubs`` and ``authorities`` float64[nodes], each of sum 1, by id; the names; ``change``, the
     L1 change of the authorities in the last of ``sweeps`` sweeps; why it was the last.
     """
@@ -56,6 +61,18 @@ class Hits:
     change: float
     reason: str
     converged: bool
+
+    _arrays = True
+
+    def _types(self) -> Types:
+        from cocite.graph.writers import numbers_types
+
+        return numbers_types("authority", "hub")
+
+    def _write(self, target: Target) -> None:
+        from cocite.graph.writers import write_numbers
+
+        write_numbers(target, self.names, authority=self.authorities, hub=self.hubs)
 
     def top(self, k: int = 20, by: str = "authorities") -> list[tuple[str, float, float]]:
         """The k highest ``authorities``, or ``hubs``: (name, authority, hub), highest first, ties

@@ -31,18 +31,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.names import Names
+from cocite.graph.writable import Writable
 from cocite.memory import budget
 from cocite.ranking.room import plan_ranks
 from cocite.ranking.stopping import Convergence, Residual, StoppingRule, Sweeps
 from cocite.ranking.system import System
 from cocite.ranking.teleport import Personalization, teleport
 from cocite.ranking.vectors import Vector, divide, order_of, pieces, total
+
+if TYPE_CHECKING:
+    from cocite.graph.writers import Target, Types
 
 __all__ = ["Dangling", "Ranks", "pagerank", "set_up"]
 
@@ -62,7 +67,7 @@ class Dangling(Enum):
 
 
 @dataclass(frozen=True)
-class Ranks:
+class Ranks(Writable):
     """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
     were removed, in how many blocks the graph was read, and whether its weights counted.
 
@@ -76,6 +81,18 @@ class Ranks:
     removed: int = 0
     blocks: int = 1
     weighted: bool = False
+
+    _arrays = True
+
+    def _types(self) -> Types:
+        from cocite.graph.writers import numbers_types
+
+        return numbers_types("rank")
+
+    def _write(self, target: Target) -> None:
+        from cocite.graph.writers import write_numbers
+
+        write_numbers(target, self.names, rank=self.values)
 
     def top(self, k: int = 20) -> list[tuple[str, float]]:
         """The k highest ranks with their names, highest first, ties by id."""

@@ -10,6 +10,7 @@ Cost: some 20 µs a request.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OPEN", "Front", "Guard"]
 
+_HELD_BACK = 0.1
+"""Seconds that a refusal waits, so that who asks again at once leaves time for answers."""
 OPEN = ("/healthz", "/readyz")
 """What is told to anybody."""
 _CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
@@ -68,6 +71,10 @@ class Front:
         try:
             if len(raw) + len(query) > self.service.config.limits.url:
                 await self._too_long(scope, receive, sending)
+            elif (busy := self.service.overloaded(scope["path"])) is not None:
+                scope["state"]["verb"] = "refused"
+                await asyncio.sleep(_HELD_BACK)
+                await problem_reply(busy)(scope, receive, sending)
             else:
                 await self.app(scope, receive, sending)
         finally:
@@ -122,8 +129,6 @@ def _no_key() -> Response:
 
 async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
     """The body of a request, within its bounds; raises :class:`Refused`."""
-    import asyncio
-
     limits = service.config.limits
     told = request_headers.get("content-length", "0")
     too_large = Refused(

@@ -54,6 +54,11 @@ class Pool:
         """How many seconds a question that comes now would wait for its turn."""
         return max(0, self.waiting - self.threads + 1) * self.mean / self.threads
 
+    @property
+    def full(self) -> bool:
+        """Whether nobody more may wait."""
+        return self.waiting >= self.queue + self.threads
+
     async def run(
         self, work: Callable[[], Result], *, most: float | None = None, pushing: bool = True
     ) -> Result:
@@ -62,7 +67,7 @@ class Pool:
         """
         if pushing:
             wait = self.wait
-            if self.waiting >= self.queue + self.threads or (most is not None and wait > most):
+            if self.full or (most is not None and wait > most):
                 raise Full(wait)
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()

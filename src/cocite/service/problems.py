@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
@@ -62,6 +63,7 @@ class Problem:
         told = {"type": f"/docs#{self.kind}", "title": title, "status": status}
         return told | {"detail": self.detail} | self.more
 
+    @cached_property
     def body(self) -> bytes:
         """The same, encoded."""
         return msgspec.json.encode(self.to_json())

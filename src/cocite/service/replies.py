@@ -136,4 +136,4 @@ def unchanged(service: Service, asking: Asking) -> Response:
 def problem_reply(problem: Problem) -> Response:
     """What is wrong."""
     told = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
-    return Response(problem.body(), problem.status, told)
+    return Response(problem.body, problem.status, told)

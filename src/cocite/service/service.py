@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -133,6 +133,17 @@ class Service:
             self.adaptation.answered(now - began, now)
         return found
 
+    def overloaded(self, path: str) -> Problem | None:
+        """Why a question will not be answered, known before it is read: what is refused must cost
+        next to nothing. None if it may be.
+        """
+        wait = self.pool.wait
+        full = self.pool.full or (self.adaptation.at_floor and wait > self.config.target)
+        if not full or not path.startswith("/v1/") or path == "/v1/indexes":
+            return None
+        self.adaptation.refused(time.monotonic())
+        return _busy(wait)
+
     async def ask(
         self,
         verb: str,
@@ -248,7 +259,11 @@ def encoded(document: Document) -> bytes:
 
 
 def _busy(after: float) -> Problem:
-    seconds = max(1, round(after + 0.5))
+    return _busy_for(max(1, round(after + 0.5)))
+
+
+@cache
+def _busy_for(seconds: int) -> Problem:
     return Problem(
         "busy",
         f"more questions wait than can be answered in time: ask again in {seconds} s",

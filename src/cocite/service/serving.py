@@ -38,7 +38,7 @@ _HEAD = 48 << 10
 """Bytes of a request's head, beyond which Granian answers 414 or 431 itself."""
 _FILES = 256
 """Descriptors that are kept for indexes."""
-_SWITCH = 0.0005
+_SWITCH = 0.0001
 """Seconds after which a thread of Python gives way: waiting for the usual 5 ms would be most of
 what an answer takes.
 """

@@ -115,14 +115,12 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a database of SQLite",
         begins(b"SQLite format 3\0"),
-        "Print its table of links, for example with: sqlite3 -tabs {file} 'SELECT source, target "
-        "FROM links' | {ingest}",
+        "Name it as one: cocite ingest --database {file} --table links -o DIR",
     ),
     Format(
         "a database of DuckDB",
         begins(b"DUCK", at=8, words=True),
-        "Write its table of links as Parquet: COPY (SELECT source, target FROM links) TO "
-        "'links.parquet'",
+        "Name it as one: cocite ingest --database {file} --table links -o DIR",
     ),
     Format(
         "Arrow or Feather", begins(b"ARROW1", b"FEA1", words=True), "Write it as Parquet or CSV"
@@ -243,7 +241,7 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
     Raises :class:`NotLinks` if there is none for what it holds, and :class:`UsageError` if one is
     named that is not there.
     """
-    known = source.readers.get((options, wanted))
+    known = source.reader or source.readers.get((options, wanted))
     if known is None:
         known = source.readers[options, wanted] = _found(source, options, wanted)
     return cast(LinkReader, known)

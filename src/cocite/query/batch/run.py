@@ -104,7 +104,7 @@ class Batch:
         As for :func:`related_all`.
     kind
         What the output is, whatever its name: ``parquet``, ``csv``, ``tsv``, ``jsonl``, ``arrow``,
-        ``graphml``, ``gexf``, ``dot`` or ``folder``.
+        ``graphml``, ``gexf``, ``dot``, ``folder`` or ``site``.
     to, append
         In the place of an output, the address of a table of a database, such as
         ``"sqlite:///site.db#related"`` (``graph/writers/databases.py``); and whether rows are added

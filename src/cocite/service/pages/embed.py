@@ -10,7 +10,6 @@ it takes (``query/batch/outputs/related.js``).
 from __future__ import annotations
 
 from functools import partial
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -18,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from cocite.documents import Document
+from cocite.query.batch.outputs.folder import script
 from cocite.query.documents import RelatedDocument
 from cocite.service.pages.address import State
 from cocite.service.pages.explore import frame, sent, shown
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["embedded"]
 
 _K = "10"
-_SCRIPT = (files("cocite.query.batch.outputs") / "related.js").read_bytes()
 
 
 def embedded(service: Service) -> list[Route]:
@@ -66,4 +65,4 @@ async def _script(request: Request) -> Response:
         "Cache-Control": "public, max-age=3600",
         "Cross-Origin-Resource-Policy": "cross-origin",
     }
-    return Response(_SCRIPT, headers=headers)
+    return Response(script(), headers=headers)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -91,12 +91,17 @@ def frame(service: Service, state: State, title: str) -> dict[str, Any]:
 
 
 def sent(
-    service: Service, request: Request, body: bytes, asking: Asking | None = None, status: int = 200
+    service: Service,
+    request: Request,
+    body: bytes,
+    asking: Asking | None = None,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A page as it goes out: without a tag, as it shows more than one answer."""
-    headers = {"Content-Security-Policy": policy(service)}
+    told = {"Content-Security-Policy": policy(service), **(headers or {})}
     body, coded = packed(body, coding(request))
-    found = reply_packed(service, body, coded, HTML, asking, headers, status)
+    found = reply_packed(service, body, coded, HTML, asking, told, status)
     if "etag" in found.headers:
         del found.headers["etag"]
     return found

@@ -26,10 +26,12 @@ OUTPUTS = {
     "gexf": "cocite.query.batch.outputs.graph",
     "dot": "cocite.query.batch.outputs.graph",
     "folder": "cocite.query.batch.outputs.folder",
+    "site": "cocite.query.batch.outputs.folder",
 }
 """What the output may be -> the module that has ``output(kind)``. A table of a database, which has
 an address and no path, is in ``database.py``.
 """
+_FOLDERS = ("folder", "site")
 
 
 def chosen_output(
@@ -70,8 +72,8 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None) -> Output:
     if kind is None:
         found = os.path.splitext(name)[1].removeprefix(".")
         kind = "folder" if name.endswith(os.sep) else found
-        if kind not in OUTPUTS or (kind == "folder" and found):
-            endings = ", ".join(f".{each}" for each in OUTPUTS if each != "folder")
+        if kind not in OUTPUTS or (kind in _FOLDERS and found):
+            endings = ", ".join(f".{each}" for each in OUTPUTS if each not in _FOLDERS)
             raise UsageError(
                 f"{name} ends in {os.path.splitext(name)[1]!r}; it ends in one of {endings}, or in "
                 "/ for a folder with a file a page. Or say what it is with --kind (kind=)"

@@ -2,6 +2,7 @@
 
     FOLDER/manifest.json           what they say, how many there are, the ``levels`` of folders
     FOLDER/files.csv               node, file: where each is
+    FOLDER/related.js              of the kind ``site``: puts the list of a page into it
     FOLDER/pages/NAME.json         of up to 2,000 nodes
     FOLDER/pages/ab/NAME.json      of up to 500,000: by the first two hexadecimal digits of the
                                    SHA-256 of the node's name in UTF-8
@@ -27,6 +28,7 @@ import json
 import os
 import time
 from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -35,9 +37,9 @@ from cocite.errors import OutputExists, StoreError
 from cocite.query.batch.outputs.output import Output, Pages, json_of
 from cocite.store import disk, written_beside
 
-__all__ = ["MANIFEST", "file_name", "output"]
+__all__ = ["MANIFEST", "SCRIPT", "file_name", "output", "script"]
 
-MANIFEST, _FILES, _PAGES = "manifest.json", "files.csv", "pages"
+MANIFEST, SCRIPT, _FILES, _PAGES = "manifest.json", "related.js", "files.csv", "pages"
 _KIND = "pages"
 _LONGEST, _KEPT, _DIGITS = 150, 120, 16
 _FEW, _MANY = 2000, 500_000
@@ -62,7 +64,8 @@ def file_name(node: object, levels: int = 0) -> str:
 
 
 class _Folder(Output):
-    kind = "folder"
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
 
     def check(self, path: Path, overwrite: bool) -> Path:
         """An empty directory is as good as none."""
@@ -73,7 +76,7 @@ class _Folder(Output):
             return path
         if not overwrite:
             raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
-        others = sorted(set(names) - {MANIFEST, _FILES, _PAGES})
+        others = sorted(set(names) - {MANIFEST, _FILES, _PAGES, SCRIPT})
         if others or not _is_ours(path):
             found = f"such as {others[0]}" if others else f"and no {MANIFEST} of such a folder"
             raise OutputExists(
@@ -114,6 +117,9 @@ class _Folder(Output):
                 disk.write(listed, rows.getvalue().encode(errors="surrogateescape"))
                 if chunk >= before:
                     disk.write(marks, b".")
+        if self.kind == "site":
+            with written_beside(inside / SCRIPT, work) as put:
+                disk.write(put, script())
         os.sync()  # all files at once, before the manifest says that they are there
         count, size = _counted(inside)
         if count != facts["nodes"]:
@@ -169,6 +175,11 @@ def _is_ours(path: Path) -> bool:
     return isinstance(found, dict) and found.get("cocite") == _KIND
 
 
+def script() -> bytes:
+    """What puts a list into a page; it says itself what it takes."""
+    return (files(__package__) / SCRIPT).read_bytes()
+
+
 def output(kind: str) -> Output:
-    """The one kind that there is."""
-    return _Folder()
+    """The folder, with the script or without."""
+    return _Folder(kind)

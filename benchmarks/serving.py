@@ -1,0 +1,343 @@
+"""How many questions a server answers, and what it does with more of them than that.
+
+    python -m benchmarks.serving INDEX [--workers N] [--threads N] [--seconds S]
+                                       [--usearch GRAPH | --vectors FILE]
+
+wrk (the generator; Debian has it) asks ``related`` of random nodes, k = 20, beside the server on
+the same machine:
+
+    capacity    all samples, 8 connections: requests a second, p50 and p99, processor time a request
+    overload    as many connections as ask for four times the capacity, asking again at once when
+                they are refused (which takes a tenth of a second): statuses; p99 of the answers of
+                one more connection, which is only counted when it gets 200; samples an answer;
+                memory
+    afterwards  how soon all samples answer again
+
+``--usearch`` puts the nearest neighbours of 128 spectral dimensions behind the same server: the
+vectors are made of the graph first, which takes a minute or two (usearch, scikit-learn).
+
+What others do on the machine counts in everything but the processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cocite
+
+TICK = os.sysconf("SC_CLK_TCK")
+CONNECTIONS, TIMES, HELD_BACK = 8, 4, 0.1
+ASKED = 20_000
+SCRIPT = """
+local ffi = require("ffi")
+ffi.cdef "typedef struct {{ long s; long n; }} ts; int clock_gettime(int, ts *);"
+local clock, nodes, at, counts, begun = ffi.new("ts"), {{}}, 1, {{}}, 0
+local times = {alone} and io.open("{output}", "w")
+local function now()
+    ffi.C.clock_gettime(1, clock)
+    return tonumber(clock.s) + tonumber(clock.n) / 1e9
+end
+for line in io.lines("{nodes}") do nodes[#nodes + 1] = line end
+function init(args) math.randomseed({seed}); at = math.random(#nodes) end
+function request()
+    at = at % #nodes + 1
+    begun = now()
+    return wrk.format("GET", "/v1/related?k=20&node=" .. nodes[at])
+end
+function response(status)
+    counts[status] = (counts[status] or 0) + 1
+    if {alone} and status == 200 then times:write(now() - begun, "\\n"); times:flush() end
+    told = ""
+    for s, n in pairs(counts) do told = told .. " " .. s .. "=" .. n end
+end
+local threads = {{}}
+function setup(thread) threads[#threads + 1] = thread end
+function done()
+    for _, thread in ipairs(threads) do io.write(thread:get("told") or "", "\\n") end
+end
+"""
+"""One connection a thread can be timed; of many only the statuses are counted."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What wrk told: requests a second, p50 and p99 of all answers in ms, answers by status."""
+
+    rate: float
+    median: float
+    late: float
+    statuses: dict[int, int]
+
+    @property
+    def answers(self) -> int:
+        return sum(self.statuses.values())
+
+
+class Server:
+    """A server, its processes and its metrics."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.process, self.port = process, port
+
+    def get(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
+            found: bytes = answer.read()
+        return found.decode()
+
+    def metric(self, name: str) -> float:
+        """The sum of a metric over its labels."""
+        rows = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.get("/metrics"), re.M)
+        return sum(map(float, rows))
+
+    def workers(self) -> list[int]:
+        text = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
+        return [pid for pid in map(int, text.split()) if self._of(pid, "stat")[1] != "Z"]
+
+    def _of(self, pid: int, file: str) -> list[str]:
+        return Path(f"/proc/{pid}/{file}").read_text().rpartition(")")[2].split()
+
+    def seconds(self) -> float:
+        """Processor time of all workers so far."""
+        return sum(sum(map(int, self._of(pid, "stat")[11:13])) for pid in self.workers()) / TICK
+
+    def memory(self) -> int:
+        """Bytes of all workers that are theirs alone: not those of mapped indexes."""
+        found = 0
+        for pid in self.workers():
+            text = Path(f"/proc/{pid}/status").read_text()
+            found += sum(int(kb) for kb in re.findall(r"RssAnon:\s+(\d+)", text))
+        return found << 10
+
+
+def wrk(port: int, connections: int, seconds: float, nodes: Path, alone: Path | None = None) -> Any:
+    """Begin a run; ``alone`` is the file for the times of its answers, of a single connection."""
+    script = nodes.with_name(f"ask-{connections}-{alone is not None}.lua")
+    script.write_text(
+        SCRIPT.format(
+            nodes=nodes,
+            seed=random.randrange(10**6),
+            alone="true" if alone else "false",
+            output=alone or "",
+        )
+    )
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{connections}",
+        f"-d{max(1, round(seconds))}s",
+        "--timeout",
+        "30s",
+        "--latency",
+    ]
+    command += ["-s", str(script), f"http://127.0.0.1:{port}"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def told(running: subprocess.Popen[str]) -> Run:
+    """What came of a run."""
+    text, _ = running.communicate()
+    rate = re.search(r"Requests/sec:\s+(\S+)", text)
+    quantiles = dict(re.findall(r"^\s+(50|99)%\s+(\S+)$", text, re.M))
+    statuses = {int(s): int(n) for s, n in re.findall(r"(\d{3})=(\d+)", text)}
+    assert rate is not None, text
+    assert "99" in quantiles, text
+    return Run(float(rate[1]), _ms(quantiles["50"]), _ms(quantiles["99"]), statuses)
+
+
+def _ms(text: str) -> float:
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s|m)", text).groups()  # type: ignore[union-attr]
+    return float(number) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[unit]
+
+
+@contextmanager
+def serving(command: list[str], environ: dict[str, str] | None = None) -> Iterator[Server]:
+    """A server that is ready."""
+    everything = os.environ | (environ or {})
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=everything)
+    try:
+        assert process.stderr is not None
+        line = ""
+        while "at http://" not in line:
+            line = process.stderr.readline().decode()
+            if not line:
+                raise SystemExit(f"no server came of: {' '.join(command)}")
+        server = Server(process, int(line.rsplit(":", 1)[1]))
+        for _ in range(600):
+            try:
+                server.get("/readyz")
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield server
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def capacity(server: Server, nodes: Path, seconds: float) -> Run:
+    """A run at what the server can do, behind a shorter one that nobody counts."""
+    told(wrk(server.port, CONNECTIONS, seconds / 2, nodes))
+    before = server.seconds()
+    run = told(wrk(server.port, CONNECTIONS, seconds, nodes))
+    each = (server.seconds() - before) / run.answers * 1e6
+    print(
+        f"  {run.rate:8,.0f} a second   p50 {run.median:.1f} ms   p99 {run.late:.1f} ms   "
+        f"{each:,.0f} us of processor time each   {run.statuses}"
+    )
+    return run
+
+
+def overload(server: Server, nodes: Path, seconds: float, usual: Run) -> None:
+    """More than can be answered, and what comes of it."""
+    alone = nodes.with_name("alone.txt")
+    sums = [server.metric(f"cocite_samples_{what}") for what in ("sum", "count")]
+    begun = server.memory()
+    many = max(4 * CONNECTIONS, round(TIMES * usual.rate * HELD_BACK))
+    running = wrk(server.port, many, seconds, nodes)
+    time.sleep(min(3.0, seconds / 4))
+    one = wrk(server.port, 1, seconds * 0.6, nodes, alone)
+    middle = server.memory()
+    told(one)
+    run = told(running)
+    times = sorted(float(line) for line in alone.read_text().split())
+    more = [server.metric(f"cocite_samples_{what}") for what in ("sum", "count")]
+    samples = (more[0] - sums[0]) / max(1.0, more[1] - sums[1])
+    late = 1000 * times[int(0.99 * len(times))]
+    print(
+        f"  asked for {run.rate / usual.rate:.1f} times the capacity: {run.statuses}; "
+        f"p99 of the answers {late:.1f} ms (n = {len(times):,}), {late / usual.late:.1f} times"
+    )
+    print(
+        f"  {samples:.0f} samples an answer on average; memory {begun / 1e6:.0f}, "
+        f"{middle / 1e6:.0f}, {server.memory() / 1e6:.0f} MB before, within, behind"
+    )
+
+
+def recovery(server: Server) -> None:
+    """How long until all samples answer again."""
+    begun = time.monotonic()
+    while server.metric("cocite_samples_share") < 1 and time.monotonic() < begun + 60:
+        time.sleep(0.2)
+    print(f"  all samples again after {time.monotonic() - begun:.1f} s")
+
+
+def near_answers() -> None:
+    """Have this process answer ``related`` by usearch: the nearest vectors by cosine."""
+    import numpy as np
+    from usearch.index import Index as Near
+
+    from cocite.service.answers import ANSWERS
+    from cocite.service.documents import CompleteDocument
+
+    vectors = np.load(os.environ["COCITE_VECTORS"], mmap_mode="r")
+    near = Near(ndim=vectors.shape[1], metric="cos")
+    near.view(os.environ["COCITE_VECTORS"] + ".usearch")
+
+    class Found(CompleteDocument):
+        """Hits of usearch, with what hits of ours have."""
+
+        def facts(self) -> dict[str, Any]:
+            return {"node": self.text, "hits": self.nodes}
+
+    def related(index: Any, asked: Any) -> Found:
+        name, k = asked["node"][0], asked.get("k", 20)
+        me = index.nodes.id(name)
+        found = near.search(vectors[me], k + 1)
+        kept = found.keys != me
+        ids, scores = found.keys[kept][:k], (1 - found.distances[kept][:k]).tolist()
+        names = index.nodes.names(ids.astype(np.uint32))
+        hits = [
+            {"node": node, "score": score, "stderr": 0.0, "low": score, "high": score}
+            for node, score in zip(names, scores, strict=True)
+        ]
+        return Found(name, False, hits, False, None)  # type: ignore[arg-type]
+
+    ANSWERS["related"] = related
+
+
+def vectors_of(graph: str, folder: Path) -> Path:
+    """The vectors of a graph, and usearch's index of them."""
+    import numpy as np
+    from usearch.index import Index as Near
+
+    from cocite.evaluation.embedding import embed
+
+    place = folder / "vectors.npy"
+    made = embed(cocite.Graph.open(graph))
+    np.save(place, made)
+    near = Near(ndim=made.shape[1], metric="cos")
+    near.add(np.arange(len(made)), made)
+    near.save(f"{place}.usearch")
+    return place
+
+
+NEAR = """
+import sys
+from benchmarks.serving import near_answers
+from cocite.cli.main import main
+from cocite.service import serving
+real = serving.application
+def application(config):
+    near_answers()
+    return real(config)
+serving.application = application
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command line, whose processes answer from vectors."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("index")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--target-latency", type=float, default=25)
+    parser.add_argument("--usearch", metavar="GRAPH")
+    parser.add_argument("--vectors", metavar="FILE", help="Those of an earlier --usearch.")
+    given = parser.parse_args()
+    if shutil.which("wrk") is None:
+        raise SystemExit("wrk is not installed (Debian: apt-get install wrk)")
+    index = cocite.open(given.index)
+    shape = ["--workers", str(given.workers), "--threads", str(given.threads)]
+    usual = [sys.executable, "-m", "cocite", "serve", given.index, "--port", "0", "--no-requests"]
+    usual += shape
+    with tempfile.TemporaryDirectory() as place:
+        folder, count = Path(place), len(index.nodes)
+        rng = random.Random(1)
+        names = [index.nodes.name(rng.randrange(count)) for _ in range(ASKED)]
+        nodes = folder / "nodes.txt"
+        nodes.write_text("".join(f"{name}\n" for name in names))
+        print(f"{index.measure}, {index.samples} samples: all of them")
+        with serving([*usual, "--target-latency", "1000000"]) as server:
+            run = capacity(server, nodes, given.seconds)
+        print(f"adapting to {given.target_latency:g} ms")
+        with serving([*usual, "--target-latency", str(given.target_latency)]) as server:
+            own = capacity(server, nodes, given.seconds)
+            overload(server, nodes, 2 * given.seconds, own)
+            recovery(server)
+        if given.usearch or given.vectors:
+            vectors = given.vectors or vectors_of(given.usearch, folder)
+            print("usearch, 128 spectral dimensions, behind the same server")
+            near = [sys.executable, "-c", NEAR, *usual[3:], "--target-latency", "1000000"]
+            with serving(near, {"COCITE_VECTORS": str(vectors)}) as server:
+                other = capacity(server, nodes, given.seconds)
+            print(f"  {run.rate / other.rate:.2f} of its requests a second are ours")
+
+
+if __name__ == "__main__":
+    main()
