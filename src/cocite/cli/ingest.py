@@ -180,7 +180,7 @@ def ingest(
             param_type="argument",
         )
     exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
-    units = {"reading": "bytes", "parsing": "pages", "writing": "links"}
+    units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
     with Stages(units) as stages, held(HUBS_LOG) as notes:
         graph = run(
             inputs or None,
@@ -198,6 +198,8 @@ def ingest(
     for source in () if stored else graph.store.facts["sources"]:
         said_of(source)
     said_of_titles(graph.store.facts.get("titles"))
+    if "normalised_urls" in graph.store.facts:
+        say(f"{graph.store.facts['normalised_urls']:,} names were URLs, and written in another way")
     for note in notes:
         say(note)
     if graph.edges == 0:

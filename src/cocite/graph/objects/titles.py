@@ -60,7 +60,7 @@ def titling_of(titles: Any, columns: tuple[str, ...]) -> Callable[[Path], Titlin
     sources = [] if files is None else expand(files)
     options = ReadOptions()
     named = () if pairs is not None else Titling.checked(sources, columns, options)
-    return lambda work: Titling(sources, named, options, work, pairs or ())
+    return lambda work: Titling(sources, named, options, work, pairs=pairs or ())
 
 
 def _is_series(value: Any) -> bool:

@@ -7,7 +7,7 @@ stands. Those of names that no node has are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,13 +38,14 @@ class Titling:
         columns: tuple[str, ...],
         options: ReadOptions,
         work: Path,
+        called: Callable[[str], str] = str,
         pairs: Iterable[tuple[str, str]] = (),
     ) -> None:
         """``pairs`` are names and titles that are in memory."""
         self._sources, self._columns, self._options = sources, columns, options
         self._pairs = pairs
-        self._given = TitleFile(work / "titles.given")
-        self.met = TitleFile(work / "titles.met", _BEHIND)
+        self._given = TitleFile(work / "titles.given", called=called)
+        self.met = TitleFile(work / "titles.met", _BEHIND, called)
         """Takes the titles that readers of links meet."""
         self._read: list[TitlesFound] = []
 
