@@ -202,7 +202,7 @@ def test_an_error_is_one_line_and_a_code(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("ingest", "Missing argument 'LINKS...'"),
+        ("ingest -o h", "Missing argument 'LINKS...'"),
         ("ingest links.tsv", "Missing option '-o' / '--output'"),
         ("ingest links.tsv -o h --delimiter x", "Invalid value for '--delimiter'"),
         ("ingest links.tsv -o h --memory x", "'x' is not a size; write it like 600MB"),

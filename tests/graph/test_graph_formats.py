@@ -196,6 +196,13 @@ def test_labels_are_names_where_each_node_has_one_of_its_own(
     assert list(graph.names) == names.split()
     assert graph.info().names == "integers"
     assert f"as {why}" in graph.store.facts["sources"][0]["read_as"] or not why
+    titles = [label.removeprefix("label ").strip('"') for label in labels] if why else []
+    shown = [title if len(title) < 66_000 else "" for title in titles]
+    if why:
+        assert graph.titles is not None
+        assert [graph.titles[node] or "" for node in range(3)] == shown
+    else:
+        assert graph.titles is None
 
 
 NODE = "node [ id 1 ] node [ id 2 ] "

@@ -49,8 +49,25 @@ and counted.
 
 
 @click.command(cls=SectionedVerb, help=_HELP)
-@click.argument("inputs", nargs=-1, required=True, metavar="LINKS...")
+@click.argument("inputs", nargs=-1, metavar="[LINKS...]")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
+@click.option(
+    "--sql",
+    metavar="QUERY",
+    help="What a query gives, in the place of LINKS: of --database, or of DuckDB, which reads "
+    "files by itself: \"select src, dst from 'clicks.parquet'\".",
+)
+@click.option(
+    "--database",
+    metavar="FILE|ADDRESS",
+    help="A file of SQLite or DuckDB, or postgres://USER@HOST/DATABASE, that is read in the place "
+    "of LINKS: by --sql, or its --table.",
+)
+@click.option(
+    "--table",
+    metavar="NAME",
+    help="The table of --database that holds the links.  [default: its only one]",
+)
 @click.option(
     "--from",
     "format",
@@ -155,10 +172,17 @@ def ingest(
     from cocite.cli.info import graph_reply
     from cocite.graph.ingest import ingest as run
 
+    if not inputs and not (options["sql"] or options["database"] or options["table"]):
+        raise click.MissingParameter(
+            "Name files of links, - for standard input, or a database: --sql, --database.",
+            param_hint="'LINKS...'",
+            param_type="argument",
+        )
     exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
-    with Stages({"reading": "bytes", "parsing": "pages", "writing": "links"}) as stages:
+    units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
+    with Stages(units) as stages:
         graph = run(
-            inputs,
+            inputs or None,
             output,
             nodes=nodes or None,
             titles=titles or None,
@@ -169,9 +193,12 @@ def ingest(
             progress=stages,
             **options,  # type: ignore[arg-type]
         )
-    for source in graph.store.facts["sources"] if kind_of(inputs[0]) != "graph" else ():
+    stored = bool(inputs) and kind_of(inputs[0]) == "graph"
+    for source in () if stored else graph.store.facts["sources"]:
         said_of(source)
     said_of_titles(graph.store.facts.get("titles"))
+    if "normalised_urls" in graph.store.facts:
+        say(f"{graph.store.facts['normalised_urls']:,} names were URLs, and written in another way")
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))

@@ -17,20 +17,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.hubs import hubs_in_words
+from cocite.graph.inputs import Inputs, Query, size_of, threads_for
 from cocite.graph.left_out import checked_names
 from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
-from cocite.graph.readers import Job, PageOptions, ReadOptions, Source, expand, reader_of
+from cocite.graph.readers import Job, PageOptions, ReadOptions
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.options import Progress, no_progress
+from cocite.graph.readers.urls import IS_WEB
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
@@ -38,20 +40,21 @@ from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store, kind_of
 from cocite.store.temporary import Temporary
 
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
+
 __all__ = ["ingest"]
 
 _log = logging.getLogger("cocite")
-_THREAD_BYTES = 1 << 18
-"""Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
-
-_SIZES = 20
-"""How much larger than a file what is made of it may be, meanwhile."""
 
 
 def ingest(
-    inputs: Any,
+    inputs: Any = None,
     output: str | os.PathLike[str] | None = None,
     *,
+    sql: str | None = None,
+    database: str | None = None,
+    table: str | None = None,
     format: str = "auto",
     nodes: Any = None,
     titles: Any = None,
@@ -71,6 +74,10 @@ def ingest(
     ignore_canonical: bool = False,
     keep_external: bool = False,
     namespaces: str | Iterable[str | int] = (0,),
+    normalise_urls: bool = False,
+    pages: str | os.PathLike[str] | None = None,
+    fetch: bool = False,
+    delay: float = 1.0,
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
@@ -88,14 +95,24 @@ def ingest(
         ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
         of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
         or igraph.
+        Not needed with ``sql`` or ``database``.
     output
         The directory to make. By default a temporary one, which goes with the last object that was
         made of it.
+    sql
+        A query that gives links, in the place of ``inputs``: of ``database``, or of DuckDB, which
+        reads files itself, ``"select src, dst from 'clicks.parquet'"``.
+    database
+        A file of SQLite or DuckDB, or an address: ``sqlite:///FILE``, ``duckdb:///FILE``,
+        ``postgres://USER@HOST/DATABASE``, with ``#TABLE`` behind it or not. It is only read.
+    table
+        The table of ``database`` that holds links, unless ``sql`` asks for them; by default its
+        only one. ``columns`` and ``weight_column`` name its columns.
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
         ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
-        ``"mediawiki"``.
+        ``"mediawiki"``, ``"sitemap"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -147,6 +164,16 @@ def ingest(
     namespaces
         Of a dump of MediaWiki: the numbers of the namespaces whose pages are nodes, such as
         ``"0,14"`` for articles and categories.
+    normalise_urls
+        Write names that are URLs of http and https in one way (``graph/readers/urls.py``), so that
+        those of one page are one node.
+    pages
+        A sitemap, or a list of URLs, one a line: of a folder of HTML pages or a web archive, those
+        that it names are the nodes, and the links among them are read.
+    fetch
+        Fetch the pages that a sitemap or a list of URLs, as the input, names.
+    delay
+        Seconds between two requests to a host.
     report
         A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     exclude
@@ -178,7 +205,18 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    in_memory, inputs = told_apart(inputs)
+    means = Means.checked(threads, memory)
+    asked = Query(sql, database, table).source(
+        inputs,
+        means.memory - OWN_MEMORY,
+        format=(format, "auto"),
+        delimiter=(delimiter, "auto"),
+        header=(header, "auto"),
+        comment=(comment, "#"),
+        site=(site or "", ""),
+        report=(os.fspath(report or ""), ""),
+    )
+    in_memory, inputs = (False, ()) if asked else told_apart(inputs)
     if in_memory:
         if titles is not None:
             raise UsageError("titles are for files: leave them out for what is in memory")
@@ -190,6 +228,9 @@ def ingest(
             links=(links, "all"),
             site=(site or "", ""),
             report=(os.fspath(report or ""), ""),
+            normalise_urls=("yes" * normalise_urls, ""),
+            pages=(os.fspath(pages or ""), ""),
+            fetch=("yes" * fetch, ""),
         )
         named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         kept = store_object(
@@ -212,10 +253,13 @@ def ingest(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
     weight = _weight(weight_column, count_duplicates)
-    pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
+    of_pages = PageOptions(
+        *(links, _split(link_tags), site or "", not ignore_canonical, keep_external),
+        *(os.fspath(pages or ""), fetch, delay),
+    )
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(pages, _numbers(namespaces)),
+        *(of_pages, _numbers(namespaces), normalise_urls),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -229,20 +273,18 @@ def ingest(
         home, place = _place(output, 2 * stored.store.nbytes, Means.checked(memory=memory).memory)
         leave_out(stored, str(place), names, overwrite=overwrite, progress=progress)
         return _made(place, home)
-    means = Means.checked(threads, memory)
     memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
-    given = _Inputs.checked(inputs, nodes, titles, options)
+    given = Inputs.checked(asked or inputs, nodes, titles, options)
     called = Titling.checked(given.titles, _split(title_columns), options)
-    home, place = _place(output, _size(given.links + given.nodes), memory_limit)
+    home, place = _place(output, size_of(given.links + given.nodes), memory_limit)
     with (
         Draft(place, "graph", overwrite=overwrite) as draft,
         report_to(os.fspath(report or ""), overwrite) as reported,
     ):
-        work = draft.path / "work"
-        work.mkdir()
-        threads = _threads(given.all, cores)
-        titling = Titling(given.titles, called, options, work)
+        (work := draft.path / "work").mkdir()
+        threads = threads_for(given.all, cores)
+        titling = Titling(given.titles, called, options, work, options.called)
         with Tables(
             work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
         ) as tables:
@@ -258,41 +300,16 @@ def ingest(
             of_links = load_all(tables, job, given.links, 2, options)
             read = of_links + load_all(tables, job, given.nodes, 1, options.for_nodes())
             check_some(read)
+            told = _renamed(tables, options, progress)
             if names is not None:
-                tables.leave_out(names)
+                tables.leave_out(list(map(options.called, names)))
             facts, files = store_links(draft.path, tables, how, progress)
-            told, of_titles = titling.store(draft.path, tables)
+            of_them, of_titles = titling.store(draft.path, tables)
         facts["rows"] = sum(found.rows for found in of_links)
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = facts_of(read)
-        draft.publish(Manifest("graph", facts | told, files | of_titles))
+        draft.publish(Manifest("graph", facts | told | of_them, files | of_titles))
     return _made(place, home)
-
-
-class _Inputs(NamedTuple):
-    """The files that are read: of links, of names of nodes, of titles."""
-
-    links: list[Source]
-    nodes: list[Source]
-    titles: list[Source]
-
-    @classmethod
-    def checked(cls, links: Any, nodes: Any, titles: Any, options: ReadOptions) -> _Inputs:
-        """Those that are named, each of a kind that there is a reader for."""
-        found = cls(*([] if each is None else expand(each) for each in (links, nodes, titles)))
-        if [source.path for source in found.all].count(None) > 1:
-            raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
-        for sources, wanted in ((found.links, 2), (found.nodes, 1)):
-            for source in sources:
-                if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-                    reader_of(source, options, wanted)
-                    source.forget()
-        return found
-
-    @property
-    def all(self) -> list[Source]:
-        """All of them."""
-        return self.links + self.nodes + self.titles
 
 
 def _check_memory(memory: int) -> None:
@@ -349,13 +366,6 @@ def _see_no_text(**options: tuple[str, str]) -> None:
             raise UsageError(f"{title} is for files: leave it out for what is in memory")
 
 
-def _size(sources: list[Source]) -> int | None:
-    """What storing them takes at most, where that can be told: not of what is packed."""
-    if any(s.is_pipe or s.is_directory or s.packed for s in sources):
-        return None
-    return _SIZES * sum(source.nbytes for source in sources)
-
-
 def _stored_graph(inputs: Any) -> Graph | None:
     """The stored graph that is named, alone, in the place of files of links."""
     named = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
@@ -381,8 +391,9 @@ def _told(graph: Graph) -> Graph:
     return graph
 
 
-def _threads(sources: list[Source], most: int) -> int:
-    """As many threads as there is work for, where its size is known: DuckDB starts them all."""
-    if any(source.is_pipe or source.is_directory for source in sources):
-        return most
-    return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
+def _renamed(tables: Tables, options: ReadOptions, progress: Progress) -> dict[str, Any]:
+    """Write URLs in one way, if that is asked for; what the manifest says of it."""
+    if not options.normalise_urls:
+        return {}
+    progress("normalising URLs", 0, 0)
+    return {"normalised_urls": tables.rename(options.called, IS_WEB)}

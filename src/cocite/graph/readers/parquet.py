@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
@@ -22,7 +23,7 @@ from cocite.graph.readers.together import Together
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["READER", "ParquetInput", "ParquetReader"]
+__all__ = ["READER", "ParquetInput", "ParquetReader", "read_file"]
 
 _INTEGERS = frozenset(
     ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
@@ -69,7 +70,8 @@ class ParquetReader:
     def read(self, job: Job) -> Read:
         """The wanted columns, as integers or text, with the weights if there are any."""
         job.progress("reading " + job.source.short, 0, 0)
-        return Read(*_relation(job.database, job.source, job.wanted, job.options))
+        source = job.source
+        return Read(*read_file(job.database, source, source.path, job.wanted, job.options))
 
     def read_many(self, job: Job, sources: Sequence[Source]) -> Iterator[ReadMany]:
         """The same of many files, those of the same columns in one scan."""
@@ -91,10 +93,15 @@ class ParquetReader:
 READER = ParquetReader()
 
 
-def _relation(
-    connection: duckdb.DuckDBPyConnection, source: Source, wanted: int, options: ReadOptions
+def read_file(
+    connection: duckdb.DuckDBPyConnection,
+    source: Source,
+    path: Path | None,
+    wanted: int,
+    options: ReadOptions,
 ) -> tuple[str, ParquetInput]:
-    file = f"read_parquet({_literal(str(source.path))}, hive_partitioning = false)"
+    """The relation of the file ``path``, which messages call as ``source`` is called."""
+    file = f"read_parquet({_literal(str(path))}, hive_partitioning = false)"
     taken = _taken(connection, source, file, wanted, options)
     found = taken.of(source)
     negative = f"SELECT 1 FROM {file} WHERE {taken.negative} LIMIT 1"
@@ -230,7 +237,7 @@ def _together(job: Job, group: list[Source]) -> Iterator[ReadMany]:
         raise
     except duckdb.Error:
         for source in group:
-            alone, found = _relation(database, source, wanted, options)
+            alone, found = read_file(database, source, source.path, wanted, options)
             yield ReadMany(alone, [source], [found])
         return
     yield ReadMany(rows, group, list(every))
@@ -240,7 +247,7 @@ def _together(job: Job, group: list[Source]) -> Iterator[ReadMany]:
 def _of_group(
     connection: duckdb.DuckDBPyConnection, sources: list[Source], wanted: int, options: ReadOptions
 ) -> tuple[str, list[ParquetInput]]:
-    """As ``_relation`` of files of the same columns, each of which is read once if nothing is wrong
+    """As ``read_file`` of files of the same columns, each of which is read once if nothing is wrong
     with any: then as many rows are found as there are.
     """
     file = (

@@ -17,6 +17,7 @@ from typing import cast
 
 from cocite.errors import NotLinks, UsageError
 from cocite.graph.readers import signs
+from cocite.graph.readers.crawl.sitemap import is_list
 from cocite.graph.readers.html.site import is_site
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.reader import LinkReader
@@ -78,6 +79,7 @@ HTML = Format(
 )
 """Known by what is in the folder (``html/site.py``), not by its beginning."""
 _WEBGRAPH = _HERE + "bvgraph"
+_LISTED = _HERE + "crawl.listed"
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
@@ -115,14 +117,12 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a database of SQLite",
         begins(b"SQLite format 3\0"),
-        "Print its table of links, for example with: sqlite3 -tabs {file} 'SELECT source, target "
-        "FROM links' | {ingest}",
+        "Name it as one: cocite ingest --database {file} --table links -o DIR",
     ),
     Format(
         "a database of DuckDB",
         begins(b"DUCK", at=8, words=True),
-        "Write its table of links as Parquet: COPY (SELECT source, target FROM links) TO "
-        "'links.parquet'",
+        "Name it as one: cocite ingest --database {file} --table links -o DIR",
     ),
     Format(
         "Arrow or Feather", begins(b"ARROW1", b"FEA1", words=True), "Write it as Parquet or CSV"
@@ -173,6 +173,7 @@ FORMATS: tuple[Format, ...] = (
         signs.html,
         "To read the links of a site's pages name the folder that they are in",
     ),
+    Format("a sitemap", tagged("urlset", "sitemapindex"), reader=_LISTED, called="sitemap"),
     Format("XML", tagged(), _ROWS),
     Format("a lock file of packages", signs.lock, reader=_HERE + "packages", called="packages"),
     Format(
@@ -222,6 +223,7 @@ FORMATS: tuple[Format, ...] = (
         "Load it into a database, and print its table of links as rows",
     ),
     Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
+    Format("a list of URLs", is_list, reader=_LISTED, sure=False, called="sitemap"),
     Format(
         "an adjacency list",
         lambda beginning: signs.separator(beginning) != "",
@@ -243,7 +245,7 @@ def reader_of(source: Source, options: ReadOptions, wanted: int = 2) -> LinkRead
     Raises :class:`NotLinks` if there is none for what it holds, and :class:`UsageError` if one is
     named that is not there.
     """
-    known = source.readers.get((options, wanted))
+    known = source.reader or source.readers.get((options, wanted))
     if known is None:
         known = source.readers[options, wanted] = _found(source, options, wanted)
     return cast(LinkReader, known)

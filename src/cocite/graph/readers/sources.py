@@ -108,9 +108,16 @@ class Source:
         self.shared = False
         self._beginning: Beginning | None = None
         self._told: tuple[str, str] | None = None
+        self.reader: Any = None
+        """What it is read by, where that is no question."""
         self.readers: dict[Any, Any] = {}
         """What it is read by, once that is known (``recognise.py``)."""
         self._begun: tuple[IO[bytes], BinaryIO] | None = None
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether it is standard input."""
+        return self.path is None and self.is_pipe
 
     @property
     def label(self) -> str:

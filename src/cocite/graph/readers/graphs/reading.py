@@ -5,8 +5,8 @@ A reader pushes nodes and links as it meets them, in any order, each with its li
 to clean files, and DuckDB joins them, so that memory does not grow with the nodes.
 
 Nodes are *named* by their labels where every node has one and no two have the same, as people look
-for these; else by their ids. A link without direction is two links. A link to an id that no node
-has is malformed, unless there are no nodes at all.
+for these; else by their ids, and labels are titles. A link without direction is two links. A link
+to an id that no node has is malformed, unless there are no nodes at all.
 
 Cost: some microseconds a node and link, and one join.
 """
@@ -25,6 +25,7 @@ __all__ = ["GraphWriter"]
 
 _NODES, _LINKS = "nodes.tsv", "links.tsv"
 _LONGEST = 65_535
+_ROWS = 1 << 12
 _BOTH = "links without direction are stored both ways"
 
 
@@ -81,6 +82,8 @@ class GraphWriter:
             self._check_ends(found)
         by, why = self._naming(nodes) if declared else ("a", "")
         found.integers = self._name(by, integers) if declared else integers
+        if why and self._job.wanted == 2:
+            self._show_labels()
         return self._relations(found, declared, by, why, all_both)
 
     def _load(self, integers: bool) -> None:
@@ -153,6 +156,14 @@ class GraphWriter:
             return "a", f"{long:,} labels are too long"
         return "a", f"several have the same label, such as {self._shared()!r}"
 
+    def _show_labels(self) -> None:
+        """Labels that do not name nodes are their titles."""
+        query = f"SELECT a, x FROM reading.nodes WHERE x != '' AND strlen(x) <= {_LONGEST}"
+        labels = self._job.database.cursor().execute(query)
+        while some := labels.fetchmany(_ROWS):
+            for name, label in some:
+                self._job.titles.add(str(name), str(label))
+
     def _shared(self) -> str:
         query = "SELECT x FROM reading.nodes GROUP BY x HAVING count(*) > 1 ORDER BY x LIMIT 1"
         return str(self._run(query)[0][0])[:60]
@@ -185,7 +196,7 @@ class GraphWriter:
         twice = int(str(self._run(f"SELECT count(*) {rows} WHERE {mirrored}")[0][0]))
         relation = f"SELECT a, b{weight} {rows}"
         notes = [f"nodes are named by their {'labels' if by == 'x' else 'ids'}"] if declared else []
-        notes[-1] += f", as {why}" if why else ""
+        notes[-1] += f" and shown with their labels, as {why}" if why else ""
         if twice:
             notes.append(_BOTH)
             if not self._job.options.undirected:
