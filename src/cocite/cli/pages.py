@@ -51,14 +51,14 @@ _OPTIONS = (
     click.option(
         "--pages",
         metavar="FILE",
-        help="Take only the pages that this sitemap or list of URLs names: of a folder of HTML pages "
-        "or a web archive.",
+        help="Take only the pages that this sitemap or list of URLs names: of a folder of HTML "
+        "pages or a web archive.",
     ),
     click.option(
         "--fetch",
         is_flag=True,
-        help="Fetch the pages that a sitemap or a list of URLs names: those that robots.txt allows, "
-        "one at a time of each host.",
+        help="Fetch the pages that a sitemap or a list of URLs names: those that robots.txt "
+        "allows, one at a time of each host.",
     ),
     click.option(
         "--delay",
