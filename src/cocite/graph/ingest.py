@@ -70,6 +70,7 @@ def ingest(
     ignore_canonical: bool = False,
     keep_external: bool = False,
     namespaces: str | Iterable[str | int] = (0,),
+    sheet: str = "",
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
@@ -153,6 +154,8 @@ def ingest(
         browsers there; by default they are that other page.
     keep_external
         Keep the pages outside of the folder to which its pages link, named by their URLs.
+    sheet
+        Of a spreadsheet: the sheet that holds the links; by default the only one with rows.
     namespaces
         Of a dump of MediaWiki: the numbers of the namespaces whose pages are nodes, such as
         ``"0,14"`` for articles and categories.
@@ -235,7 +238,7 @@ def ingest(
     pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(pages, _numbers(namespaces)),
+        *(pages, _numbers(namespaces), sheet),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
