@@ -586,3 +586,17 @@ def test_what_wget_writes_is_read(server: str, tmp_path: Path) -> None:
     }
     assert source["others"]["broken"] == 1
     assert source["redirects"] == 1
+
+
+def test_urls_of_captures_are_written_in_one_way(tmp_path: Path) -> None:
+    archive = written(
+        tmp_path / "x.warc.gz",
+        page("http://a.org/%7Ea?utm_source=x", "b?gclid=1#2", "c?fbclid=1", title="Tilde"),
+        page(B, "~a"),
+        moved("http://a.org/c?fbclid=2", "/~a?utm_id=3"),
+    )
+    found, _ = read(archive, normalise_urls=True)
+    assert found == {("~a", "b"), ("~a", "~a"), ("b", "~a")}
+    graph = graph_of(archive, normalise_urls=True)
+    assert graph.titles is not None
+    assert graph.titles[graph.names.id("http://a.org/~a")] == "Tilde"

@@ -185,7 +185,8 @@ def ingest(
             param_type="argument",
         )
     exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
-    with Stages({"reading": "bytes", "parsing": "pages", "writing": "links"}) as stages:
+    units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
+    with Stages(units) as stages:
         graph = run(
             inputs or None,
             output,
@@ -202,6 +203,8 @@ def ingest(
     for source in () if stored else graph.store.facts["sources"]:
         said_of(source)
     said_of_titles(graph.store.facts.get("titles"))
+    if "normalised_urls" in graph.store.facts:
+        say(f"{graph.store.facts['normalised_urls']:,} names were URLs, and written in another way")
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))

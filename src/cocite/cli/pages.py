@@ -1,4 +1,4 @@
-"""Options of ``cocite ingest`` for HTML pages: which links count, and where the site is."""
+"""Options of ``cocite ingest`` for pages of the web and of wikis: which links and pages count."""
 
 from __future__ import annotations
 
@@ -47,6 +47,32 @@ _OPTIONS = (
         metavar="NUMBER,...",
         help="Of a dump of MediaWiki: the namespaces whose pages are nodes, such as 0,14 for "
         "articles and categories.",
+    ),
+    click.option(
+        "--pages",
+        metavar="FILE",
+        help="A sitemap or a list of URLs: of a folder or web archive, take only the pages that it "
+        "names.",
+    ),
+    click.option(
+        "--fetch",
+        is_flag=True,
+        help="Fetch the pages that LINKS, a sitemap or a list of URLs, names: what robots.txt "
+        "allows, one at a time of each host.",
+    ),
+    click.option(
+        "--delay",
+        type=float,
+        default=1.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Between two requests to a host.",
+    ),
+    click.option(
+        "--normalise-urls",
+        is_flag=True,
+        help="Write names that are URLs in one way, so that those of one page are one node: host, "
+        "port, dots, escapes, no fragment, no parameters of trackers.",
     ),
     click.option(
         "--report",

@@ -7,6 +7,7 @@ stands. Those of names that no node has are counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +33,16 @@ class Titling:
     """The titles of one run; its files are in ``work``."""
 
     def __init__(
-        self, sources: list[Source], columns: tuple[str, ...], options: ReadOptions, work: Path
+        self,
+        sources: list[Source],
+        columns: tuple[str, ...],
+        options: ReadOptions,
+        work: Path,
+        called: Callable[[str], str] = str,
     ) -> None:
         self._sources, self._columns, self._options = sources, columns, options
-        self._given = TitleFile(work / "titles.given")
-        self.met = TitleFile(work / "titles.met", _BEHIND)
+        self._given = TitleFile(work / "titles.given", called=called)
+        self.met = TitleFile(work / "titles.met", _BEHIND, called)
         """Takes the titles that readers of links meet."""
         self._read: list[TitlesFound] = []
 
