@@ -23,12 +23,13 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
-from cocite.graph.hubs import hubs_in_words
+from cocite.graph.hubs import HUBS_LOG, hubs_in_words
 from cocite.graph.inputs import Inputs, Query, size_of, threads_for
 from cocite.graph.left_out import checked_names
 from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
+from cocite.graph.objects.titles import titles_apart
 from cocite.graph.readers import Job, PageOptions, ReadOptions
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.options import Progress, no_progress
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ingest"]
 
-_log = logging.getLogger("cocite")
+_log = logging.getLogger(HUBS_LOG)
 
 
 def ingest(
@@ -118,7 +119,8 @@ def ingest(
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
     titles
-        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Of
+        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Or
+        what is in memory: a dictionary, a series, pairs, or a table of pandas, polars or Arrow. Of
         several titles of a node the first one is taken; those of names that no node has are
         counted.
     title_columns
@@ -221,8 +223,6 @@ def ingest(
     )
     in_memory, inputs = (False, ()) if asked else told_apart(inputs)
     if in_memory:
-        if titles is not None:
-            raise UsageError("titles are for files: leave them out for what is in memory")
         _see_no_text(
             format=(format, "auto"),
             delimiter=(delimiter, "auto"),
@@ -248,6 +248,8 @@ def ingest(
             overwrite=overwrite,
             progress=progress,
             exclude=exclude,
+            titles=titles,
+            title_columns=title_columns,
         )
         return _told(Graph(kept))
     chosen = _split(columns)
@@ -278,8 +280,10 @@ def ingest(
         return _made(place, home)
     memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
-    given = Inputs.checked(asked or inputs, nodes, titles, options)
-    called = Titling.checked(given.titles, _split(title_columns), options)
+    called = _split(title_columns)
+    tables_of_titles, pairs = titles_apart(titles, called)
+    given = Inputs.checked(asked or inputs, nodes, tables_of_titles, options)
+    called = () if pairs is not None else Titling.checked(given.titles, called, options)
     home, place = _place(output, size_of(given.links + given.nodes), memory_limit)
     with (
         Draft(place, "graph", overwrite=overwrite) as draft,
@@ -287,7 +291,7 @@ def ingest(
     ):
         (work := draft.path / "work").mkdir()
         threads = threads_for(given.all, cores)
-        titling = Titling(given.titles, called, options, work, options.called)
+        titling = Titling(given.titles, called, options, work, options.called, pairs or ())
         with Tables(
             work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
         ) as tables:
