@@ -77,7 +77,7 @@ def row(name: str, graph: Graph, index: Index) -> Row:
     starts = np.cumsum([0] + [len(piece.content) // 4 for piece in pieces]).tolist()
     words = np.frombuffer(b"".join(piece.content for piece in pieces), np.uint32)
     where = [(start, piece[:2]) for start, piece in zip(starts, pieces, strict=False)]
-    rows = rows_in(words, where, order)
+    rows = rows_in(words, where, order, work.question.words)
     asked = np.sort(np.concatenate([order[p.begin : p.begin + p.size] for p in pieces]))
     with tempfile.TemporaryDirectory() as folder:
         written = []

@@ -61,15 +61,25 @@ class UsageError(CociteError, ValueError):
 
 
 class UnknownNode(UsageError, KeyError):
-    """A name that no node has; ``nearest`` holds the names most like it, ``note`` is what else
-    there is to say: of an index that keeps some pages only, which.
+    """A name that no node has; ``nearest`` holds the names most like it, ``titled`` the names and
+    titles of nodes whose title it is, or that have it in their title; ``note`` is what else there
+    is to say: of an index that keeps some pages only, which.
     """
 
-    def __init__(self, name: object, nearest: Sequence[str] = (), note: str = "") -> None:
+    def __init__(
+        self,
+        name: object,
+        nearest: Sequence[str] = (),
+        note: str = "",
+        titled: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self.name = name
-        self.nearest = tuple(nearest)
+        self.nearest, self.titled = tuple(nearest), tuple(titled)
         message = f"no node is named {str(name)!r}"
-        if self.nearest:
+        if self.titled:
+            told = [f"{title!r} is the title of {node!r}" for node, title in self.titled]
+            message += f"; {', '.join(told)}. Nodes are asked for by their names"
+        elif self.nearest:
             named = ", ".join(repr(n) for n in self.nearest)
             message += f"; the nearest name{'s are' if len(self.nearest) > 1 else ' is'} {named}"
         message += f". {note}" if note else ""

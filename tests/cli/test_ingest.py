@@ -48,8 +48,8 @@ def test_ingest_prints_what_it_did(here: Path, capsys: pytest.CaptureFixture[str
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     out, err = capsys.readouterr()
     assert err == (
-        "read links.tsv: tab-separated, no header; the first link is a -> b (if these are titles: "
-        "--header yes)\n"
+        "read links.tsv: tab-separated, no header; the first link is a -> b (if these name the "
+        "columns: --header yes)\n"
     )
     assert out.splitlines() == [
         "graph              g",
@@ -145,12 +145,12 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == (
         "Error: bad.tsv has 2 bad rows and 1 good ones: this may be no list of links, or one that "
         "is to be read in another way. The first is line 2: not 2 tab-separated columns: 'c'. To "
-        "leave them out all the same: --skip-all-bad-rows (skip_bad_rows='all')\n"
+        "leave them out all the same: --skip-all-bad-rows\n"
     )
     assert main(["ingest", "bad.tsv", "-o", "g", "--skip-all-bad-rows"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "read bad.tsv: tab-separated, no header; the first link is a -> b (if these are titles: "
-        "--header yes)",
+        "read bad.tsv: tab-separated, no header; the first link is a -> b (if these name the "
+        "columns: --header yes)",
         "  left out bad rows: 1 columns, 1 empty name",
         "    line 2: not 2 tab-separated columns: 'c'",
         "    line 3: an empty name: '\\td'",
@@ -169,8 +169,8 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
         ),
         ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be made: "),
         ("ingest links.tsv -o h --columns x,y", 2, "Error: links.tsv has no column 'x'"),
-        ("ingest links.tsv -o h --columns 1", 2, "Error: columns is 1; it takes two"),
-        ("ingest links.tsv -o h --comment ab", 2, "Error: comment is 'ab'; it is one ASCII"),
+        ("ingest links.tsv -o h --columns 1", 2, "Error: --columns is 1; it takes two"),
+        ("ingest links.tsv -o h --comment ab", 2, "Error: --comment is 'ab'; it is one ASCII"),
         (
             "ingest links.tsv -o h --memory 1MB",
             1,
@@ -181,12 +181,12 @@ def test_bad_rows_left_out_are_shown(here: Path, capsys: pytest.CaptureFixture[s
             1,
             "Error: none does not exist. To make a stored graph: cocite ingest LINKS -o none\n",
         ),
-        ("info .", 1, "Error: . has no manifest.json: it is no stored graph\n"),
+        ("info .", 2, "Error: . is a folder with 1 file, such as links.tsv, and is no graph or"),
         (
             "verify links.tsv",
             2,
-            "Error: links.tsv is no stored graph or index. If it holds links, make a graph of it: "
-            "cocite ingest links.tsv -o DIR, then cocite verify DIR\n",
+            "Error: links.tsv is no stored graph or index, and nothing is kept of it. If it holds "
+            "links: cocite related links.tsv PAGE makes both of it\n",
         ),
     ],
 )

@@ -72,7 +72,8 @@ def test_the_first_thing_typed_works_and_is_kept(here: Path) -> None:
     assert lines[1].startswith(f"links.tsv: {MADE}")
     assert lines[1].endswith(f" are kept in links.tsv.cocite and asked while it is unchanged{BY}")
     assert lines[0].endswith(
-        " (if these are titles: cocite ingest links.tsv -o DIR --header yes; then ask DIR)"
+        " (if these name the columns: cocite ingest links.tsv -o DIR --header yes; then cocite "
+        "index DIR -o INDEX, and ask INDEX)"
     )
     assert len(lines) == 2
     again = run("related", "links.tsv", "x", "--format", "csv")
@@ -115,9 +116,10 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     """The hint was an option that the verb does not have."""
     (here / "my {} links.csv").write_text(content)
     assert main(["similarity", "my {} links.csv", "ann", "bob"]) == 0
-    command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}; then ask DIR)"
+    then = "; then cocite index DIR -o INDEX, and ask INDEX)"
+    command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}{then}"
     assert command in capsys.readouterr().err
-    typed = command.removesuffix("; then ask DIR)").replace("SOURCE,TARGET", "3,2")
+    typed = command.removesuffix(then).replace("SOURCE,TARGET", "3,2")
     assert main([*shlex.split(typed)[1:]]) == 0
     assert cocite.Graph.open("DIR").edges >= 1
 
@@ -188,26 +190,6 @@ def test_an_index_keeps_its_graph_or_is_not_made(
     assert not (here / "my.index").exists()
 
 
-@pytest.mark.parametrize("verb", ["verify {}", "evaluate {} --labels FILE"])
-def test_other_verbs_say_what_to_type(
-    here: Path, capsys: pytest.CaptureFixture[str], verb: str
-) -> None:
-    typed = verb.format("links.tsv").split()
-    assert main(typed) == 2
-    assert (
-        "Error: links.tsv is no stored graph or index. If it holds links, make a graph of it: "
-        f"cocite ingest links.tsv -o DIR, then cocite {verb.format('DIR')}\n"
-    ) in capsys.readouterr().err
-    assert kept.keep("links.tsv", index=False).made
-    assert main(typed) == 2
-    graph = "links.tsv.cocite/graph"
-    assert f"of it is stored: cocite {verb.format(graph)}\n" in capsys.readouterr().err
-    assert kept.keep("links.tsv").made
-    assert main(typed) == 2
-    index = "links.tsv.cocite/index"
-    assert f", or cocite {verb.format(index)}\n" in capsys.readouterr().err
-
-
 def test_settings_of_a_graph_ask_the_graph(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No index is made for them; and a measure that needs one says how it is made."""
     question = ["similarity", "links.tsv", "x", "y", "--format", "json"]
@@ -268,7 +250,10 @@ def test_a_graph_says_which_measure_answers(here: Path, capsys: pytest.CaptureFi
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     capsys.readouterr()
     assert main(["related", "g", "x"]) == 0
-    assert capsys.readouterr().err == "g: a graph without an index; psimrank answers\n"
+    assert capsys.readouterr().err == (
+        "g: a graph without an index; psimrank answers (an index of it, by neighbourhood: cocite "
+        "index g -o INDEX)\n"
+    )
     assert main(["related", "g", "x", "--nearest", "3"]) == 2
     assert "psimrank answers for this graph, and it has no --nearest" in capsys.readouterr().err
 
@@ -329,7 +314,8 @@ def test_what_is_no_list_of_links_leaves_nothing(here: Path) -> None:
     done = run("related", "towns.txt", "x")
     assert done.returncode == 2
     assert b"--columns 1,2. If names" in done.stderr
-    then = ". Such options are those of cocite ingest {} -o DIR; then ask DIR in the place of the "
+    then = ". Such options are those of cocite ingest {} -o DIR; then cocite index DIR -o INDEX, "
+    then += "and ask INDEX in the place of the "
     assert then.format("towns.txt").encode() in done.stderr
     done = run("related", "bad.tsv", "x")
     assert done.returncode == 1

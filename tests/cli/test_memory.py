@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from benchmarks.memory import measured
 
+from cocite.graph import Graph
 from cocite.graph.generate import generate_web
 
 _SHARE, _PIECES = 0.05, 2 << 20
@@ -41,5 +42,19 @@ def test_an_index_takes_the_memory_that_was_told(
     # Once for the kernels: compiling takes memory, too, and that of the run is not told.
     measured(command, budget)
     found = measured([*command, "--overwrite"], budget)
+    assert found is not None
+    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+
+
+@pytest.mark.parametrize("personal", [False, True])
+def test_a_ranking_takes_the_memory_that_was_told(tmp_path: Path, personal: bool) -> None:
+    """Of many nodes with few links, where little of what there may be is there at once."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    generate_web(tmp_path / "g", nodes=1_000_000, links=1_000_000, seed=1)
+    name = Graph.open(tmp_path / "g").names[7]
+    command = ["rank", str(tmp_path / "g"), *(["--toward", name] * personal)]
+    measured(command, None)
+    found = measured(command, None)
     assert found is not None
     assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found

@@ -129,7 +129,7 @@ def test_a_confidence_that_is_none_is_called_by_its_name(
     code, _, err = ask(capsys, "related", index, "one", "--min-confidence", "9", *refine)
     assert (code, err) == (
         2,
-        "Error: min_confidence is 9.0; it is a number between 0 and 1, such as 0.95\n",
+        "Error: --min-confidence is 9.0; it is a number between 0 and 1, such as 0.95\n",
     )
 
 
@@ -443,7 +443,7 @@ def test_what_has_nothing_to_make_ready_says_so(
 ) -> None:
     code, _, error = ask(capsys, "index", index.with_name("g"), "-o", tmp_path / "x", "--refine")
     assert code == 2
-    assert "--refine (refine=True) prepares refined answers of simrank, without" in error
+    assert "--refine prepares refined answers of simrank, without" in error
 
 
 def test_a_graph_that_is_gone_is_asked_for(
@@ -473,3 +473,22 @@ def test_names_come_from_files_as_editors_write_them(
         code, _, error = ask(capsys, *verb, names)
         assert code == 1
         assert "is not text in UTF-8 (byte 4); it is to hold names, one a line" in error
+
+
+def test_what_closes_an_interval_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where errors are 0 and intervals are not: of the default, with too little effort."""
+    rows = [f"{i}\t{(i * i + 1) % 97}\n{i}\t{(5 * i + 2) % 97}\n" for i in range(97)]
+    (tmp_path / "l.tsv").write_text("".join(rows))
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
+    cocite.build(graph, tmp_path / "i")
+    asked = ["related", str(tmp_path / "i"), "3", "-k", "4"]
+    told = "scores have no error of samples; --effort {} brings low and high closer together"
+    assert main([*asked, "--effort", "30", "--reach", "1"]) == 0
+    assert told.format(300) in capsys.readouterr().out
+    assert main([*asked, "--effort", "10000000"]) == 0
+    assert "--effort" not in capsys.readouterr().out
+    pair = ["similarity", str(tmp_path / "i"), "3", "4", "--reach", "1", "--effort"]
+    assert main([*pair, "30"]) == 0
+    assert "for certain; --effort 300 narrows it" in capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_tables_fit_the_terminal(
         assert len(lines) >= 2
         ends = {width_of(line) for line in lines}
         assert len(ends) == 1
-        assert max(ends) <= max(columns, 65)
+        assert max(ends) <= columns
         assert any(LONG[:8] in line for line in lines)
         assert (LONG in "\n".join(lines)) == (columns == 200)
 
@@ -256,3 +257,37 @@ def test_reasons_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert any(r["title"] for page in several["pages"] for r in page["reasons"])
     assert "title" in printed(capsys, "why", "i", "x", "b", "y", "--format", "csv").split("\n")[0]
     assert printed(capsys, "why", "i", "x", "b", "y")
+
+
+def test_an_index_and_ranks_of_a_file_of_links_have_titles(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    given = ["links.tsv", "--titles", "titles.tsv"]
+    assert main(["rank", *given]) == 0
+    assert re.search(r"The page X +x\n", capsys.readouterr().out)
+    assert main(["index", *given, "-o", "of-links"]) == 0
+    assert re.search(r"The page X +x\n", printed(capsys, "related", "of-links", "b"))
+    assert main(["index", "g", "--titles", "titles.tsv", "-o", "again"]) == 2
+    assert "g is no file of links: leave --titles out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("columns", [30, 40, 60, 80])
+def test_columns_give_way_to_names(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    """Tables of short names fit a narrow terminal, and say what they are without."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    left = {30: "error, low, high", 40: "error"}.get(columns)
+    text = printed(capsys, "related", "j", "x")
+    table = [line for line in text.splitlines() if line[-1:] in set("abcyz")]
+    assert table
+    assert max(map(len, table)) <= columns
+    told = f"left out, for want of width: {left}; --format csv has all"
+    assert (told in text) if left else ("left out" not in text)
+    assert all(title in printed(capsys, "related", "j", "x", "--format", "csv") for title in TITLED)
+    text = printed(capsys, "measures", "psimrank")
+    assert max(len(line) for line in text.partition("\n\n")[2].splitlines()) <= max(40, columns)
+
+
+TITLED = ("rank", "score", "stderr", "low", "high", "node")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 import shutil
@@ -284,9 +285,40 @@ def test_without_the_graph_links_have_no_direction(
     shutil.copytree(chain / "g", tmp_path / "g")
     cocite.build(tmp_path / "g", tmp_path / "i", measure="proximity")
     shutil.move(tmp_path / "g", tmp_path / "moved")
-    assert "p0 – … – p1 – p2" in ask(capsys, tmp_path / "i", "p0", "p2")[1]
+    assert "p0 … p1 – p2\n" in ask(capsys, tmp_path / "i", "p0", "p2")[1]
     found = ask(capsys, tmp_path / "i", "p0", "p2", "--graph", tmp_path / "moved")[1]
-    assert "p0 – … – p1 ↔ p2" in found
+    assert "p0 → p1 ↔ p2" in found
+
+
+def test_a_page_is_listed_once_and_signs_are_told(
+    chain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the default, which looks at links either way in two ways."""
+    rows = [f"{a}\t{b}\n" for a in "abc" for b in "xyz"] + ["a\tb\n", "z\tfar\n", "far\tb\n"]
+    (tmp_path / "l.tsv").write_text("".join(rows))
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
+    index = cocite.build(graph, tmp_path / "i")
+    shown = ""
+    for a, b in itertools.combinations("abcxyz", 2):
+        found = index.why(a, b)
+        assert len({reason.node for reason in found.reasons}) == len(found.reasons)
+        assert sum(r.share for r in found.reasons) + found.rest == pytest.approx(found.score)
+        out = ask(capsys, tmp_path / "i", a, b)[1]
+        assert "links" not in out.splitlines()[0]
+        shown += out
+        for sign, told in (("~", "both are linked with the same pages"), ("…", "several links")):
+            assert (told in out) == any(f" {sign} " in line for line in out.splitlines()[2:-2])
+    assert "a ~ b: both" in shown
+    assert "a … b: several" in shown
+    halves = [
+        cocite.build(graph, tmp_path / name, measure=name).why("a", "b")
+        for name in ("shared-nearest", "proximity")
+    ]
+    whole = {reason.node: reason.share for reason in index.why("a", "b", 20).reasons}
+    for weight, half in zip((0.4, 0.6), halves, strict=True):
+        for reason in half.reasons:
+            whole[reason.node] -= weight * reason.share
+    assert all(abs(left) < 1e-9 for left in whole.values())
 
 
 def test_small_scores_have_decimals_enough(

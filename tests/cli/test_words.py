@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,59 @@ def test_a_draft_says_that_it_has_no_text(
     assert capsys.readouterr().err == said
     assert main(["related", links, "--draft", "draft"]) == 0
     assert "no text" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("related i x --target-error 7", "Error: --target-error is 7.0; it is"),
+        ("related i x --min-score -1", "Error: --min-score is -1.0; it is"),
+        ("related i x --decay 3", "Error: --decay"),
+        ("related i x --confidence 3", "Error: --confidence is 3.0; it is"),
+        ("ingest l.tsv -o h --columns 1", "Error: --columns is 1; it takes two"),
+        ("related-all i -o x.odd", "Or say what it is with --kind\n"),
+        ("ingest l.tsv -o g", "or pass --overwrite"),
+        ("ingest bad.tsv -o h", "--skip-bad-rows to leave such rows out"),
+    ],
+)
+def test_options_are_called_as_they_are_typed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    told: str,
+) -> None:
+    """And not as Python's keywords, which programs are told, too."""
+    monkeypatch.chdir(tmp_path)
+    Path("l.tsv").write_text("a\tx\nb\tx\nc\tx\n")
+    Path("bad.tsv").write_text("".join(f"a{i}\tb\n" for i in range(30)) + "a\n")
+    cocite.build(cocite.ingest("l.tsv", "g"), "i", measure="psimrank", samples=8)
+    capsys.readouterr()
+    assert main(command.split()) in (1, 2)
+    error = capsys.readouterr().err
+    assert told in error
+    assert not re.search(r"\b[a-z_]+=", error)
+
+
+def test_hubs_are_told_behind_how_a_file_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"p{i}\thub\np{i}\tp{(i * 7 + 1) % 90}\n" for i in range(90))
+    Path("l.tsv").write_text(rows)
+    for command in (["ingest", "l.tsv", "-o", "g"], ["related", "l.tsv", "p3"]):
+        capsys.readouterr()
+        assert main(command) == 0
+        told = capsys.readouterr().err
+        assert 0 <= told.index("read l.tsv") < told.index("link to hub")
+        assert "(exclude=)" not in told
+
+
+def test_what_was_typed_is_said_to_change_nothing(
+    links: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in (["--refine"], ["--target-error", "0.01"]):
+        assert main(["related", links, "x", *option]) == 0
+        assert f"{option[0]} changes nothing: neighbourhood has no samples" in (
+            capsys.readouterr().err
+        )

@@ -166,7 +166,7 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
         read(tmp_path, content, weight_column=3)
     assert caught.value.line == 1
     assert "a weight that is no number" in str(caught.value)
-    assert "If it holds titles: --header yes. Mend the row, or pass --skip-bad-" in str(
+    assert "If it names the columns: --header yes. Mend the row, or pass --skip-bad-" in str(
         caught.value
     )
     assert read(tmp_path, content, weight_column=3, header="yes").edges == 2
@@ -242,7 +242,7 @@ def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
         read(tmp_path, many, skip_bad_rows=True)
     assert read(tmp_path, many, skip_bad_rows="all").info().bad_rows == 7
     with pytest.raises(
-        MalformedRow, match=r"'only'\. If it holds titles: --header yes\. A list of"
+        MalformedRow, match=r"'only'\. If it names the columns: --header yes\. A list of"
     ):
         read(tmp_path, "only\n")
 

@@ -586,6 +586,7 @@ def test_a_folder_that_cannot_be_read_is_named(
         return scan(path)
 
     scan = os.scandir
-    monkeypatch.setattr("cocite.graph.readers.html.site.os.scandir", refused)
-    with pytest.raises(InputError, match="b cannot be read: Permission denied"):
-        Site(folder)
+    with monkeypatch.context() as patched:  # what clears up behind a test lists folders, too
+        patched.setattr("cocite.graph.readers.html.site.os.scandir", refused)
+        with pytest.raises(InputError, match="b cannot be read: Permission denied"):
+            Site(folder)

@@ -90,7 +90,7 @@ OTHERS: list[tuple[str, bytes | str]] = [
         "a dump of a wiki's texts (XML)",
         '<mediawiki xml:lang="en">\n<page>\n<title>A</title>\n</page>\n',
     ),
-    ("XML", '<?xml version="1.0"?>\n<urlset><url><loc>x</loc></url></urlset>\n'),
+    ("XML", '<?xml version="1.0"?>\n<list><url><loc>x</loc></url></list>\n'),
     ("XML", '<links>\n<link from="a" to="b"/>\n</links>\n'),
     ("JSON", '{"a": ["b", "c"], "b": []}'),
     ("JSON", json.dumps({"a": ["b" * 10] * 9_000}, indent=1)),

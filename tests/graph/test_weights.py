@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -357,3 +358,53 @@ def test_the_command_line_reads_shows_and_verifies_weights(
     (tmp_path / "g" / "in_weights").write_bytes(content)
     assert main(["verify", "g"]) == 1
     assert "in_weights" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["gml", "json", "graphml", "jsonl"])
+@pytest.mark.parametrize(("weight", "found"), [("strong", "is 'strong', no number"), ("", "is")])
+def test_a_weight_that_is_none_is_told_by_its_link(
+    tmp_path: Path, ending: str, weight: str, found: str
+) -> None:
+    """Which file, where, which link, which weight; and nothing of columns and delimiters."""
+    file, links = tmp_path / f"w.{ending}", [("a", "b", "2"), ("b", "c", "1"), ("c", "a", weight)]
+    file.write_text(_written(ending, links))
+    with pytest.raises(MalformedRow) as error:
+        cocite.ingest(file, tmp_path / "g", weight_column="w")
+    told = str(error.value)
+    missing = "is missing" if not weight else found
+    assert re.match(rf"{re.escape(str(file))}:\d+: the weight of a link, 'w', {missing}", told)
+    assert re.search(r"'(c|3) -> (a|1)'", told)
+    assert "--skip-bad-rows" in told
+    assert "If weights have another name: --weight-column NAME" in told
+    assert "--delimiter" not in told
+    graph = cocite.ingest(file, tmp_path / "g", weight_column="w", skip_bad_rows=True)
+    assert graph.edges == 2
+    with pytest.raises((MalformedRow, UsageError)) as other:
+        cocite.ingest(file, tmp_path / "h", weight_column="other")
+    assert "--delimiter" not in str(other.value)
+
+
+def _written(ending: str, links: list[tuple[str, str, str]]) -> str:
+    """Links with weights, which may be missing, in a format."""
+    if ending in ("json", "jsonl"):
+        rows = [{"source": a, "target": b} | ({"w": w} if w else {}) for a, b, w in links]
+        if ending == "jsonl":
+            return "".join(json.dumps(row) + "\n" for row in rows)
+        there = [{"id": name} for name in "abc"]
+        return json.dumps({"directed": True, "nodes": there, "links": rows}, indent=1)
+    ids = {name: str(i) for i, name in enumerate("abc", 1)}
+    if ending == "gml":
+        nodes = "".join(f'node [ id {ids[n]} label "{n}" ]\n' for n in "abc")
+        edges = "".join(
+            f"edge [ source {ids[a]} target {ids[b]}" + (f' w "{w}"' if w else "") + " ]\n"
+            for a, b, w in links
+        )
+        return f"graph [\ndirected 1\n{nodes}{edges}]\n"
+    data = '<data key="k">{}</data>'
+    edges = "".join(
+        f'<edge source="{a}" target="{b}">{data.format(w) if w else ""}</edge>\n'
+        for a, b, w in links
+    )
+    nodes = "".join(f'<node id="{n}"/>\n' for n in "abc")
+    key = '<key id="k" for="edge" attr.name="w" attr.type="string"/>'
+    return f'<graphml>{key}<graph edgedefault="directed">\n{nodes}{edges}</graph></graphml>\n'

@@ -557,7 +557,7 @@ def test_refined_rows_are_what_refined_questions_say(
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     related_all(found, tmp_path / "a.parquet", 5, nodes=nodes, refine=True)
     assert read(tmp_path / "a.parquet") == [
-        (node, rank, hit.node, hit.score, hit.stderr)
+        (node, rank, *hit)
         for node in nodes
         for rank, hit in enumerate(found.related(node, 5, refine=True), 1)
     ]

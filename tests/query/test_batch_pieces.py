@@ -98,13 +98,13 @@ def test_rows_are_found_whatever_piece_they_came_in(
     rng = np.random.default_rng(len(ends))
     rng.shuffle(runs)
     half = len(runs) // 2
-    with Kept(path, 60) as kept:
+    with Kept(path, 60, 5) as kept:
         for run in runs[:half]:
             kept.add(piece_of(run, hits_of, 8, Event()))
         missing = kept.missing
     covered = {place for run in runs[:half] for place in run}
     assert {place for run in missing for place in run} == set(range(60)) - covered
-    with Kept(path, 60) as kept:
+    with Kept(path, 60, 5) as kept:
         assert (kept.done, kept.missing) == (len(covered), missing)
         for run in missing:
             kept.add(piece_of(run, hits_of, 8, Event()))

@@ -172,3 +172,21 @@ def test_a_notebook_runs() -> None:
     assert rows
     assert {row[1].text for row in rows} <= set("bcd")
     assert "Hit(node='b'" in shown[0].data["text/plain"]
+
+
+def test_printed_hits_are_lines() -> None:
+    hits = Hits(
+        [
+            Hit("Lion", 0.5, 0.0, 0.5, 0.5).titled("The lion"),
+            Hit("Plains_Zebra", 0.25, 0.01, 0.2, 0.3),
+        ]
+    )
+    assert str(hits) == (
+        "1  0.5000                    Lion  The lion\n2  0.2500  0.2000 to 0.3000  Plains_Zebra"
+    )
+    assert str(hits[:1]) == "1  0.5000  Lion  The lion"
+    assert str(Hits()) == "no hits"
+    assert str(HitLists(["a", "b"], [hits[:1], Hits()])) == (
+        "a\n1  0.5000  Lion  The lion\n\nb\nno hits"
+    )
+    assert repr(hits).startswith("[Hit(node='Lion'")

@@ -124,6 +124,7 @@ def test_what_is_wrong_is_told(server: Server, path: str, status: int, says: str
 def test_a_body_is_bounded_and_read_as_json(server: Server) -> None:
     assert server.post("/v1/batch", b"x" * ((1 << 20) + 1)).status == 413
     assert server.post("/v1/batch", {"nodes": ["red"] * 1001}).status == 413
+    assert server.post("/v1/batch", {"nodes": ["red"] * 101, "k": 1000}).status == 413
     assert server.post("/v1/batch", b"{").status == 400
     assert server.post("/v1/batch", b"[" * 5000).status == 400
     assert server.post("/v1/batch", [1]).status == 422
@@ -132,6 +133,12 @@ def test_a_body_is_bounded_and_read_as_json(server: Server) -> None:
     assert server.post("/v1/batch", {"nodes": ["red"], "k": True}).status == 422
     assert server.post("/v1/batch", {"nodes": ["nobody"], "effort": 1}).status == 422
     assert server.post("/v1/batch", {"nodes": ["red"]}, Content_Type="text/plain").status == 415
+
+
+def test_a_large_answer_is_whole(server: Server) -> None:
+    found = server.post("/v1/batch", {"nodes": ["red", "blue"] * 100, "k": 50})
+    assert int(found.headers["content-length"]) == len(found.body) > 1 << 17
+    assert len(found.json["answers"]) == 200
 
 
 def test_a_client_that_has_the_answer_is_told_so(server: Server) -> None:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import os
 import shutil
 import signal
 import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from starlette.responses import StreamingResponse
+from starlette.types import Message
 
 from cocite.cli.main import main
 from cocite.errors import InputError
+from cocite.service.config import Config, Limits
+from cocite.service.front import Front
 from cocite.service.keys import Keys, new_key
 from cocite.service.log import one_line
 from cocite.service.problems import Scrub
@@ -179,6 +188,33 @@ def test_a_file_of_keys_has_hashes_and_nothing_else(
             found.read()
         assert found.holder(told["key"]) == "reader"  # what was known stays
     assert main(["serve", "--new-key", "two words"]) == 2
+
+
+def test_a_client_that_reads_nothing_is_given_up() -> None:
+    said: list[str] = []
+    service: Any = SimpleNamespace(
+        config=Config((), limits=replace(Limits(), send_time=0.05)),
+        log=SimpleNamespace(say=lambda text, level: said.append(text), requests=False),
+        metrics=SimpleNamespace(requested=lambda *told: None),
+        overloaded=lambda path: None,
+    )
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b"x" * 1024
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()  # as of a connection that nobody reads
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        return {}
+
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+    front = Front(StreamingResponse(endless()), service)
+    asyncio.run(asyncio.wait_for(front(scope, receive, send), 10))
+    assert said == ["a client that reads nothing is given up"]
 
 
 def test_what_ends_a_line_or_turns_it_is_escaped() -> None:

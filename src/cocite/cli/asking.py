@@ -7,15 +7,16 @@ asking can be chosen. Of a graph everything can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli.completion import direction_names, measure_names
-from cocite.cli.links import cache_option, made_of, no_titles, titles_option
-from cocite.cli.options import Sectioned, exclude_option, excluded_in
+from cocite.cli.links import cache_option, made_of, no_titles, refuse_folder, titles_option
+from cocite.cli.options import Sectioned, exclude_option, excluded_in, was_given
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
 from cocite.cli.text import or_of, say
@@ -31,6 +32,7 @@ __all__ = [
     "asked_nodes",
     "asking_options",
     "draft_options",
+    "narrowing",
     "opened",
     "preparing",
     "refine_options",
@@ -208,6 +210,8 @@ def opened(
         kind = kind_of(swapped) or ("file of links" if is_links(swapped) else None)
         if kind is not None and swapped != "-":
             raise UsageError(f"{swapped} comes first: the {kind}, then what is asked of it")
+    if not links:
+        refuse_folder(path)
     settings, graphs = given(options), options["graphs"]
     means = {"threads": options.get("threads"), "memory": options["memory"]}
     chosen = {name: options[name] for name in _OF_A_GRAPH if options[name] is not None}
@@ -227,6 +231,7 @@ def opened(
         return open_index(path, graph=graphs, **means), settings
     if graphs:
         raise UsageError(f"{path} is a graph itself: leave --graph out")
+    named_here = tuple(chosen)
     measure = find_measure(chosen.pop("measure", None) or (DEFAULT if links else OF_A_GRAPH))
     _see_it_takes(measure, settings, "file of links" if links else "graph")
     names = {setting.name for setting in measure.ask}
@@ -243,7 +248,10 @@ def opened(
     if links:
         path = made_of(path, options, index=False, measure="" if measure.texts else measure.name)
     else:
-        say(f"{path}: a graph without an index; {measure.name} answers")
+        better = ""
+        if "measure" not in named_here:
+            better = f" (an index of it, by {DEFAULT}: cocite index {shlex.quote(path)} -o INDEX)"
+        say(f"{path}: a graph without an index; {measure.name} answers{better}")
     return open_graph(path, measure=measure.name, **chosen, **means, **built), asked
 
 
@@ -280,6 +288,18 @@ def _see_it_takes(measure: Measure, settings: Iterable[str], what: str) -> None:
             )
 
 
+def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
+    """What to type for narrower intervals of a measure without samples; empty if nothing does it.
+    ``settings`` are those of the answer.
+    """
+    asked = {setting.name for setting in measure.ask}
+    for name, times in (("effort", 10), ("tolerance", 0.1)):
+        value = settings.get(name)
+        if name in asked and isinstance(value, int | float):
+            return f"--{name} {value * times:g}" if times < 1 else f"--{name} {value * times}"
+    return ""
+
+
 def _unrefined(measure: Measure) -> str:
     """Why there is nothing to refine, and what gives better scores if anything does."""
     asked = {setting.name for setting in measure.ask}
@@ -297,7 +317,8 @@ def preparing(index: Index, refine: bool) -> Iterator[None]:
     """
     if not refine or index.refiner is None:
         if refine:
-            say(f"--refine changes nothing: {_unrefined(index.stored.measure)}")
+            option = "--refine" if was_given("refine") else "--target-error"
+            say(f"{option} changes nothing: {_unrefined(index.stored.measure)}")
         yield
         return
     with Stages({"refining": "nodes"}) as stages:

@@ -12,7 +12,7 @@ line as it was typed, and cuts off what stands before such a sign; bash quotes t
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import (
@@ -26,9 +26,6 @@ from click.shell_completion import (
 
 from cocite.cli import COMPLETE
 from cocite.errors import CociteError
-
-if TYPE_CHECKING:
-    from cocite.graph.names import Names
 
 __all__ = ["answer", "completion", "direction_names", "help", "measure_names", "node_names"]
 
@@ -145,23 +142,32 @@ def direction_names(context: click.Context, parameter: click.Parameter, begun: s
     return [name for name in DIRECTIONS if name.startswith(begun)]
 
 
-def node_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Names of nodes that begin so, of the index or graph on the command line; none if there is no
-    such thing: a shell that completes does not complain.
+def node_names(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
+    """Names of nodes that begin so, each with its title, of the index or graph on the command line,
+    or of what is kept of the links there; none if there is no such thing: a shell that completes
+    does not complain.
     """
     path = context.params.get("index") or context.params.get("path")
     try:
-        return _names(os.fspath(path)).complete(begun, _OFFERED) if path else []
+        return _names(os.fspath(path), begun) if path else []
     except (CociteError, OSError, ValueError):
         return []
 
 
-def _names(path: str) -> Names:
+def _names(path: str, begun: str) -> list[Any]:
     from cocite.graph.names import open_names
+    from cocite.graph.titles import open_titles
     from cocite.store import Store, kind_of
 
-    if os.path.isfile(path):
+    if kind_of(path) is None:
         from cocite.query.kept import kept_of
 
         path = os.fspath(next(iter(kept_of(path)), ""))
-    return open_names(Store.open(path, "index" if kind_of(path) == "index" else "graph"))
+    store = Store.open(path, "index" if kind_of(path) == "index" else "graph")
+    names = open_names(store)
+    found = names.complete(begun, _OFFERED)
+    titles = open_titles(store, len(names))
+    if titles is None:
+        return found
+    told = titles.of(names.ids(found))
+    return [CompletionItem(node, help=title) for node, title in zip(found, told, strict=True)]

@@ -12,7 +12,7 @@ import click
 
 from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import refuse_links
+from cocite.cli.links import cache_option, index_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -58,7 +58,8 @@ _LABELS = (
         "--label-columns",
         callback=_columns,
         metavar="A,B",
-        help="The columns of name and category, as titles or as numbers from 1.  [default: 1,2]",
+        help="The columns of name and category, by their names or by numbers from 1.  "
+        "[default: 1,2]",
     ),
     click.option(
         "--delimiter",
@@ -68,7 +69,7 @@ _LABELS = (
     click.option(
         "--header",
         type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
-        help="Whether the first row holds titles, in the table of labels.  [default: auto]",
+        help="Whether the first row names the columns, in the table of labels.  [default: auto]",
     ),
     click.option(
         "--skip-bad-rows",
@@ -196,6 +197,7 @@ def _settings(
     is_flag=True,
     help="Replace the report and the files beside it, or the table. A symbolic link is refused.",
 )
+@cache_option
 @format_option
 def evaluate(
     paths: tuple[str, ...],
@@ -206,12 +208,14 @@ def evaluate(
     append: bool,
     figures: str | None,
     overwrite: bool,
+    no_cache: bool,
     show: Show,
     **data: Any,
 ) -> None:
     """Tell how good the answers are: sibling Gamma, precision, recall, nDCG, likeness of texts.
 
     \b
+    cocite evaluate links.tsv --labels topics.tsv        what cocite related answers of a file
     cocite evaluate web.index --labels topics.tsv        one index, or several
     cocite evaluate web.graph --labels topics.tsv        every measure on a graph
     cocite evaluate --suite web -o report.html           a study that makes its own data
@@ -242,8 +246,11 @@ def evaluate(
         )
     if figures is not None:
         check_pictures(figures, overwrite)
-    for path in paths if not suites else ():
-        refuse_links(path, "cocite evaluate {} --labels FILE")
+    means = {name: data[name] for name in ("memory", "threads")}
+    if not suites:
+        paths = tuple(index_of(path, no_cache=no_cache, **means) for path in paths)
+    elif no_cache:
+        raise click.UsageError("a suite has no file of links: leave --no-cache out")
     with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
         found = run(*paths, suite=suites, progress=stages, **data)
         if reported and output is not None:

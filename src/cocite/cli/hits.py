@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import say, table_text
-from cocite.cli.wide import with_titles
+from cocite.cli.wide import left_out, narrowed, with_titles
 
 if TYPE_CHECKING:
     from cocite.graph.writers import Target
@@ -60,4 +60,7 @@ def run_hits(
 
 def _text(found: HitsDocument) -> str:
     rows = [(str(i), f"{a:.3e}", f"{h:.3e}", node) for i, (node, a, h) in enumerate(found.top, 1)]
-    return table_text(*with_titles(["place", "authority", "hub", "node"], rows, found.titles))
+    titles = ["place", "authority", "hub", "node"]
+    other = "hub" if found.by == "authorities" else "authority"
+    titles, shown, left = narrowed(titles, rows, ((other,),), found.titles)
+    return table_text(*with_titles(titles, shown, found.titles)) + left_out(left)

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from cocite.cli.completion import measure_names
-from cocite.cli.links import graph_of
+from cocite.cli.links import graph_of, titles_option
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
@@ -112,6 +112,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     is_flag=True,
     help="Begin again: throw away an unfinished build, which had other settings.",
 )
+@titles_option
 @format_option
 def index(
     graph: str,
@@ -136,6 +137,7 @@ def index(
     keep_prefix: tuple[str, ...],
     texts: Path | None,
     texts_share: float | None,
+    titles: tuple[str, ...],
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
@@ -168,7 +170,9 @@ def index(
     )
     give_back_at_once()
     means = Means.checked(threads, memory, shard, blocks, external)
-    stored = Graph.open(graph_of(graph, lasting=True, memory=memory, threads=threads))
+    stored = Graph.open(
+        graph_of(graph, lasting=True, memory=memory, threads=threads, titles=titles)
+    )
     with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)

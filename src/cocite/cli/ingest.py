@@ -20,7 +20,7 @@ from cocite.cli.options import (
 from cocite.cli.outputs import Show
 from cocite.cli.pages import page_options
 from cocite.cli.progress import Stages
-from cocite.cli.text import say
+from cocite.cli.text import held, say
 from cocite.graph.readers import readers
 from cocite.store import kind_of
 
@@ -94,8 +94,8 @@ and counted.
 @click.option(
     "--title-columns",
     metavar="NAME,TITLE",
-    help="The columns of these, as titles or as numbers from 1.  [default: those whose titles say "
-    "so; else 1,2]",
+    help="The columns of these, by their names or by numbers from 1.  [default: those whose names "
+    "say so; else 1,2]",
 )
 @click.option(
     "--delimiter",
@@ -109,13 +109,13 @@ and counted.
     type=click.Choice(["auto", "yes", "no"], case_sensitive=False),
     default="auto",
     show_default=True,
-    help="Whether the first row holds titles.",
+    help="Whether the first row names the columns.",
 )
 @click.option(
     "--columns",
     metavar="SOURCE,TARGET",
-    help="The columns of source and target, as titles or as numbers from 1.  [default: those whose "
-    "titles say so, such as source and target, or from and to; else 1,2]",
+    help="The columns of source and target, by their names or by numbers from 1.  [default: those "
+    "whose names say so, such as source and target, or from and to; else 1,2]",
 )
 @click.option(
     "--weight-column",
@@ -170,6 +170,7 @@ def ingest(
 ) -> None:
     """Read links and store them as a graph; ``_HELP`` is what is shown."""
     from cocite.cli.info import graph_reply
+    from cocite.graph.hubs import HUBS_LOG
     from cocite.graph.ingest import ingest as run
 
     if not inputs and not (options["sql"] or options["database"] or options["table"]):
@@ -179,7 +180,8 @@ def ingest(
             param_type="argument",
         )
     exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
-    with Stages({"reading": "bytes", "parsing": "pages", "writing": "links"}) as stages:
+    units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
+    with Stages(units) as stages, held(HUBS_LOG) as notes:
         graph = run(
             inputs or None,
             output,
@@ -196,6 +198,10 @@ def ingest(
     for source in () if stored else graph.store.facts["sources"]:
         said_of(source)
     said_of_titles(graph.store.facts.get("titles"))
+    if "normalised_urls" in graph.store.facts:
+        say(f"{graph.store.facts['normalised_urls']:,} names were URLs, and written in another way")
+    for note in notes:
+        say(note)
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cocite.cli import KEPT
 from cocite.cli.progress import Stages
-from cocite.cli.text import say
+from cocite.cli.text import counted, held, say
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
 from cocite.measures import DEFAULT
@@ -23,15 +25,18 @@ if TYPE_CHECKING:
 __all__ = [
     "cache_option",
     "graph_of",
+    "index_of",
     "made_of",
     "no_titles",
-    "refuse_links",
+    "refuse_folder",
     "said_of",
     "said_of_titles",
+    "stored_of",
     "titles_option",
 ]
 
 _TEMPORARY = "cocite.temporary"
+_THEN = "cocite index DIR -o INDEX, and ask INDEX"
 _OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
 """What a line about an input says to type."""
 
@@ -68,6 +73,7 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
     from cocite.query.kept import is_links
 
     if not is_links(path):
+        refuse_folder(path)
         if means.get("titles"):
             raise UsageError(no_titles(path))
         if no_cache:
@@ -84,6 +90,51 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
     return made
 
 
+def index_of(path: str, *, no_cache: bool = False, **means: Any) -> str:
+    """What a verb works on that takes an index or a graph: ``path``, or the index that is made of
+    it if it is a file of links.
+    """
+    from cocite.query.kept import is_links
+
+    if is_links(path):
+        return made_of(path, {"no_cache": no_cache, **means}, index=True)
+    refuse_folder(path)
+    if no_cache:
+        raise UsageError(f"{path} is no file of links: leave --no-cache out")
+    return path
+
+
+def refuse_folder(path: str) -> None:
+    """Raise :class:`UsageError` for a folder that is neither stored nor a site: it says what is in
+    it, and what to name.
+    """
+    from cocite.query.kept import is_links
+    from cocite.query.made_of import mark_of
+
+    folder = Path(path)
+    if not folder.is_dir() or (folder / "manifest.json").exists() or is_links(path):
+        return
+    if os.path.isdir(f"{os.path.abspath(path)}.building"):
+        return  # whoever opens it says that it is not finished
+    mark = mark_of(folder)
+    if mark is not None:
+        kept = shlex.quote(str(folder / "index"))
+        raise UsageError(
+            f"{path} holds what is made of {mark.get('file', 'a file of links')}: ask that, or the "
+            f"index in it, {kept}"
+        )
+    files = sorted(each.name for each in folder.iterdir() if each.is_file())
+    holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
+    told = (
+        f"{path} is a folder with {holds} and is no graph or index of cocite; nor does it hold "
+        "HTML pages. Name such a folder, or a file of links"
+    )
+    if files:
+        pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))
+        told += f"; of several files a pattern, in quotation marks: {pattern}"
+    raise UsageError(told)
+
+
 def no_titles(path: str) -> str:
     """What to say where titles are given for what is stored."""
     return (
@@ -92,23 +143,24 @@ def no_titles(path: str) -> str:
     )
 
 
-def refuse_links(path: str, command: str) -> None:
-    """Raise :class:`UsageError` for a file of links where a verb takes a stored graph or index: it
-    says what to type, ``command`` with the place of such a one at {}.
+def stored_of(path: str) -> list[str]:
+    """What there is to be verified: ``path``, or what is kept of it if it is a file of links.
+
+    Raises :class:`UsageError` if nothing is.
     """
     from cocite.query.kept import is_links, kept_of
 
     if not is_links(path):
-        return
-    kept = [] if path == "-" else [shlex.quote(str(each)) for each in kept_of(path)]
-    if kept:
-        what = ", or ".join(map(command.format, kept))
-        raise UsageError(f"{path} is a file of links. What is kept of it is stored: {what}")
-    file = "FILE" if path == "-" else shlex.quote(path)
-    raise UsageError(
-        f"{'standard input' if path == '-' else path} is no stored graph or index. If it holds "
-        f"links, make a graph of it: cocite ingest {file} -o DIR, then {command.format('DIR')}"
-    )
+        refuse_folder(path)
+        return [path]
+    kept = [] if path == "-" else [str(each) for each in kept_of(path)]
+    if not kept:
+        file = "FILE" if path == "-" else shlex.quote(path)
+        raise UsageError(
+            f"{'standard input' if path == '-' else path} is no stored graph or index, and nothing "
+            f"is kept of it. If it holds links: cocite related {file} PAGE makes both of it"
+        )
+    return kept
 
 
 def made_of(
@@ -124,11 +176,12 @@ def made_of(
     ``titles`` where the verb takes them. ``made`` is what the index is made of, unless it is the
     default one; ``measure`` is what answers, for a graph that is asked.
     """
+    from cocite.graph.hubs import HUBS_LOG
     from cocite.query.kept import keep
 
     file = "FILE" if links == "-" else shlex.quote(links)
     try:
-        with Stages(_UNITS) as stages:
+        with Stages(_UNITS) as stages, held(HUBS_LOG) as notes:
             kept = keep(
                 links,
                 index=index,
@@ -143,8 +196,8 @@ def made_of(
     except InputError as error:
         if "--" in str(error):
             error.add_note(
-                f"Such options are those of cocite ingest {file} -o DIR; then ask DIR in the "
-                "place of the file"
+                f"Such options are those of cocite ingest {file} -o DIR; then {_THEN} in the place "
+                "of the file"
             )
         raise
     context = click.get_current_context()
@@ -160,8 +213,13 @@ def made_of(
     by = f"; {measure} answers" if measure else ""
     if kept.made:
         for source in Graph.open(kept.graph).store.facts["sources"]:
-            said_of(source, lambda option: f"cocite ingest {file} -o DIR {option}; then ask DIR")
+            said_of(
+                source,
+                lambda option: f"cocite ingest {file} -o DIR {option}; then {_THEN}",
+            )
         said_of_titles(Graph.open(kept.graph).store.facts.get("titles"))
+        for note in notes:
+            say(note)
     if kept.temporary is not None:
         say(f"{label}: made into {'an index' if index else 'a graph'} for this once{why}{by}")
     elif kept.made:
@@ -196,7 +254,7 @@ def said_of(source: dict[str, Any], typed: Callable[[str], str] = str) -> None:
     ``typed`` of an option of ``cocite ingest``.
     """
     guessed = source.get("first") and not source["header"] and not source["integers"]
-    titles = " (if these are titles: --header yes)" if guessed else ""
+    titles = " (if these name the columns: --header yes)" if guessed else ""
     line = f"read {source['read_as']}{titles}"
     say(_OPTION.sub(lambda option: typed(option[0]), line))
     if source["bad_rows"]:

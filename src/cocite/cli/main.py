@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import re
+import shlex
 import signal
 import sys
 from difflib import get_close_matches
@@ -21,7 +22,7 @@ from cocite import __version__
 from cocite.cli import COMPLETE, GIVEN, KEPT
 from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
-from cocite.errors import CociteError, Damaged
+from cocite.errors import CociteError, Damaged, UnknownNode
 
 __all__ = ["cli", "main"]
 
@@ -110,8 +111,14 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As of any group, but a verb that there is not is answered with those like it."""
+        """As of any group, but a verb that there is not is answered with those like it, and a file
+        in its place with what to type.
+        """
         if args and args[0] not in _VERBS and not args[0].startswith("-"):
+            if os.path.exists(args[0]):
+                asked = shlex.join(["cocite", "related", *args])
+                page = " PAGE" * (len(args) == 1)
+                ctx.fail(f"{args[0]!r} is a file and no verb. Ask it so: {asked}{page}")
             near = get_close_matches(args[0], _VERBS)
             like = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"There is no verb {args[0]!r}.{like}")
@@ -153,6 +160,9 @@ cocite related links.tsv PAGE   the pages most related to PAGE; a row of links.t
 cocite why links.tsv PAGE HIT   the pages that make two pages related
 cocite --help                   all verbs: larger graphs, other measures, ranks, evaluation"""
 """What leads on from ``cocite`` alone."""
+
+
+_NOWHERE = click.Context(cli)
 
 
 class _Log(logging.Handler):
@@ -207,14 +217,19 @@ def _run(given: list[str]) -> int:
             error.show()
         return error.exit_code
     except CociteError as error:
-        VOICE.say(". ".join([str(error), *_notes(error)]), "error", code=error.exit_code)
+        if isinstance(error, UnknownNode):
+            if typed := _by_name(given, error):
+                error.add_note(f"Type: {typed}")
+            if os.path.isfile(str(error.name)) and str(error.name) in given:
+                error.add_note(
+                    "It is a file: to ask several files of links, name them by a pattern in "
+                    "quotation marks, such as 'links/*.tsv'"
+                )
+        told = ". ".join([_by_option(given, str(error)), *_notes(error)])
+        VOICE.say(told, "error", code=error.exit_code)
         return error.exit_code
     except KeyboardInterrupt as stopped:
-        text = "interrupted" + "".join(f"; {note}" for note in _notes(stopped))
-        if VOICE.as_json:
-            VOICE.say(text, "error", code=130)
-        else:
-            click.echo(text, err=True)
+        VOICE.interrupted("".join(f"; {note}" for note in _notes(stopped)))
         return 130
     except BrokenPipeError:
         # Whoever read our output has enough: not an error, and nothing left to flush.
@@ -265,6 +280,19 @@ def _plain(error: click.BadParameter) -> str:
     return f"it is {what}, and not {value}"
 
 
+def _by_option(given: list[str], message: str) -> str:
+    """A message that begins with a keyword of Python, by the name of the verb's option."""
+    keyword, space, rest = message.partition(" ")
+    command: click.Command | None = cli
+    for word in given:
+        if isinstance(command, click.Group) and word in command.list_commands(_NOWHERE):
+            command = command.get_command(_NOWHERE, word)
+    for parameter in command.params if command else ():
+        if parameter.name in (keyword, f"setting_{keyword}") and parameter.opts[0].startswith("-"):
+            return max(parameter.opts, key=len) + space + rest
+    return message
+
+
 def _of_ingest(error: click.NoSuchOption) -> str | None:
     """What to type for an option that only ``ingest`` has, which a file of links may want."""
     from cocite.cli.ingest import ingest
@@ -278,6 +306,14 @@ def _of_ingest(error: click.NoSuchOption) -> str | None:
     )
 
 
+def _by_name(given: list[str], error: UnknownNode) -> str:
+    """What to type for a node that was asked for by its title, if one is meant."""
+    if len(error.titled) != 1 or given.count(str(error.name)) != 1:
+        return ""
+    node = error.titled[0][0]
+    return shlex.join(["cocite", *(node if word == error.name else word for word in given)])
+
+
 def _notes(stopped: BaseException) -> list[str]:
     """What those who were interrupted have to say of what is kept."""
     return list(getattr(stopped, "__notes__", []))
@@ -286,7 +322,14 @@ def _notes(stopped: BaseException) -> list[str]:
 def run() -> None:
     """The console script: SIGTERM ends it as Ctrl-C does, and no terminal is too plain for it."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    try:
+        code = main()
+    except KeyboardInterrupt:  # before or behind what answers it
+        VOICE.interrupted()
+        code = 130
+    sys.exit(code)

@@ -10,7 +10,7 @@ from cocite.cli.links import cache_option, graph_of, titles_option
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import say, table_text
-from cocite.cli.wide import with_titles
+from cocite.cli.wide import left_out, narrowed, with_titles
 from cocite.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ def _text(found: NodesDocument, links: bool) -> str:
             return "\n".join(each.node for each in found.nodes)
         return table_text(*with_titles(["node"], [[each.node] for each in found.nodes], named))
     rows = [[f"{each.in_links:,}", f"{each.out_links:,}", each.node] for each in found.nodes]
-    return table_text(*with_titles(["in-links", "out-links", "node"], rows, named))
+    titles = ["in-links", "out-links", "node"]
+    titles, shown, left = narrowed(titles, rows, (("out-links",), ("in-links",)), named)
+    return table_text(*with_titles(titles, shown, named)) + left_out(left)
 
 
 def _with_links(node: FoundNode) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cocite.cli.help import Sectioned, SectionedVerb
 from cocite.cli.outputs import GRAPH_OUTPUTS, OUTPUTS, output_called
@@ -31,6 +32,7 @@ __all__ = [
     "overwrite_option",
     "texts_options",
     "threads_option",
+    "was_given",
 ]
 
 Decorator = Callable[[Any], Any]
@@ -186,3 +188,9 @@ def _names(content: bytes, label: str) -> list[str]:
             f"{label} is not text in UTF-8 (byte {error.start:,}); it is to hold names, one a line"
         ) from error
     return [name for name in (line.removesuffix("\r") for line in lines) if name]
+
+
+def was_given(parameter: str) -> bool:
+    """Whether a parameter of this verb was given, and not left to its default."""
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source is not ParameterSource.DEFAULT

@@ -1,4 +1,4 @@
-"""Options of ``cocite ingest`` for HTML pages: which links count, and where the site is."""
+"""Options of ``cocite ingest`` for pages of the web and of wikis: which links and pages count."""
 
 from __future__ import annotations
 
@@ -45,8 +45,34 @@ _OPTIONS = (
         default="0",
         show_default=True,
         metavar="NUMBER,...",
-        help="Of a dump of MediaWiki: the namespaces whose pages are nodes, such as 0,14 for "
+        help="Namespaces of a wiki whose pages are nodes: of a dump of MediaWiki, such as 0,14 for "
         "articles and categories.",
+    ),
+    click.option(
+        "--pages",
+        metavar="FILE",
+        help="Take only the pages that this sitemap or list of URLs names: of a folder of HTML "
+        "pages or a web archive.",
+    ),
+    click.option(
+        "--fetch",
+        is_flag=True,
+        help="Fetch the pages that a sitemap or a list of URLs names: those that robots.txt "
+        "allows, one at a time of each host.",
+    ),
+    click.option(
+        "--delay",
+        type=float,
+        default=1.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Seconds between two requests to a host.",
+    ),
+    click.option(
+        "--normalise-urls",
+        is_flag=True,
+        help="Write names that are URLs in one way, so that those of one page are one node: host, "
+        "port, dots, escapes, no fragment, no parameters of trackers.",
     ),
     click.option(
         "--report",

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from cocite.cli.asking import (
     asked_nodes,
     asking_options,
     draft_options,
+    narrowing,
     opened,
     preparing,
     refine_options,
@@ -28,15 +28,16 @@ from cocite.cli.options import (
     graph_format_option,
     means_options,
     names_in,
+    was_given,
 )
 from cocite.cli.outputs import Reply, Show, prints_json
 from cocite.cli.text import and_of, facts_text, table_text
-from cocite.cli.wide import with_titles
+from cocite.cli.wide import left_out, narrowed, with_titles
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
 
 if TYPE_CHECKING:
-    from cocite.query import Hit, Index
+    from cocite.query import Hit, Index, Score
     from cocite.query.documents import RelatedDocument, SimilarityDocument
 
 __all__ = ["related", "similarity"]
@@ -62,6 +63,8 @@ bound_option = click.option(
 )
 
 
+_GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
+"""Columns that give way to names on a narrow terminal."""
 _NEED_INDEX = [measure.name for measure in MEASURES.values() if measure.needs_index]
 _RELATED = f"""List the nodes most related to NODE, best first; or to several nodes together; or to
 a page that is not in the graph yet, by its links (--draft).
@@ -130,7 +133,7 @@ def related(
     from_input = nodes == ("-",) and draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
-    if from_input and _chosen("show") and not prints_json(show):
+    if from_input and was_given("show") and not prints_json(show):
         raise UsageError(
             "names from standard input are answered with a line of JSON each: leave --format out, "
             "or ask for one page at a time"
@@ -163,6 +166,7 @@ def related(
     with preparing(opened_index, refine or target_error is not None):
         found = answered(asked)
     typed = _Asked(filters, settings, options["graphs"], is_links(index))
+    closer = narrowing(opened_index.stored.measure, found.settings)
 
     def graph(kind: str) -> str:
         from cocite.query.related_graph import RelatedGraph
@@ -172,15 +176,9 @@ def related(
         return around.to_text(kind)
 
     def text() -> str:
-        return _related_text(found, filters) + _lacking(opened_index, found, typed)
+        return _related_text(found, filters, closer) + _lacking(opened_index, found, typed)
 
     show(Reply(found, text, graph))
-
-
-def _chosen(parameter: str) -> bool:
-    """Whether a parameter was given, and not left to its default."""
-    source = click.get_current_context().get_parameter_source(parameter)
-    return source is not ParameterSource.DEFAULT
 
 
 class _Asked(NamedTuple):
@@ -230,7 +228,7 @@ def _lacking(index: Index, found: RelatedDocument, asked: _Asked) -> str:
     return f". {why}" if why else ""
 
 
-def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
+def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) -> str:
     hits, offset = found.hits, found.offset
     if not hits:
         return _nobody(and_of(found.nodes), found.measure, offset, filters)
@@ -244,7 +242,10 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
         ranked = zip(rows, found.pageranks, strict=True)
         rows = [(*row[:5], f"{rank:.2e}", row[5]) for row, rank in ranked]
     named = None if found.titles is None else [hit.title or "" for hit in hits]
-    text = table_text(*with_titles(titles, rows, named))
+    titles, shown, left = narrowed(titles, rows, _GIVE_WAY, named)
+    text = table_text(*with_titles(titles, shown, named)) + left_out(left)
+    if closer and found.surely and any(map(_open, hits)):
+        text += f"\nscores have no error of samples; {closer} brings low and high closer together"
     if len(hits) == 1:
         return text
     if found.order == "pagerank":
@@ -252,6 +253,11 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any]) -> str:
     probably = "" if found.surely else f" ({found.confidence:.0%})"
     among = "" if found.pageranks is None else ", among the best by score"
     return f"{text}\n{_certainty(found.certain, offset, hits)}{among}{probably}"
+
+
+def _open(found: Hit | Score) -> bool:
+    """Whether its interval is one as it is shown."""
+    return f"{found.low:.4f}" != f"{found.high:.4f}"
 
 
 def _nobody(node: str, measure: str, offset: int, chosen: dict[str, Any]) -> str:
@@ -319,12 +325,15 @@ def similarity(
             bound=bound,
             **settings,
         )
-    show(Reply(found, lambda: _similarity_text(found)))
+    closer = narrowing(opened_index.stored.measure, found.settings)
+    show(Reply(found, lambda: _similarity_text(found, closer)))
 
 
-def _similarity_text(found: SimilarityDocument) -> str:
+def _similarity_text(found: SimilarityDocument, closer: str) -> str:
     score = found.found
     held = ", for certain" if found.surely else f" ({found.confidence:.0%})"
+    if closer and found.surely and _open(score):
+        held += f"; {closer} narrows it"
     length = found.settings.get("length")
     steps = {}
     if found.settings.get("by") == "hitting" and isinstance(length, int) and found.a != found.b:

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import cache_option, graph_of, titles_option
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -154,6 +154,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     help="Replace the output file, the table, or the study. A symbolic link is refused.",
 )
 @cache_option
+@titles_option
 @format_option
 @study_options
 @click.pass_context
@@ -177,6 +178,7 @@ def rank(
     show: Show,
     study: str | None,
     no_cache: bool,
+    titles: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
@@ -193,7 +195,7 @@ def rank(
     give_back_at_once()
     types = numbers_types(*_columns(by, against))
     target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=types)
-    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"])
+    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], titles=titles)
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))
         return

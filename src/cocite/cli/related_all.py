@@ -21,7 +21,7 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.query import bound_option
 from cocite.cli.targets import kind_option, to_options
-from cocite.cli.text import facts_text, or_of, say
+from cocite.cli.text import counted, facts_text, or_of, say
 from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.graph.writers import GRAPHS, TABLES, kinds_of
@@ -58,9 +58,10 @@ _OPTIONS = (
     "-o",
     "--output",
     metavar="FILE|DIR/|-",
-    help=f"What to make: a table of node, rank, related, score and stderr ({or_of(_ROWS)}), JSON "
-    f"lines, one a node (.jsonl), the k-nearest graph ({or_of(list(GRAPHS))}), or a folder with a "
-    "JSON file a node (a name that ends in /). - is standard output.",
+    help="What to make: a table of node, rank, related, score, stderr, and low and high with "
+    f"intervals ({or_of(_ROWS)}), JSON lines, one a node (.jsonl), the k-nearest graph "
+    f"({or_of(list(GRAPHS))}), or a folder with a JSON file a node (a name that ends "
+    "in /). - is standard output.",
 )
 @kind_option(_KINDS, "by the name; jsonl on standard output")
 @to_options
@@ -79,6 +80,13 @@ _OPTIONS = (
 )
 @filter_options
 @order_options
+@click.option(
+    "--intervals",
+    metavar="P|no",
+    help="Write low and high, too, which hold the true score with the probability P; or no. Where "
+    "there are samples, they are read once more.  [default: 0.95 for measures without samples and "
+    "with --refine; else no]",
+)
 @bound_option
 @click.option(
     "--ids", is_flag=True, help="Write the numbers of nodes, from 0 on, instead of their names."
@@ -111,7 +119,7 @@ def related_all(
     show: Show,
     **options: Any,
 ) -> None:
-    """Write the nodes most related to every node to a file or a database, best first.
+    """Write the nodes most related to every node to a file or a database.
 
     A row says what "cocite related" says of that node. What is done is saved every few seconds: if
     it is interrupted, give the same command again, and it goes on. The file is the same whatever
@@ -129,6 +137,7 @@ def related_all(
         )
     give_back_at_once()
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
+    chosen |= _intervals(options["intervals"])
     for name, file in (("nodes", nodes), ("among", among)):
         if file is not None:
             chosen[name] = names_in(file)
@@ -137,7 +146,7 @@ def related_all(
     units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
     if output == "-":
         stream = Stream(opened_index, k, **chosen, **settings)
-        say(f"standard output: up to {k} hits for each of {stream.nodes:,} nodes")
+        say(f"standard output: {_asked_of(k, stream.nodes)}")
         with Stages(units) as stages:
             _tell(opened_index, stream.work.question.refined, stages)
             report = stream.run(sys.stdout.buffer, stages)
@@ -147,9 +156,7 @@ def related_all(
         with Batch(opened_index, output, k, **chosen, **settings) as work:
             label = work.label
             kept = f"; goes on after {work.done:,} that an earlier run finished"
-            say(
-                f"{label}: up to {k} hits for each of {work.nodes:,} nodes" + kept * (work.done > 0)
-            )
+            say(f"{label}: {_asked_of(k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 _tell(opened_index, work.refined, stages)
                 if (told := work.told(stages)) is not None:
@@ -166,7 +173,7 @@ def related_all(
     }
     if found.without_hits:
         shown["without hits"] = (
-            f"{found.without_hits:,} nodes; cocite related says of each of them why"
+            f"{counted(found.without_hits, 'node')}; cocite related says of each of them why"
         )
     with redirect_stdout(sys.stderr if output == "-" else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))
@@ -180,6 +187,25 @@ def told_in_words(plan: BatchPlan) -> str:
         f"{format_size(plan.memory)} of memory beside the index's {format_size(plan.index)}, "
         f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk while it is made"
     )
+
+
+def _intervals(given: str | None) -> dict[str, Any]:
+    """Whether intervals are written, and their confidence."""
+    if given is None:
+        return {}
+    if given.lower() == "no":
+        return {"intervals": False}
+    try:
+        return {"intervals": True, "confidence": float(given)}
+    except ValueError:
+        raise UsageError(
+            f"--intervals is {given!r}; it is a number between 0 and 1, such as 0.95, or no"
+        ) from None
+
+
+def _asked_of(k: int, nodes: int) -> str:
+    """How many hits are asked for, of how many nodes."""
+    return f"up to {counted(k, 'hit')} for each of {counted(nodes, 'node')}"
 
 
 def _tell(index: Index, refined: bool, stages: Stages) -> None:

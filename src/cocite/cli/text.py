@@ -19,6 +19,7 @@ __all__ = [
     "counted",
     "facts_text",
     "fitting",
+    "held",
     "or_of",
     "prose_text",
     "say",
@@ -29,6 +30,7 @@ __all__ = [
     "unsaid",
 ]
 
+_INDENT = 4
 _LEAST_PROSE = 20
 """Columns below which wrapping a text would make a ribbon of it."""
 
@@ -43,6 +45,22 @@ def unsaid(name: str) -> Iterator[None]:
         yield
     finally:
         log.setLevel(before)
+
+
+@contextmanager
+def held(name: str) -> Iterator[list[str]]:
+    """Notes of one logger are kept, for who says them when their turn comes."""
+    log, notes = logging.getLogger(name), list[str]()
+
+    def keep(record: logging.LogRecord) -> bool:
+        notes.append(record.getMessage())
+        return False
+
+    log.addFilter(keep)
+    try:
+        yield notes
+    finally:
+        log.removeFilter(keep)
 
 
 def and_of(words: Sequence[str], joined: str = "and") -> str:
@@ -113,6 +131,11 @@ def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool
     ]
     if prose and columns - before >= _LEAST_PROSE:
         lines = [_wrapped(line, " " * before) for line in lines]
+    elif prose and columns < before + widths[-1]:  # below its row, as there is no place beside it
+        indent = " " * _INDENT
+        cells = ["   ".join(map(_right, row[:-1], widths)) for row in (titles, *rows)]
+        told = [_wrapped(f"{indent}{row[-1]}", indent) for row in (titles, *rows)]
+        lines = [f"{cell}\n{text}" for cell, text in zip(cells, told, strict=True)]
     longest = max(width_of(part) for line in lines for part in line.split("\n"))
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     rule = ("-" if plain else "─") * min(longest, columns)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.links import refuse_links
+from cocite.cli.links import stored_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import facts_text
@@ -20,22 +20,26 @@ __all__ = ["verify"]
 
 
 @click.command()
-@click.argument("path", metavar="GRAPH|INDEX")
+@click.argument("path", metavar="GRAPH|INDEX|LINKS")
 @format_option
 def verify(path: str, show: Show) -> None:
-    """Read every file at the path in full and compare it with its checksum.
+    """Read every file at the path in full and compare it with its checksum; of a file of LINKS the
+    graph and the indexes that are kept of it.
 
     What the manifest tells is compared with what a graph or an index has: its own checksum is right
     wherever somebody meant to change it.
     """
-    from cocite.index.verify import VerifyDocument
+    from cocite.index.verify import VerifiedLinks, VerifyDocument
 
-    refuse_links(path, "cocite verify {}")
-    found = VerifyDocument.of(path)
-    show(Reply(found, lambda: "" if found.faults else _whole(found)))
-    if found.faults:
-        left = [found.left] if found.left else []
-        raise Damaged("\n  ".join([f"{found.verdict}:", *found.faults, *left]))
+    kept = stored_of(path)
+    each = [VerifyDocument.of(store) for store in kept]
+    found = each[0] if kept == [path] else VerifiedLinks(path, each)
+    show(Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
+    for one in each:
+        if one.faults:
+            left = [one.left] if one.left else []
+            where = "" if kept == [path] else f"{one.path}: "
+            raise Damaged("\n  ".join([f"{where}{one.verdict}:", *one.faults, *left]))
 
 
 def _whole(found: VerifyDocument) -> str:

@@ -14,6 +14,7 @@ get warnings and notes by ``logging``, from the logger ``cocite``.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ __all__ = ["LOG_JSON", "QUIET", "VOICE", "Voice"]
 
 QUIET = ("-q", "--quiet")
 LOG_JSON = "--log-json"
+_PYTHON = re.compile(r" \([a-z_]+=(?:\.\.\.|'[^']*'|[\w.]*)\)")
+"""The keyword of an option, as in ``--kind (kind=)``."""
 
 
 @dataclass
@@ -44,7 +47,8 @@ class Voice:
         return sys.stderr.isatty() and not self.quiet and not self.as_json
 
     def say(self, message: str, level: str = "info", **more: Any) -> None:
-        """A line; ``more`` is for programs alone."""
+        """A line; ``more`` is for programs alone. What Python calls an option is left out."""
+        message = _PYTHON.sub("", message)
         if self.quiet and level == "info":
             return
         if self.as_json:
@@ -54,6 +58,13 @@ class Voice:
             return
         prefix = {"warning": "Warning: ", "error": "Error: "}.get(level, "")
         print(f"{prefix}{message}", file=sys.stderr, flush=True)
+
+    def interrupted(self, notes: str = "") -> None:
+        """Say that it was interrupted, and what is kept: neither an error nor left out."""
+        if self.as_json:
+            self.say(f"interrupted{notes}", "error", code=130)
+        else:
+            print(f"interrupted{notes}", file=sys.stderr, flush=True)
 
 
 VOICE = Voice()

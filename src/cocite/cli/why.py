@@ -21,10 +21,10 @@ from cocite.cli.asking import (
 from cocite.cli.completion import node_names
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import and_of, table_text
+from cocite.cli.text import and_of, prose_text, table_text
 from cocite.cli.wide import cut_to, padded, width_of
 from cocite.errors import StoreError, UsageError
-from cocite.graph.links import NO_LINKS
+from cocite.graph.links import EITHER, NO_LINKS
 
 if TYPE_CHECKING:
     from cocite.measures import Measure
@@ -38,8 +38,6 @@ _GAP = 3
 """Columns between two of a table."""
 _LEAST = 10
 """Columns that a page or a path gets, however narrow the terminal."""
-_EITHER = ("any", "both")
-"""The links of reasons whose paths take them either way."""
 _LEGIBLE = 36
 """Columns that a path gets before other columns give way to it, if it is as long."""
 
@@ -75,7 +73,8 @@ def why(
 
     Each page has its share of the score, and the shares add up to the score. Arrows are links, as
     they go: the ways from A and from B to the page. A line without a head is a link of which that
-    is not known, or several; a page behind ~ is near by what both are linked with. Long names are
+    is not known, or several; dots stand for other pages on the way; a page behind ~ is near by what
+    both are linked with. Long names are
     cut to fit the terminal, but not in JSON and CSV. In CSV, a row without a rank sums up the pages
     that are not shown, and another one what comes from samples whose graph was not found. Write --
     before names that begin with -.
@@ -145,10 +144,11 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
     """The columns that there is something for; pages and paths share what is left of the line."""
     reasons = found.reasons
     shares = [reason.share for reason in reasons] + [found.rest] * (found.others > 0)
+    directed = opened_index.direction == "both" and any(r.links not in EITHER for r in reasons)
     columns = {
         "share": [_number(share, found.score) for share in shares],
         "percent": [f"{share / found.score:.1%}" for share in shares],
-        "links": [reason.links for reason in reasons] if opened_index.direction == "both" else [],
+        "links": [reason.links for reason in reasons] if directed else [],
         "samples": [f"{reason.samples:,}" for reason in reasons if reason.samples is not None],
         "steps": ["" if r.steps is None else str(r.steps) for r in reasons],
     }
@@ -156,10 +156,10 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
     names = [_titled(reason, found) for reason in reasons]
     signs, measure = _signs(), opened_index.stored.measure
     ways = [_way(reason, found.a, found.b, measure) for reason in reasons]
-    if any(reason.links in _EITHER for reason in reasons):
+    if any(reason.links in EITHER for reason in reasons):
         arrow = _arrows(opened_index, asked)
         ways = [
-            (_as_they_go(way, arrow), at) if reason.links in _EITHER else (way, at)
+            (_as_they_go(way, arrow), at) if reason.links in EITHER else (way, at)
             for reason, (way, at) in zip(reasons, ways, strict=True)
         ]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
@@ -178,7 +178,12 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
     ] * (found.others > 0)
     titles = [title.ljust(widest) if title == "page" else title for title in columns]
     cells = [(column + [""] * len(names))[: len(names)] for column in columns.values()]
-    return table_text(titles, list(zip(*cells, strict=True)))
+    table = table_text(titles, list(zip(*cells, strict=True)))
+    used = {sign for way, _ in ways for sign, _ in way[1:]}
+    legend = [text for sign, text in _LEGEND.items() if sign in used]
+    if not legend:
+        return table
+    return f"{table}\n{prose_text('; '.join(text.format(**signs) for text in legend))}"
 
 
 def _page(reason: Reason) -> str:
@@ -199,6 +204,12 @@ def _left(columns: dict[str, list[str]]) -> int:
 
 
 _SIGNS = ("to", "from", "both", "line", "near")
+_LEGEND = {
+    "near": "a{near}b: both are linked with the same pages",
+    "line": "a{line}b: a link of which it is not known which way it goes",
+    "by": "a{by}b: several links lead from one to the other",
+}
+"""What signs mean that are no arrows."""
 
 
 def _signs() -> dict[str, str]:
@@ -206,7 +217,8 @@ def _signs() -> dict[str, str]:
     utf = (sys.stdout.encoding or "").lower().startswith("utf")
     arrows = ("→", "←", "↔", "–", "~") if utf else ("->", "<-", "<->", "-", "~")
     signs = dict(zip(_SIGNS, (f" {arrow} " for arrow in arrows), strict=True))
-    return signs | {"gap": "…" if utf else "..."}
+    gap = "…" if utf else "..."
+    return signs | {"gap": gap, "by": f" {gap} "}
 
 
 _Way = list[tuple[str, str | None]]
@@ -227,13 +239,17 @@ def _way(reason: Reason, a: str, b: str, measure: Measure) -> tuple[_Way, int]:
     back = back if measure.symmetric else there
     one = reason.path_a or (a, None, reason.node)
     other = reason.path_b or (b, None, reason.node)
+    if reason.links in EITHER and not reason.path_a and len(other) < 3 and None not in other:
+        # A link between the two is looked up, if there is one.
+        ahead: _Way = [(there, a), ("by", reason.node)]
+        return ahead + [(back, name) for name in reversed(other[:-1])], 1
     ahead = [(there, name) for name in one]
     return ahead + [(back, name) for name in reversed(other[:-1])], len(one) - 1
 
 
 def _arrows(index: Index, asked: _Asked) -> Callable[[str, str], str]:
     """Which way the links of two pages go: the sign from one to the other; a line where the graph
-    of the index is not there, or not the page.
+    of the index is not there, or not the page, or not the link.
     """
     from cocite.query.source import find_graph
 
@@ -256,11 +272,17 @@ def _arrows(index: Index, asked: _Asked) -> Callable[[str, str], str]:
 
 
 def _as_they_go(way: _Way, arrow: Callable[[str, str], str]) -> _Way:
-    """The same with the links as they go, for a measure that takes them either way."""
+    """The same with the links as they go, for a measure that takes them either way: what leads to
+    a page on ways that are not known is its link, if there is one.
+    """
     steps = [way[0]]
     for (_, before), (sign, name) in pairwise(way):
-        between = "line" if before is None or name is None else arrow(before, name)
-        steps.append((sign if sign == "near" else between, name))
+        if sign != "near" and before is not None and name is not None:
+            found = arrow(before, name)
+            known = sign != "by" or found in ("to", "from", "both")
+            steps.append((found if known else sign, name))
+        else:
+            steps.append((sign, name))
     return steps
 
 

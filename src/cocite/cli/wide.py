@@ -11,7 +11,7 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 
-__all__ = ["cut_to", "padded", "width_of", "with_titles"]
+__all__ = ["cut_to", "left_out", "narrowed", "padded", "width_of", "with_titles"]
 
 _LEAST = 16
 """Columns that titles get, however long the names behind them are."""
@@ -47,6 +47,36 @@ def cut_to(text: str, room: int) -> str:
 def padded(text: str, room: int) -> str:
     """A text with blanks behind it, up to ``room`` columns."""
     return text + " " * (room - width_of(text))
+
+
+def narrowed(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    give_way: Sequence[Sequence[str]],
+    named: Sequence[str] | None,
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Titles of columns and rows of a table of names without what does not fit the terminal: first
+    of ``give_way`` is what is told least; and what was left out. Short names fit whole, and the
+    titles of pages, if they are ``named``, have room.
+    """
+    widths = dict(
+        zip(titles, [max(map(width_of, c)) for c in zip(titles, *rows, strict=True)], strict=True)
+    )
+    widths[titles[-1]] = min(widths[titles[-1]], _LEAST)
+    room = shutil.get_terminal_size().columns - (0 if named is None else _LEAST + 3) + 3
+    left: list[str] = []
+    for some in give_way:
+        if sum(width + 3 for width in widths.values()) <= room:
+            break
+        left += [title for title in some if widths.pop(title, None) is not None]
+    kept = [i for i, title in enumerate(titles) if title in widths]
+    return [titles[i] for i in kept], [[row[i] for i in kept] for row in rows], left
+
+
+def left_out(left: Sequence[str]) -> str:
+    """A line on columns that were left out, behind a line end; nothing if none were."""
+    told = f"\nleft out, for want of width: {', '.join(left)}; --format csv has all"
+    return told if left else ""
 
 
 def with_titles(

@@ -45,15 +45,24 @@ def store_object(
     overwrite: bool = False,
     progress: Progress | None = None,
     exclude: Iterable[object] | None = None,
+    titles: Any = None,
+    title_columns: str | Iterable[str | int] = (),
 ) -> Store:
     """Store links that were given; the arguments are those of :func:`cocite.ingest`."""
     from cocite.graph.labelled import text_of
     from cocite.graph.left_out import checked_names
     from cocite.graph.objects.storing import store_given
+    from cocite.graph.objects.titles import titling_of
     from cocite.graph.readers.options import no_progress
     from cocite.graph.storing import How
     from cocite.means import Means
 
+    called = tuple(
+        title_columns.split(",") if isinstance(title_columns, str) else map(str, title_columns)
+    )
+    titling = None
+    if titles is not None or called:
+        titling = titling_of(titles, called)
     texts = exclude if isinstance(exclude, str) else map(text_of, exclude or ())
     return store_given(
         given,
@@ -64,6 +73,7 @@ def store_object(
         overwrite=overwrite,
         progress=progress or no_progress,
         exclude=None if exclude is None else checked_names(texts),
+        titling=titling,
     )
 
 
@@ -104,8 +114,8 @@ class Exchanged:
             Names of nodes, so that some without any link exist too.
         options
             ``undirected``, ``keep_self_loops``, ``count_duplicates``, ``skip_bad_rows``,
-            ``exclude``, ``memory``, ``threads``, ``overwrite``, ``progress``, as for
-            :func:`cocite.ingest`.
+            ``exclude``, ``titles``, ``title_columns``, ``memory``, ``threads``, ``overwrite``,
+            ``progress``, as for :func:`cocite.ingest`.
 
         Returns
         -------

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 from cocite.graph.names import Names
 from cocite.store import forget
 
-__all__ = ["LEAST", "Hub", "hubs_in_words", "hubs_of"]
+__all__ = ["HUBS_LOG", "LEAST", "Hub", "hubs_in_words", "hubs_of"]
 
+HUBS_LOG = "cocite.hubs"
+"""The logger that tells of the hubs of a graph that is made."""
 LEAST = 50
 """Links that a hub has at least."""
 _SHARE = 5

@@ -17,21 +17,23 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
-from cocite.graph.hubs import hubs_in_words
+from cocite.graph.hubs import HUBS_LOG, hubs_in_words
 from cocite.graph.inputs import Inputs, Query, size_of, threads_for
 from cocite.graph.left_out import checked_names
 from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
 from cocite.graph.objects.tables import Wanted
+from cocite.graph.objects.titles import titles_apart
 from cocite.graph.readers import Job, PageOptions, ReadOptions
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.options import Progress, no_progress
+from cocite.graph.readers.urls import IS_WEB
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
@@ -39,9 +41,12 @@ from cocite.memory import OWN_MEMORY, format_size
 from cocite.store import Draft, Manifest, Store, kind_of
 from cocite.store.temporary import Temporary
 
+if TYPE_CHECKING:
+    from cocite.graph.tables import Tables
+
 __all__ = ["ingest"]
 
-_log = logging.getLogger("cocite")
+_log = logging.getLogger(HUBS_LOG)
 
 
 def ingest(
@@ -70,6 +75,10 @@ def ingest(
     ignore_canonical: bool = False,
     keep_external: bool = False,
     namespaces: str | Iterable[str | int] = (0,),
+    normalise_urls: bool = False,
+    pages: str | os.PathLike[str] | None = None,
+    fetch: bool = False,
+    delay: float = 1.0,
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
     memory: str | int | None = None,
@@ -104,12 +113,13 @@ def ingest(
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
         ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
-        ``"mediawiki"``.
+        ``"mediawiki"``, ``"sitemap"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
     titles
-        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Of
+        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Or
+        what is in memory: a dictionary, a series, pairs, or a table of pandas, polars or Arrow. Of
         several titles of a node the first one is taken; those of names that no node has are
         counted.
     title_columns
@@ -156,6 +166,16 @@ def ingest(
     namespaces
         Of a dump of MediaWiki: the numbers of the namespaces whose pages are nodes, such as
         ``"0,14"`` for articles and categories.
+    normalise_urls
+        Write names that are URLs of http and https in one way (``graph/readers/urls.py``), so that
+        those of one page are one node.
+    pages
+        A sitemap, or a list of URLs, one a line: of a folder of HTML pages or a web archive, those
+        that it names are the nodes, and the links among them are read.
+    fetch
+        Fetch the pages that a sitemap or a list of URLs, as the input, names.
+    delay
+        Seconds between two requests to a host.
     report
         A file for the links that lead nowhere, a row each; replaced with ``overwrite``.
     exclude
@@ -200,8 +220,6 @@ def ingest(
     )
     in_memory, inputs = (False, ()) if asked else told_apart(inputs)
     if in_memory:
-        if titles is not None:
-            raise UsageError("titles are for files: leave them out for what is in memory")
         _see_no_text(
             format=(format, "auto"),
             delimiter=(delimiter, "auto"),
@@ -210,6 +228,9 @@ def ingest(
             links=(links, "all"),
             site=(site or "", ""),
             report=(os.fspath(report or ""), ""),
+            normalise_urls=("yes" * normalise_urls, ""),
+            pages=(os.fspath(pages or ""), ""),
+            fetch=("yes" * fetch, ""),
         )
         named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         kept = store_object(
@@ -224,6 +245,8 @@ def ingest(
             overwrite=overwrite,
             progress=progress,
             exclude=exclude,
+            titles=titles,
+            title_columns=title_columns,
         )
         return _told(Graph(kept))
     chosen = _split(columns)
@@ -232,10 +255,13 @@ def ingest(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
     weight = _weight(weight_column, count_duplicates)
-    pages = PageOptions(links, _split(link_tags), site or "", not ignore_canonical, keep_external)
+    of_pages = PageOptions(
+        *(links, _split(link_tags), site or "", not ignore_canonical, keep_external),
+        *(os.fspath(pages or ""), fetch, delay),
+    )
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(pages, _numbers(namespaces)),
+        *(of_pages, _numbers(namespaces), normalise_urls),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -251,17 +277,18 @@ def ingest(
         return _made(place, home)
     memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
-    given = Inputs.checked(asked or inputs, nodes, titles, options)
-    called = Titling.checked(given.titles, _split(title_columns), options)
+    called = _split(title_columns)
+    tables_of_titles, pairs = titles_apart(titles, called)
+    given = Inputs.checked(asked or inputs, nodes, tables_of_titles, options)
+    called = () if pairs is not None else Titling.checked(given.titles, called, options)
     home, place = _place(output, size_of(given.links + given.nodes), memory_limit)
     with (
         Draft(place, "graph", overwrite=overwrite) as draft,
         report_to(os.fspath(report or ""), overwrite) as reported,
     ):
-        work = draft.path / "work"
-        work.mkdir()
+        (work := draft.path / "work").mkdir()
         threads = threads_for(given.all, cores)
-        titling = Titling(given.titles, called, options, work)
+        titling = Titling(given.titles, called, options, work, options.called, pairs or ())
         with Tables(
             work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
         ) as tables:
@@ -277,14 +304,15 @@ def ingest(
             of_links = load_all(tables, job, given.links, 2, options)
             read = of_links + load_all(tables, job, given.nodes, 1, options.for_nodes())
             check_some(read)
+            told = _renamed(tables, options, progress)
             if names is not None:
-                tables.leave_out(names)
+                tables.leave_out(list(map(options.called, names)))
             facts, files = store_links(draft.path, tables, how, progress)
-            told, of_titles = titling.store(draft.path, tables)
+            of_them, of_titles = titling.store(draft.path, tables)
         facts["rows"] = sum(found.rows for found in of_links)
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = facts_of(read)
-        draft.publish(Manifest("graph", facts | told, files | of_titles))
+        draft.publish(Manifest("graph", facts | told | of_them, files | of_titles))
     return _made(place, home)
 
 
@@ -365,3 +393,11 @@ def _told(graph: Graph) -> Graph:
             "counts them less by itself"
         )
     return graph
+
+
+def _renamed(tables: Tables, options: ReadOptions, progress: Progress) -> dict[str, Any]:
+    """Write URLs in one way, if that is asked for; what the manifest says of it."""
+    if not options.normalise_urls:
+        return {}
+    progress("normalising URLs", 0, 0)
+    return {"normalised_urls": tables.rename(options.called, IS_WEB)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cocite.errors import UsageError
-from cocite.graph.readers import ReadOptions, Source, expand, reader_of
+from cocite.graph.readers import LinkReader, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.sql import SqlSource
 
 __all__ = ["Inputs", "Query", "size_of", "threads_for"]
@@ -58,17 +58,34 @@ class Inputs(NamedTuple):
         found = cls(*map(_sources, (links, nodes, titles)))
         if sum(source.is_stdin for source in found.all) > 1:
             raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
+        readers: list[LinkReader] = []
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
             for source in sources:
                 if not source.is_pipe:  # of pipes the first bytes are there when their turn comes
-                    reader_of(source, options, wanted)
+                    readers.append(reader_of(source, options, wanted))
                     source.forget()
+        if not any(source.is_pipe for source in found.links):
+            _check_asked(readers[: len(found.links)], options)
         return found
 
     @property
     def all(self) -> list[Source]:
         """All of them."""
         return self.links + self.nodes + self.titles
+
+
+def _check_asked(readers: list[LinkReader], options: ReadOptions) -> None:
+    """See that some input does what is asked for."""
+    if options.pages.listed and not any(getattr(each, "restricts", False) for each in readers):
+        raise UsageError(
+            "--pages (pages=) names pages of a folder of HTML pages or of web archives, and there "
+            "is none in the input"
+        )
+    if options.pages.fetch and not any(getattr(each, "fetches", False) for each in readers):
+        raise UsageError(
+            "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs, and there is "
+            "none in the input"
+        )
 
 
 def _sources(named: Any) -> list[Source]:

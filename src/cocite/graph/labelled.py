@@ -14,13 +14,14 @@ Cost: nothing for the first two; for the third two dictionaries with an entry a 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UnknownNode
 from cocite.graph.names import Names, open_names
+from cocite.graph.titles import open_titles
 from cocite.store import Store
 
 __all__ = ["INTEGERS", "LabelledNames", "Labels", "names_of", "text_of"]
@@ -73,7 +74,10 @@ INTEGERS = Labels(None)
 def names_of(store: Store) -> Names:
     """The names that a store holds, by its labels if it has any."""
     names = open_names(store)
-    return LabelledNames(names, store.labels) if isinstance(store.labels, Labels) else names
+    if isinstance(store.labels, Labels):
+        names = LabelledNames(names, store.labels)
+    names.titles = partial(open_titles, store, len(names))
+    return names
 
 
 class LabelledNames(Names):
@@ -112,8 +116,7 @@ class LabelledNames(Names):
         """The id of a label; raises :class:`UnknownNode` with the nearest stored names."""
         found = self.find(name)
         if found is None:
-            nearest = self._stored.nearest(self.labels.text(name))
-            raise UnknownNode(name, nearest, self.note)
+            raise self.unknown(name, self.labels.text(name))
         return found
 
     def is_one(self, value: object) -> bool:

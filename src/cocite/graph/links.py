@@ -35,6 +35,7 @@ from cocite.store import AROUND, Scratch, forget
 
 __all__ = [
     "DIRECTIONS",
+    "EITHER",
     "NO_LINKS",
     "checked_direction",
     "either_way",
@@ -57,6 +58,8 @@ or all of them in one row, whichever way they point.
 
 NO_LINKS = "none"
 """The direction of what looks at no links, but at texts; nobody chooses it."""
+EITHER = ("any", "both")
+"""What is said of the links of a reason where they are taken either way."""
 _LEAST_BLOCK, _PIECE = 8 << 20, 8 << 20
 """Bytes of the smallest block of rows that is written at a time, and of those read at a time."""
 _NO_WEIGHTS = np.empty(0, np.float32)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, Protocol, overload
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -83,11 +83,24 @@ def checked_id(node: object, count: int) -> int:
     return int(node)
 
 
+class TitlesLike(Protocol):
+    """What names ask of the titles of the same nodes (``graph/titles``)."""
+
+    def meant(self, text: str) -> NDArray[np.uint32]:
+        """The ids of those whose title is ``text``, or has it in it."""
+
+    def of(self, ids: NDArray[Any]) -> list[str]:
+        """The titles of ``ids``."""
+
+
 class Names(ABC):
     """The names of ``len(names)`` nodes. Iteration yields them in order of id."""
 
     note = ""
     """What is to be said of a name that is not there, if not all nodes of a graph are."""
+
+    titles: Callable[[], TitlesLike | None] = staticmethod(lambda: None)
+    """The titles of the nodes, opened when a name is asked for that is not there: it may be one."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -137,8 +150,18 @@ class Names(ABC):
         """The id of ``name``; raises :class:`UnknownNode` with the nearest names."""
         found = self.find(str(name))
         if found is None:
-            raise UnknownNode(name, self.nearest(str(name)), self.note)
+            raise self.unknown(name, str(name))
         return found
+
+    def unknown(self, name: object, text: str) -> UnknownNode:
+        """What is to be said of a name, ``text``, that is not there."""
+        titles = self.titles()
+        if titles is None or self._count > _SCAN_LIMIT or not text.strip():
+            return UnknownNode(name, self.nearest(text), self.note)
+        ids = titles.meant(text)[:_SHOWN]
+        titled = list(zip(map(str, self.names(ids)), titles.of(ids), strict=True))
+        nearest = [node for node, _ in titled] or self.nearest(text)
+        return UnknownNode(name, nearest, self.note, titled)
 
     def ids(self, names: Sequence[object]) -> NDArray[np.uint32]:
         """The ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""

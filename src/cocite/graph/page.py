@@ -115,6 +115,7 @@ class NamesAndOne(Names):
     def __init__(self, names: Names, name: str) -> None:
         super().__init__(len(names) + 1)
         self._names, self._own, self.note = names, name, names.note
+        self.titles = names.titles
 
     def names(self, ids: NDArray[Any]) -> list[str]:
         """The names of ``ids``, in their order."""

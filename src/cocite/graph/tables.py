@@ -175,6 +175,37 @@ class Tables:
             self._db.unregister("piece")
         self._left_out = True
 
+    def rename(self, normal: Callable[[str], str], which: str) -> int:
+        """Call nodes as ``normal`` says, of the names in which there is the pattern ``which``;
+        returns how many names that changes.
+        """
+        columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
+        columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
+        names = [f"SELECT {c} AS name FROM {part}" for part, ends in columns for c in ends]
+        if not names:
+            return 0
+        self._run(
+            f"CREATE TABLE looked_at AS SELECT name FROM ({' UNION '.join(names)}) WHERE "
+            f"regexp_matches(name, '{which}')"
+        )
+        self._run("CREATE TABLE renamed (name VARCHAR, other VARCHAR)")
+        for piece in self._stream("looked_at", "name", _NAMES_PIECE):
+            others = np.array([normal(name) for name in piece], object)
+            self._db.register("piece", {"name": piece.astype(object), "other": others})
+            self._run("INSERT INTO renamed SELECT name, other FROM piece WHERE name != other")
+            self._db.unregister("piece")
+        self._run("DROP TABLE looked_at")
+        count = int(self._run("SELECT count(*) FROM renamed")[0][0])
+        for part, ends in columns if count else ():
+            other = ", ".join(f"coalesce({c}_.other, p.{c}) AS {c}" for c in ends)
+            weight = ", p.w" if self.weighted and ends == "ab" else ""
+            joins = " ".join(f"LEFT JOIN renamed {c}_ ON {c}_.name = p.{c}" for c in ends)
+            self._run(f"CREATE TABLE other AS SELECT {other}{weight} FROM {part} p {joins}")
+            self._run(f"DROP TABLE {part}")
+            self._run(f"ALTER TABLE other RENAME TO {part}")
+        self._run("DROP TABLE renamed")
+        return count
+
     # -- numbering and sorting ------------------------------------------------------
 
     def number(self) -> int:

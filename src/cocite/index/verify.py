@@ -21,7 +21,7 @@ from cocite.index.stored import StoredIndex
 from cocite.layouts.format import is_shard
 from cocite.store import Manifest, Store, kind_of
 
-__all__ = ["VerifyDocument"]
+__all__ = ["VerifiedLinks", "VerifyDocument"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,18 @@ class VerifyDocument(Document):
         if self.sound:
             return files[0] if files else "all whole"
         return " and ".join(["the manifest", *files]) + ("" if files else " is damaged")
+
+
+@dataclass(frozen=True)
+class VerifiedLinks(Document):
+    """The same of all ``stores`` that are kept of the file of links ``path``."""
+
+    path: str
+    stores: Sequence[VerifyDocument]
+
+    def facts(self) -> dict[str, Any]:
+        """What is said of each."""
+        return {"path": self.path, "stores": [each.facts() for each in self.stores]}
 
 
 def _left(store: Store, faults: dict[str, str]) -> str:

@@ -28,6 +28,8 @@ def related(
     weight_column: str | int | None = None,
     undirected: bool = False,
     skip_bad_rows: bool | str = False,
+    titles: Any = None,
+    title_columns: Sequence[str | int] = (),
     memory: str | int | None = None,
     threads: int | None = None,
     **options: Any,
@@ -45,7 +47,7 @@ def related(
         As for :meth:`Index.related`.
     measure
         What the index is made of, by default ``neighbourhood``; an index has one.
-    columns, weight_column, undirected, skip_bad_rows
+    columns, weight_column, undirected, skip_bad_rows, titles, title_columns
         As for :func:`cocite.ingest`, of what it takes.
     memory, threads
         By default half of the memory that is available, and all cores.
@@ -66,11 +68,12 @@ def related(
     path = isinstance(links, str | os.PathLike)
     kind = kind_of(links) if path else None
     made = [columns or None, weight_column, undirected or None, skip_bad_rows or None]
+    made += [titles, title_columns or None]
     stored = isinstance(links, Index | Graph) or kind is not None
     if stored and any(option is not None for option in made):
         raise UsageError(
-            "columns, weight_column, undirected and skip_bad_rows are for links that are not "
-            "stored yet: leave them out"
+            "columns, weight_column, undirected, skip_bad_rows, titles and title_columns are for "
+            "links that are not stored yet: leave them out"
         )
     if isinstance(links, Index) or kind == "index":
         if measure is not None:
@@ -87,6 +90,8 @@ def related(
             weight_column=weight_column,
             undirected=undirected,
             skip_bad_rows=skip_bad_rows,
+            titles=titles,
+            title_columns=title_columns,
             memory=memory,
             threads=threads,
         )

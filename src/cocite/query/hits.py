@@ -78,6 +78,19 @@ class Hits(list[Hit], Writable):
         titles = [*Hit._fields, *(["title"] if any(hit.title for hit in self) else [])]
         return columns | {title: [getattr(h, title) for h in self] for title in titles}
 
+    def __str__(self) -> str:
+        """A line a hit: rank, score, interval if there is one, node, title."""
+        rows = [
+            (str(i), f"{hit.score:.4f}", _interval(hit), _called(hit))
+            for i, hit in enumerate(self, 1)
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            "  ".join([*map(str.rjust, row[:-1], [w for w in widths if w]), row[-1]])
+            for row in ([cell for cell, w in zip(row, widths, strict=True) if w] for row in rows)
+        )
+        return "\n".join(lines) if rows else "no hits"
+
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         if not self:
@@ -144,6 +157,11 @@ class HitLists(list[Hits], Writable):
             ]
         return columns
 
+    def __str__(self) -> str:
+        """The hits of each node below its name."""
+        pairs = zip(self.nodes, self, strict=True)
+        return "\n\n".join(f"{node}\n{hits}" for node, hits in pairs)
+
     def _repr_html_(self) -> str:
         pairs = list(zip(self.nodes, self, strict=True))[:_LISTS_SHOWN]
         tables = (f"<p><b>{_name(node)}</b></p>{hits._repr_html_()}" for node, hits in pairs)
@@ -194,6 +212,11 @@ def _row(rank: int, hit: Hit, most: float) -> str:
 def _interval(hit: Hit) -> str:
     """The interval in words; none of a score that is exact."""
     return "" if hit.low == hit.high else f"{hit.low:.4f} to {hit.high:.4f}"
+
+
+def _called(hit: Hit) -> str:
+    """Its name and its title, if it has one."""
+    return f"{hit.node}  {hit.title}" if hit.title else str(hit.node)
 
 
 def _name(node: Any) -> str:

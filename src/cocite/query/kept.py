@@ -51,6 +51,7 @@ from cocite.query.made_of import (
     indexes_in,
     is_whole,
     mark_of,
+    matches_of,
     opens,
     places_of,
     state_of,
@@ -101,10 +102,10 @@ class Kept:
 
 def is_links(path: str) -> bool:
     """Whether ``path`` is to be read as a file of links: a file or a pipe, or ``-``, or a folder of
-    HTML pages.
+    HTML pages, or a pattern that files match.
     """
     if path == "-" or not os.path.isdir(path):
-        return path == "-" or os.path.exists(path)
+        return path == "-" or os.path.exists(path) or bool(matches_of(path))
     from cocite.graph.readers.html.site import is_site  # of a file nobody waits for the readers
 
     return kind_of(path) is None and is_site(Path(path))

@@ -8,7 +8,9 @@ Cost: that of looking at files, and opening them.
 
 from __future__ import annotations
 
+import glob
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -18,6 +20,7 @@ from typing import Any
 
 from cocite import __version__
 from cocite.errors import StoreError
+from cocite.graph.patterns import KEPT_ENDING, glob_files
 from cocite.store import FORMAT_VERSION, Store, disk, written_beside
 
 __all__ = [
@@ -30,6 +33,7 @@ __all__ = [
     "indexes_in",
     "is_whole",
     "mark_of",
+    "matches_of",
     "opens",
     "places_of",
     "state_of",
@@ -37,18 +41,29 @@ __all__ = [
     "write_mark",
 ]
 
-ENDING = ".cocite"
+ENDING = KEPT_ENDING
 INDEX, TITLES = "index", "titles"
 MARK, KIND = "made-of.json", "links"
 _log = logging.getLogger("cocite")
 
 
 def file_of(links: str) -> Path | None:
-    """The file or folder of that name; None for what can be read once only."""
+    """The file or folder of that name, or the pattern of several; None for what can be read once
+    only.
+    """
+    if matches_of(links):
+        return Path(links)
     if links != "-" and os.path.isdir(links):
         unnamed = Path(links).name in ("", "..")
         return Path(os.path.abspath(links)) if unnamed else Path(links)
     return Path(links) if links != "-" and os.path.isfile(links) else None
+
+
+def matches_of(links: str) -> list[str]:
+    """The files that a pattern stands for; none if it is the name of a file, or no pattern."""
+    if not glob.has_magic(links) or os.path.exists(links):
+        return []
+    return glob_files(links)
 
 
 def digest_of(exclude: Sequence[str]) -> str:
@@ -60,14 +75,20 @@ def digest_of(exclude: Sequence[str]) -> str:
 def places_of(file: Path, environ: Mapping[str, str], without: str = "") -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
     ending = f".without-{without}{ENDING}" if without else ENDING
-    places = [file.with_name(file.name + ending)] if file.name else []
+    named = file
+    if matches_of(str(file)):  # beside the folder that they are in
+        parts = itertools.takewhile(lambda part: not glob.has_magic(part), file.parts)
+        folder = Path(*parts)
+        digest = hashlib.sha256(os.fsencode(str(file))).hexdigest()[:12]
+        named = folder.with_name(f"{folder.name}-{digest}") if folder.name else Path(digest)
+    places = [named.with_name(named.name + ending)] if named.name else []
     cache = environ.get("XDG_CACHE_HOME", "")
     home = environ.get("HOME", "")
     if not os.path.isabs(cache) and os.path.isabs(home):
         cache = os.path.join(home, ".cache")
     if os.path.isabs(cache):
         whole = os.fsencode(file.resolve())
-        name = f"{file.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ending}"
+        name = f"{named.name[:100]}-{hashlib.sha256(whole).hexdigest()[:12]}{ending}"
         places.append(Path(cache, "cocite", KIND, name))
     return places
 
@@ -84,6 +105,11 @@ def state_of(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[
         from cocite.graph.readers.html.site import listing
 
         size, changed, more["listing"] = listing(file)
+    elif matches := matches_of(str(file)):
+        stats = [os.stat(name) for name in matches]
+        told = [[n, s.st_size, s.st_mtime_ns] for n, s in zip(matches, stats, strict=True)]
+        more["listing"] = hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        size, changed = sum(s.st_size for s in stats), max(s.st_mtime_ns for s in stats)
     else:
         found = file.stat()
         size, changed = found.st_size, found.st_mtime_ns

@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cocite.graph.links import EITHER
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader
 from cocite.layouts.reasons import Graphs
@@ -29,10 +31,12 @@ class Reason(NamedTuple):
     """A page that makes two nodes a and b similar, and how.
 
     ``share`` is what it adds to their score. ``links`` says which links were looked at, ``in`` or
-    ``out`` (``both`` for a node and itself, and for lists of what is near by either): each node of
-    a path is a neighbour, by these, of the one before it. The paths are names, from a and from b to
-    the page, both ends included, each of ``steps`` steps. For walks they are the ones that carry
-    most of the share, of the ``samples`` in which the walks meet there.
+    ``out``, or links either way: ``any``, or ``both`` for a node and itself, and for lists of what
+    is near by either. Of these a page has one reason, with the paths of the last part of a blend
+    that has it. Each node of a path is a neighbour, by these, of the one before it. The paths are
+    names, from a and from b to the page, both ends included, each of ``steps`` steps. For walks
+    they are the ones that carry most of the share, of the ``samples`` in which the walks meet
+    there.
 
     A path that is not known is empty, and ``steps`` is None then: for ``pagesim``, which holds what
     reaches whom and not how, for ``shared-nearest``, where the page is near to both, and for
@@ -116,9 +120,12 @@ def explained(
     )
     nodes = np.concatenate([f.nodes for f in found])
     parts = np.repeat(np.arange(len(found)), [f.nodes.size for f in found])
+    looked = [reader.part.measure.looks_at(reader.part.direction) for reader in readers]
+    either = [f.samples is None and way in EITHER for f, way in zip(found, looked, strict=True)]
+    rows = _once(nodes, parts, shares, np.array(either))
     begins = np.cumsum([0, *(f.nodes.size for f in found)])
     told = shares.round(12)  # those that are told as equal are in the order of equal ones
-    order = np.lexsort((parts, nodes, -told))
+    order = rows[np.lexsort((parts[rows], nodes[rows], -told[rows]))]
     reasons = []
     for at in order[:k].tolist():
         part = int(parts[at])
@@ -128,7 +135,7 @@ def explained(
             Reason(
                 there.named([int(nodes[at])], stored.names)[0],
                 float(told[at]),
-                readers[part].part.measure.looks_at(readers[part].part.direction),
+                looked[part],
                 None if there.samples is None else int(there.samples[row]),
                 len(one) - 1 if len(one) == len(other) > 0 else None,
                 there.named(one, stored.names),
@@ -139,6 +146,22 @@ def explained(
     unplaced = sum(r.part.weight * f.unplaced for r, f in zip(readers, found, strict=True))
     rest = round(float(shares[others].sum()), 12)
     return Why(score, reasons, others.size, rest, round(unplaced, 12))
+
+
+def _once(
+    nodes: NDArray[np.uint32],
+    parts: NDArray[np.int64],
+    shares: NDArray[np.float64],
+    either: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """The rows of reasons that are told: of parts that take links either way and hold no walks each
+    page once, by the last of them, which is given the shares of all.
+    """
+    there = np.flatnonzero(either[parts])
+    _, first, same = np.unique(nodes[there][::-1], return_index=True, return_inverse=True)
+    last = there[::-1][first]
+    shares[last] = np.bincount(same, shares[there][::-1], last.size)
+    return np.sort(np.concatenate([np.flatnonzero(~either[parts]), last]))
 
 
 def _itself(stored: StoredIndex, node: int, score: float) -> Why:

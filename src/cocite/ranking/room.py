@@ -1,6 +1,6 @@
 """What a ranking takes, told before it begins: everything in memory, or all on disk but one block.
 
-    in memory     126 bytes a node and the links twice (141, and weights twice as well)
+    in memory     126 bytes a node at most and the links twice (141, and weights twice as well)
     in blocks     any amount of memory from 8 MB on
 
 In blocks, a quarter of the memory, or half of a larger one, is for the block itself: for each of
@@ -34,6 +34,10 @@ _STREAMS = 12 << 20
 """What the pages take that come along with what is read: six files at a time, 2 MB of each."""
 _NODE, _WEIGHT_NODE = 126, 15
 """Bytes of a node while everything is in memory, and what weights add to them."""
+_TAKEN_NODE, _TAKEN_LINKING = 57, 34
+"""Of these, bytes that are there at once: of any node, and of one with out-links beside that, as
+measured (``python -m benchmarks.memory``).
+"""
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 120, 20
 _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
 """Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
@@ -102,7 +106,8 @@ def plan_ranks(
     links = links_of(graph, "in", weighted=weighted)
     whole = (_NODE + weighted * _WEIGHT_NODE) * nodes + 2 * links.link_bytes * links.edges
     if blocks is None and whole <= memory:
-        return RankRoom(whole)
+        there = (_TAKEN_NODE + weighted * _WEIGHT_NODE) * nodes + _TAKEN_LINKING * _linking(graph)
+        return RankRoom(whole, taken=min(whole, there + 2 * links.link_bytes * links.edges))
     if memory < LEAST:
         raise ResourceError(
             f"ranks need {format_size(min(LEAST, whole))} of memory, however many blocks; "

@@ -32,6 +32,8 @@ class Limits:
     k: int = 1000
     offset: int = 10_000
     batch: int = 1000
+    hits: int = 100_000
+    """Hits that a batch may ask for in all."""
     together: int = 20
     among: int = 1000
     name: int = 4096

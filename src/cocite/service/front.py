@@ -48,7 +48,6 @@ class Front:
         ]
         if not service.config.ancestors:
             self._headers.append((b"x-frame-options", b"DENY"))
-        self._verbs: dict[str, str] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI calls it."""
@@ -65,7 +64,11 @@ class Front:
                 headers.extend(self._headers)
                 if not any(name == b"content-security-policy" for name, _ in headers):
                     headers.append((b"content-security-policy", self._policy))
-            await send(message)
+            if message.get("more_body"):
+                async with asyncio.timeout(self.service.config.limits.send_time):
+                    await send(message)
+            else:
+                await send(message)
 
         raw, query = scope.get("raw_path") or scope["path"].encode(), scope["query_string"]
         try:
@@ -77,6 +80,8 @@ class Front:
                 await problem_reply(busy)(scope, receive, sending)
             else:
                 await self.app(scope, receive, sending)
+        except TimeoutError:  # of sending: there is nobody to tell
+            self.service.log.say("a client that reads nothing is given up", "warning")
         finally:
             self._told(scope, raw, query, status, time.perf_counter() - began)
         return None

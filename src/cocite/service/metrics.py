@@ -7,6 +7,7 @@ server makes before they begin (``serving.py``); whichever is asked adds them up
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import (
@@ -17,7 +18,7 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from cocite.service.config import FOLDER
 
@@ -32,6 +33,7 @@ class Metrics:
     """The numbers of one process."""
 
     def __init__(self) -> None:
+        _bury()
         self._registry = own = CollectorRegistry()
         self.requests = Counter(
             "cocite_requests", "Requests by verb and status.", ("verb", "status"), registry=own
@@ -91,3 +93,14 @@ class Metrics:
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         found: bytes = generate_latest(registry)
         return found
+
+
+def _bury() -> None:
+    """Forget what processes that died say of now: another one has taken their place."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        return
+    numbers = {path.stem.rpartition("_")[2] for path in Path(folder).glob("gauge_live*.db")}
+    for number in numbers:
+        if not Path(f"/proc/{number}").exists():
+            mark_process_dead(int(number))  # type: ignore[no-untyped-call]

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from cocite.service.problems import MEDIA, Problem
 
@@ -43,6 +43,8 @@ __all__ = [
 JSON, NDJSON = "application/json", "application/x-ndjson"
 _LEAST = 1024
 """Bytes below which packing gains nothing."""
+_PIECE = 1 << 17
+"""Bytes that go out at a time."""
 _TAG = re.compile(r'(?:W/)?"([0-9a-f]{16})-([0-9]+)"')
 _CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
 
@@ -125,7 +127,15 @@ def reply_packed(
     if how is not None:
         told["Content-Encoding"] = how
     told["Content-Type"] = media
+    if len(body) > _PIECE:  # so that who does not read it is noticed (front.py)
+        told["Content-Length"] = str(len(body))
+        return StreamingResponse(_pieces(body), status, told)
     return Response(body, status, told)
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for begin in range(0, len(body), _PIECE):
+        yield body[begin : begin + _PIECE]
 
 
 def unchanged(service: Service, asking: Asking) -> Response:

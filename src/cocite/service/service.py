@@ -24,6 +24,7 @@ import msgspec
 from cocite.documents import Document
 from cocite.errors import CociteError, InputError, UnknownNode, UsageError
 from cocite.query import Index
+from cocite.query.opened import DEFAULT_K
 from cocite.service.adaptation import Adaptation
 from cocite.service.answers import ANSWERS, Values, checked_settings, sampled
 from cocite.service.config import Config
@@ -41,6 +42,8 @@ __all__ = ["Asking", "Service"]
 Made = TypeVar("Made")
 _PIECE = 8
 """Questions of a batch that a thread answers at a time."""
+_BATCHES = 8
+"""Batches that a process answers at a time, at least: each has a piece in the queue."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ class Service:
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
         self.pool = Pool(config.threads, config.queue)
         self.ready = True
+        self._batches = 0
         self.gauge()
         self._stop = threading.Event()
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
@@ -167,6 +171,26 @@ class Service:
     async def ask_each(self, values: Values, asking: Asking) -> AsyncIterator[list[bytes]]:
         """Answer a batch: lines of JSON, some at a time; the first may raise :class:`Refused`."""
         nodes: Sequence[str | list[str]] = values["nodes"]
+        self._bounded(len(nodes), values.get("k", DEFAULT_K))
+        self._batches += 1
+        try:
+            async for lines in self._each(nodes, values, asking):
+                yield lines
+        finally:
+            self._batches -= 1
+
+    def _bounded(self, nodes: int, k: int) -> None:
+        """Raise :class:`Refused` for a batch that is too large, or one too many."""
+        most = self.config.limits.hits
+        if nodes * k > most:
+            told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
+            raise Refused(Problem("too-many", f"{told}: ask for fewer at once"))
+        if self._batches >= max(_BATCHES, 4 * self.config.threads):
+            raise Refused(_busy(self.pool.wait))
+
+    async def _each(
+        self, nodes: Sequence[str | list[str]], values: Values, asking: Asking
+    ) -> AsyncIterator[list[bytes]]:
         rest = {name: value for name, value in values.items() if name != "nodes"}
         checked_settings(asking.index, rest)  # which no question would do if all are of strangers
         for begin in range(0, len(nodes), _PIECE):

@@ -9,6 +9,7 @@ Cost: that of ``ingest`` without reading; the object itself is read where it is.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from cocite.store.temporary import Temporary
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
+    from cocite.graph.titles.titling import Titling
 
 __all__ = ["store_given"]
 
@@ -53,9 +55,11 @@ def store_given(
     skip_bad_rows: bool | str = False,
     overwrite: bool = False,
     exclude: tuple[str, ...] | None = None,
+    titling: Callable[[Path], Titling] | None = None,
     progress: Progress,
 ) -> Store:
-    """Store links in ``output``, or in a directory that goes with what is returned.
+    """Store links in ``output``, or in a directory that goes with what is returned; ``titling``
+    gives the titles, in a directory for its files.
 
     Raises what :func:`cocite.ingest` raises.
     """
@@ -82,6 +86,9 @@ def store_given(
         work.mkdir()
         spare = means.memory - OWN_MEMORY
         with Tables(work, [], spare, means.threads, weighted=given.weighted) as tables:
+            titles = None if titling is None else titling(work)
+            if titles is not None:
+                titles.read(tables, progress)
             progress("reading " + given.what, 0, 0)
             read = [_load(tables, given, 2, skip_bad_rows)]
             if given.nodes is not None:
@@ -91,10 +98,11 @@ def store_given(
             if exclude is not None:
                 tables.leave_out(exclude)
             facts, files = store_links(draft.path, tables, how, progress)
+            told, of_titles = ({}, {}) if titles is None else titles.store(draft.path, tables)
         facts["rows"] = read[0].rows
         facts["dropped"]["bad_rows"] = sum(sum(found.bad_rows.values()) for found in read)
         facts["sources"] = [asdict(found) | {"read_as": found.file} for found in read]
-        path = draft.publish(Manifest("graph", facts, files))
+        path = draft.publish(Manifest("graph", facts | told, files | of_titles))
     return replace(Store.open(path, "graph"), home=home, labels=given.labels)
 
 

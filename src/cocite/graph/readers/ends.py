@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["ends_of", "plain_title", "without_index"]
+__all__ = ["answer_in", "ends_of", "plain_title", "without_index"]
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
@@ -39,6 +39,31 @@ _SIDES = _pairs(
     userid-friendid follower-following user-follows user-product"""
 )
 """Titles of two ends of which it is not clear, or does not matter, which is which."""
+
+
+_ANSWERS = {
+    ("node", "rank", "related", "score"): (
+        "what cocite related-all wrote",
+        "node,related",
+    ),
+    ("rank", "node", "score", "stderr"): ("what cocite related wrote", ""),
+    ("node", "rank"): ("what cocite rank wrote", ""),
+    ("node", "hits"): ("what cocite related-all wrote", ""),
+}
+"""Titles that tables of answers begin with -> what they are, and which columns could be links."""
+
+
+def answer_in(titles: Sequence[str]) -> str:
+    """Why a table with these titles is no list of links, but an answer of ours, and what to do; ""
+    if it is none.
+    """
+    plain = [title.strip().lower() for title in titles]
+    plain = [title for title in plain if title != "title"]
+    for begun, (what, columns) in _ANSWERS.items():
+        if tuple(plain[: len(begun)]) == begun and (len(begun) > 2 or len(plain) == 2):
+            told = f"is {what}, and no list of links. Ask what it was made of in its place"
+            return told + (f"; to take its hits as links: --columns {columns}" if columns else "")
+    return ""
 
 
 def plain_title(title: str) -> str:

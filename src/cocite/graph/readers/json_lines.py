@@ -16,7 +16,7 @@ from typing import Any
 
 from cocite.errors import InputError, NotLinks, UsageError
 from cocite.graph.readers.clean import clean_relation, new_clean_file
-from cocite.graph.readers.ends import ends_of
+from cocite.graph.readers.ends import answer_in, ends_of
 from cocite.graph.readers.graphs.node_link import name_of
 from cocite.graph.readers.json_values import JSONText
 from cocite.graph.readers.reader import Job, Read
@@ -104,6 +104,8 @@ class _Columns:
         if self._wanted == 1:
             known = [key for key in keys if key.lower() in _NAMES]
             return (known or keys)[:1]
+        if answer := answer_in(keys):
+            raise NotLinks(f"{label} {answer}")
         ends = ends_of(keys)
         if ends is not None:
             return [keys[end] for end in ends]
@@ -125,7 +127,7 @@ class _Columns:
         if len(names) < self._wanted or None in names:
             return None
         row = [str(name) for name in names]
-        return [*row, str(cells[-1])] if self._weighted else row
+        return [*row, "" if cells[-1] is None else str(cells[-1])] if self._weighted else row
 
 
 def _values(job: Job, writer: RowWriter) -> Iterator[tuple[Any, int]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cocite.errors import SKIP_ADVICE, UsageError
+from cocite.graph.readers.urls import normaliser
 
 __all__ = [
     "DELIMITERS",
@@ -31,7 +32,9 @@ class PageOptions:
     """How HTML pages are read. ``links``: all, or main, without navigation; ``tags``: which count,
     of a, area and frame; ``site``: the URL at which a folder is published, "" if that is to be
     found out; ``canonical``: whether a page that says it is a copy of another one is that one;
-    ``external``: whether pages that are not in the folder are nodes, too.
+    ``external``: whether pages that are not in the folder are nodes, too; ``listed``: the file, a
+    sitemap or a list of URLs, that names the pages to take, "" for all; ``fetch``: whether the
+    pages of such a file are fetched, with a ``delay`` in seconds between two requests to a host.
     """
 
     links: str = "all"
@@ -39,8 +42,13 @@ class PageOptions:
     site: str = ""
     canonical: bool = True
     external: bool = False
+    listed: str = ""
+    fetch: bool = False
+    delay: float = 1.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.delay <= 3600:
+            raise UsageError(f"delay is {self.delay}; it is 0 to 3600 seconds")
         if self.links not in ("all", "main"):
             raise UsageError(f"links is {self.links!r}; it is one of all, main")
         strange = [tag for tag in self.tags if tag not in ("a", "area", "frame")]
@@ -75,6 +83,7 @@ class ReadOptions:
     undirected: bool = False
     pages: PageOptions = PageOptions()
     namespaces: tuple[int, ...] = (0,)
+    normalise_urls: bool = False
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):
@@ -97,6 +106,11 @@ class ReadOptions:
             raise UsageError("namespaces are numbers from 0 on, such as 0,14: at least one")
         if len(set(self.columns_named)) != len(self.columns_named):
             raise UsageError(f"columns {','.join(self.columns_named)} names one column twice")
+
+    @property
+    def called(self) -> Callable[[str], str]:
+        """What a node of this name is called."""
+        return normaliser() if self.normalise_urls else str
 
     @property
     def columns_named(self) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
-from cocite.graph.readers.ends import ends_of
+from cocite.errors import InputError, MalformedRow, NotLinks, ResourceError, UsageError
+from cocite.graph.readers.ends import answer_in, ends_of
 from cocite.graph.readers.options import ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Job, Read, ReadMany
 from cocite.graph.readers.sources import Source
@@ -319,6 +319,8 @@ def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions)
     if len(names) < wanted:
         raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
     if not options.columns:
+        if wanted == 2 and (answer := answer_in(names)):
+            raise NotLinks(f"{source.label} {answer}")
         ends = ends_of(names) if wanted == 2 else None
         return tuple(names[:wanted]) if ends is None else (names[ends[0]], names[ends[1]])
     chosen = tuple(_find(source, names, column) for column in options.columns)

@@ -114,6 +114,7 @@ class ReadMany(NamedTuple):
 class LinkReader(Protocol):
     """A kind of input. ``title`` is its name in messages, ``described`` in help. One that has a
     true ``together`` reads all inputs of its kind in one go: they are the ``inputs`` of its job.
+    One that ``restricts`` takes the pages that are listed only, and one that ``fetches`` may do so.
     """
 
     title: str

@@ -17,6 +17,7 @@ from typing import cast
 
 from cocite.errors import NotLinks, UsageError
 from cocite.graph.readers import signs
+from cocite.graph.readers.crawl.sitemap import is_list
 from cocite.graph.readers.html.site import is_site
 from cocite.graph.readers.options import ReadOptions
 from cocite.graph.readers.reader import LinkReader
@@ -78,6 +79,7 @@ HTML = Format(
 )
 """Known by what is in the folder (``html/site.py``), not by its beginning."""
 _WEBGRAPH = _HERE + "bvgraph"
+_LISTED = _HERE + "crawl.listed"
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,
@@ -171,6 +173,7 @@ FORMATS: tuple[Format, ...] = (
         signs.html,
         "To read the links of a site's pages name the folder that they are in",
     ),
+    Format("a sitemap", tagged("urlset", "sitemapindex"), reader=_LISTED, called="sitemap"),
     Format("XML", tagged(), _ROWS),
     Format("a lock file of packages", signs.lock, reader=_HERE + "packages", called="packages"),
     Format(
@@ -220,6 +223,7 @@ FORMATS: tuple[Format, ...] = (
         "Load it into a database, and print its table of links as rows",
     ),
     Format("rich text (RTF)", begins_text("{\\rtf"), _NO_LINKS),
+    Format("a list of URLs", is_list, reader=_LISTED, sure=False, called="sitemap"),
     Format(
         "an adjacency list",
         lambda beginning: signs.separator(beginning) != "",

@@ -14,6 +14,7 @@ from typing import BinaryIO, Self
 
 import numpy as np
 
+from cocite.errors import SKIP_ADVICE
 from cocite.graph.readers.clean import clean_relation, new_clean_file
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.text import Cleaner, TextInput
@@ -95,6 +96,7 @@ class RowWriter(Cleaner):
         self._stand_at: list[int] = []
         self._before = 0
         self._other: dict[str, int] = {}
+        self._of_weight = False
 
     def add(self, row: Sequence[str], place: int) -> None:
         """One row."""
@@ -131,7 +133,27 @@ class RowWriter(Cleaner):
     def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row, by where its maker says that it is."""
         shown = content.removeprefix(_MARK).split("\t")[: self._shown]
-        self._example(self._stand_at[line - self._before - 1], what, "\t".join(shown))
+        place = self._stand_at[line - self._before - 1]
+        if self.found.weight is not None and what == self._explain(self._k.NO_WEIGHT):
+            *ends, weight = shown
+            key, numbers = repr(self.options.weight), what.removeprefix("a weight that is ")
+            found = f"is {weight!r}, {numbers}" if weight else "is missing"
+            self._of_weight = True
+            self._example(place, f"the weight of a link, {key}, {found}", " -> ".join(ends))
+            self._of_weight = False
+            return
+        self._example(place, what, "\t".join(shown))
+
+    def _advice(self, line: int) -> str:
+        """Of weights another one: rows are what they are, whatever is said of columns."""
+        advice = super()._advice(line)
+        if not self._of_weight:
+            return advice
+        first = f"{advice}. If" if advice == SKIP_ADVICE else "If"
+        return (
+            f"{first} weights have another name: --weight-column NAME (weight_column=); without it "
+            "links have no weights"
+        )
 
     def _example(self, place: int, what: str, content: str) -> None:
         super().refuse(place, what, content)

@@ -9,7 +9,6 @@ a pipe too.
 from __future__ import annotations
 
 import bz2
-import glob
 import gzip
 import io
 import lzma
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
 from cocite.errors import InputError, UsageError
+from cocite.graph.patterns import glob_files
 from cocite.graph.readers.wide import Recoded, encoding_of
 
 __all__ = ["LOOK", "PACKED", "Beginning", "Source", "expand", "lines_of", "unpack_errors"]
@@ -330,7 +330,7 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
             sources.append(Source(None))
             continue
         exists = os.path.exists(name)  # Path.exists raises for over-long names
-        matches = [name] if exists else sorted(glob.glob(name, recursive=True)) or _pair(name)
+        matches = [name] if exists else glob_files(name) or _pair(name)
         if not matches:
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:

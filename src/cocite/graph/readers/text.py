@@ -29,6 +29,7 @@ from cocite.graph.readers.dialect import (
     sample,
     titled_ends,
 )
+from cocite.graph.readers.ends import answer_in
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Found, Job, Read, ReadMany
 from cocite.graph.readers.sources import LOOK, Source, lines_of, unpack_errors
@@ -63,6 +64,7 @@ class TextInput:
     examples: list[str] = field(default_factory=list)
     integers: bool = True
     first: tuple[str, ...] = ()
+    guessed = False  # the columns; is no field, as it is not kept
 
     def describe(self) -> str:
         """One line for people."""
@@ -77,7 +79,8 @@ class TextInput:
             first, second = (i + 1 for i in self.taken)
             text += f", {self.columns} columns of which {first} and {second} are the link"
             text += "" if self.weight is None else f" and {self.weight + 1} its weight"
-            if self.header and self.first and self.taken != (0, 1):
+            unused = self.columns > 2 + (self.weight is not None)
+            if self.guessed and (unused or self.taken != (0, 1)):
                 text += " (if others are: --columns SOURCE,TARGET)"
         if (
             self.first and not self.header and not self.integers
@@ -260,7 +263,7 @@ class Cleaner:
     def _advice(self, line: int) -> str:
         """What to do about the first bad row, by how many there are in what was read so far."""
         bad, good = int(self._tally[self._k.T_BAD]), int(self._tally[self._k.T_ROWS])
-        titles = "If it holds titles: --header yes. " if line == self._first_row else ""
+        titles = "If it names the columns: --header yes. " if line == self._first_row else ""
         return titles + bad_row_advice(bad, bad + good)
 
     def _explain(self, reason: int) -> str:
@@ -310,6 +313,9 @@ class Cleaner:
         rows = [fields(line, found.delimiter) for line in lines]
         ends = None
         if self.wanted == 2 and not options.columns:
+            found.guessed = options.header == "auto"
+            if rows and options.header != "no" and (answer := answer_in(rows[0])):
+                raise NotLinks(f"{found.file} {answer}")
             header = "yes" if _named(options) else options.header
             ends = titled_ends(rows, header)
             if options.delimiter == "auto" and not options.weight and ends is None:

@@ -14,6 +14,7 @@ Cost: a microsecond a title, constant memory.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -31,10 +32,15 @@ _HELD = 1 << 16
 
 
 class TitleFile:
-    """The titles of one run from places ``first`` on; without a ``path`` they are passed over."""
+    """The titles of one run from places ``first`` on; without a ``path`` they are passed over.
+    ``called`` says what the node of a name is called.
+    """
 
-    def __init__(self, path: Path | None = None, first: int = 0) -> None:
+    def __init__(
+        self, path: Path | None = None, first: int = 0, called: Callable[[str], str] = str
+    ) -> None:
         self.path, self.count, self.empty = path, 0, 0
+        self._called = called
         self._place = first
         self._held = bytearray()
         self._out: BinaryIO | None = None
@@ -52,6 +58,7 @@ class TitleFile:
             raise InputError(
                 f"the title of {name!r} has {len(encoded):,} bytes; a title has {_MOST:,} at most"
             )
+        name = self._called(name)
         if _CONTROL.search(name):  # no node is called so
             name = _CONTROL.sub("\x1a", name)
         self._held += b"%d\t%b\t%b\n" % (self._place, name.encode("utf-8", "replace"), encoded)

@@ -34,7 +34,7 @@ from cocite.graph.readers.title_file import TitleFile
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["TitlesFound", "check_titles", "read_titles"]
+__all__ = ["TitlesFound", "check_titles", "read_titles", "title_places"]
 
 _ROWS = 1 << 12
 _EXAMPLES = 5
@@ -123,17 +123,14 @@ def _choose(
     found: TitlesFound, columns: tuple[str, ...], first: Sequence[str], header: bool
 ) -> None:
     """Fix the columns and the header; ``header`` says that ``first`` are titles for certain."""
-    plain, named = [plain_title(title) for title in first], False
+    named = False
     found.columns = len(first)
     if columns:
         named = not all(column.isdecimal() for column in columns)
         lower = [title.strip().lower() for title in first]
         found.taken = tuple(_place(found, column, lower if named else []) for column in columns)  # type: ignore[assignment]
-    else:
-        title = next((word for word in _TITLES if plain.count(word) == 1), None)
-        name = next((word for word in _NAMES if word != title and plain.count(word) == 1), None)
-        if title is not None and name is not None:
-            named, found.taken = True, (plain.index(name), plain.index(title))
+    elif (places := _titled(first)) is not None:
+        named, found.taken = True, places
     if max(found.taken) >= len(first):
         raise InputError(
             f"{found.file} has {len(first)} column{'s' * (len(first) > 1)} where titles need two: "
@@ -142,6 +139,25 @@ def _choose(
     if found.taken[0] == found.taken[1]:
         raise UsageError(f"title_columns {','.join(columns)} names one column twice")
     found.header = tuple(title.strip() for title in first) if named or header else ()
+
+
+def _titled(first: Sequence[str]) -> tuple[int, int] | None:
+    """The columns of name and title, if titles of columns say so."""
+    plain = [plain_title(title) for title in first]
+    title = next((word for word in _TITLES if plain.count(word) == 1), None)
+    name = next((word for word in _NAMES if word != title and plain.count(word) == 1), None)
+    return None if title is None or name is None else (plain.index(name), plain.index(title))
+
+
+def title_places(first: Sequence[str], columns: tuple[str, ...] = ()) -> tuple[int, int]:
+    """Where name and title are in a table with these titles of columns: where ``columns`` say, as
+    titles or numbers from 1, or their titles do, else the first two.
+
+    Raises :class:`UsageError` and :class:`InputError` if there are no such columns.
+    """
+    found = TitlesFound("the table of titles")
+    _choose(found, columns, first, header=True)
+    return found.taken
 
 
 def _place(found: TitlesFound, column: str, titles: list[str]) -> int:

@@ -84,6 +84,28 @@ class Titles:
                 found.append(np.fromiter(places, np.uint32))
         return np.concatenate(found)
 
+    def meant(self, text: str) -> NDArray[np.uint32]:
+        """uint32: the ids of all nodes whose title is ``text``, in any spelling that means the same
+        and with any blanks; if there is none, of those whose titles contain it.
+        """
+        from cocite.graph.spelling import folded
+
+        def even(text: str) -> str:
+            return " ".join(folded(text).split())
+
+        wanted = even(text)
+        same, within = [], []
+        for low in range(0, self._count, _PIECE):
+            titles = self.of(np.arange(low, min(low + _PIECE, self._count)))
+            if wanted not in even("\n".join(titles)):
+                continue
+            for node, title in enumerate(map(even, titles), low):
+                if title == wanted:
+                    same.append(node)
+                elif not same and wanted in title:
+                    within.append(node)
+        return np.array(same or within, np.uint32)
+
     def forget(self) -> None:
         """Give back the memory of the files: they are read again when they are needed."""
         forget(self._data, self._blocks)

@@ -7,6 +7,7 @@ stands. Those of names that no node has are counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +33,19 @@ class Titling:
     """The titles of one run; its files are in ``work``."""
 
     def __init__(
-        self, sources: list[Source], columns: tuple[str, ...], options: ReadOptions, work: Path
+        self,
+        sources: list[Source],
+        columns: tuple[str, ...],
+        options: ReadOptions,
+        work: Path,
+        called: Callable[[str], str] = str,
+        pairs: Iterable[tuple[str, str]] = (),
     ) -> None:
+        """``pairs`` are names and titles that are in memory."""
         self._sources, self._columns, self._options = sources, columns, options
-        self._given = TitleFile(work / "titles.given")
-        self.met = TitleFile(work / "titles.met", _BEHIND)
+        self._pairs = pairs
+        self._given = TitleFile(work / "titles.given", called=called)
+        self.met = TitleFile(work / "titles.met", _BEHIND, called)
         """Takes the titles that readers of links meet."""
         self._read: list[TitlesFound] = []
 
@@ -64,6 +73,8 @@ class Titling:
     def read(self, tables: Tables, progress: Progress) -> None:
         """Read the tables."""
         with self._given, tables.reading() as database:
+            for name, title in self._pairs:
+                self._given.add(name, title)
             for source in self._sources:
                 found = read_titles(
                     source, self._columns, self._options, database, self._given, progress
@@ -86,7 +97,7 @@ class Titling:
         if self._given.count and not known:
             raise InputError(
                 f"none of the {kept.names:,} titles is of a node: {kept.strangers[0]!r} is no name "
-                "of one. If the columns are others: --title-columns NAME,TITLE"
+                "of one. If the columns are others: --title-columns NAME,TITLE (title_columns=)"
             )
         if not known:
             return {}, {}

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.query.batch.question import Found
-from cocite.query.batch.rows import WORDS, packed, rows_of
+from cocite.query.batch.rows import packed, rows_of
 from cocite.runner import in_order
 from cocite.store import Journal
 
@@ -56,23 +56,28 @@ class Piece(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows by the places of nodes: those of the i-th begin at the word ``begins[i]``."""
+    """Rows by the places of nodes: those of the i-th begin at the word ``begins[i]``, each of so
+    many words, ``width``.
+    """
 
     words: Ids
     begins: NDArray[np.uint64]
     counts: Ids
+    width: int
 
     def of(self, places: Ids | slice) -> tuple[Ids, Ids]:
-        """How many rows some nodes have, and the rows, uint32[rows, 5]."""
+        """How many rows some nodes have, and the rows, uint32[rows, width]."""
         counts = self.counts[places]
-        return counts, rows_of(self.words, self.begins[places], counts)
+        return counts, rows_of(self.words, self.begins[places], counts, self.width)
 
 
 class Kept:
-    """``with Kept(path) as kept: kept.add(piece)``: the pieces in a journal."""
+    """``with Kept(path, nodes, width) as kept: kept.add(piece)``: the pieces in a journal, whose
+    rows have ``width`` words.
+    """
 
-    def __init__(self, path: Path, nodes: int) -> None:
-        self._journal, self._nodes = Journal(path), nodes
+    def __init__(self, path: Path, nodes: int, width: int) -> None:
+        self._journal, self._nodes, self._width = Journal(path), nodes, width
         self._runs: list[tuple[int, int]] = []
 
     def __enter__(self) -> Self:
@@ -122,10 +127,12 @@ class Kept:
         there = sum(self._journal.sizes)
         words = np.memmap(self._journal.path, np.uint32, "r") if there else np.empty(0, np.uint32)
         starts = [begin // 4 for begin in self._journal.begins]
-        return rows_in(words, list(zip(starts, self._runs, strict=True)), order)
+        return rows_in(words, list(zip(starts, self._runs, strict=True)), order, self._width)
 
 
-def rows_in(words: Ids, pieces: Iterable[tuple[int, tuple[int, int]]], order: Ids) -> Rows:
+def rows_in(
+    words: Ids, pieces: Iterable[tuple[int, tuple[int, int]]], order: Ids, width: int
+) -> Rows:
     """The rows of pieces, each given by its first word, its first place and its size."""
     begins, counts = np.zeros(order.size, np.uint64), np.zeros(order.size, np.uint32)
     for start, (begin, size) in pieces:
@@ -133,9 +140,9 @@ def rows_in(words: Ids, pieces: Iterable[tuple[int, tuple[int, int]]], order: Id
         first = start + 2
         found = words[first : first + size]
         counts[who] = found
-        ends = np.cumsum(found, dtype=np.uint64) * np.uint64(WORDS)
-        begins[who] = ends - found * np.uint64(WORDS) + np.uint64(first + size)
-    return Rows(words, begins, counts)
+        ends = np.cumsum(found, dtype=np.uint64) * np.uint64(width)
+        begins[who] = ends - found * np.uint64(width) + np.uint64(first + size)
+    return Rows(words, begins, counts, width)
 
 
 def piece_of(

@@ -22,6 +22,7 @@ from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import AskValue
+from cocite.query.batch.rows import words_of
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
 from cocite.query.evidence import refuse_evidence
 from cocite.query.filters import Filter, pages_of, site_of
@@ -39,7 +40,8 @@ Values = NDArray[np.float64]
 
 class Found(NamedTuple):
     """Hits of some nodes: how many each has, uint32[nodes], and of all of them, node after node,
-    the ids, uint32[hits], and float64[hits, 2]: scores and standard errors.
+    the ids, uint32[hits], and float64[hits, 2]: scores and standard errors; or float64[hits, 4],
+    with the ends of their intervals.
     """
 
     counts: Ids
@@ -70,12 +72,16 @@ class Question:
         ranks: RanksLike = None,
         refine: bool = False,
         target_error: float | None = None,
+        intervals: bool | None = None,
+        confidence: float = DEFAULT_CONFIDENCE,
         **settings: AskValue,
     ) -> None:
         check_number("k", k, 1)
         if not isinstance(min_score, int | float) or not 0 <= min_score < float("inf"):
             raise UsageError(f"min_score is {min_score!r}; it is a number, 0 or more")
-        checked_confidence(DEFAULT_CONFIDENCE if min_confidence is None else min_confidence, bound)
+        checked_confidence(confidence, bound)
+        if min_confidence is not None:
+            checked_confidence(min_confidence, bound, "min_confidence")
         self.index = index
         self.k = max(1, min(int(k), len(index.nodes) - 1))
         self._order = Order.checked(order, candidates, ranks, self.k, 0)
@@ -91,7 +97,7 @@ class Question:
         self.facts = {"k": int(k), "min_score": self._min_score, "settings": self._asked.to_json()}
         self.facts |= {"prefix": prefix, "exclude_prefix": exclude_prefix}
         if refine or target_error is not None:
-            self._level = Level.checked(target_error, DEFAULT_CONFIDENCE, min_confidence)
+            self._level = Level.checked(target_error, confidence, min_confidence)
             refuse_evidence(index.stored.parts, self._asked)
             self.facts["target_error"] = self._level.target
             if index.refiner:  # which says so now if there is none
@@ -102,6 +108,13 @@ class Question:
             self.facts["other_sites"] = True
         if min_confidence is not None:
             self.facts["min_confidence"] = [min_confidence, bound]
+        refined = self._level is not None
+        self.intervals = refined or not index.sampled if intervals is None else intervals
+        """Whether the ends of intervals are said."""
+        self.words, self._confidence = words_of(self.intervals), confidence
+        """Words a row in the journal."""
+        if self.intervals or refined:
+            self.facts["intervals"] = [confidence, bound]
         if order != DEFAULT_ORDER:
             # Computed now, and once: threads would each do so.
             values = np.ascontiguousarray(index._ranks(ranks))
@@ -125,7 +138,7 @@ class Question:
     def together(self) -> TreeReader | None:
         """The reader that answers for many nodes at once, if it can."""
         alone = self._level is not None or self._other_sites or self._min_confidence is not None
-        if alone or self._order.by != DEFAULT_ORDER:
+        if alone or self.intervals or self._order.by != DEFAULT_ORDER:
             return None
         readers = self.index.reading(self._asked)
         fresh = self.index.stored.freshness
@@ -146,8 +159,9 @@ class Question:
         reader = self.together
         if reader is None:
             (node,) = nodes.tolist()
-            ids, scores, errors = self._one(node)
-            return Found(np.array([ids.size], np.uint32), ids, np.column_stack((scores, errors)))
+            ids, *numbers = self._one(node)
+            numbers = numbers if self.intervals else numbers[:2]
+            return Found(np.array([ids.size], np.uint32), ids, np.column_stack(numbers))
         out = np.empty((nodes.size, self.k), np.uint32), np.empty((nodes.size, self.k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
         reader.related_many(nodes, floor, self._allowed, reader.part.ask_settings(self._asked), out)
@@ -155,8 +169,10 @@ class Question:
         counts = there.sum(axis=1).astype(np.uint32)
         return Found(counts, out[0][there], np.column_stack(scores_of(out[1][there])))
 
-    def _one(self, node: int) -> tuple[Ids, Values, Values]:
-        """The hits of one node, as ``Index.related`` finds them."""
+    def _one(self, node: int) -> tuple[Ids, Values, Values, Values, Values]:
+        """The hits of one node, as ``Index.related`` finds them: ids, scores, errors, and the ends
+        of intervals, which are no more than scores where nobody asks for them.
+        """
         index, chosen = self.index, self._filter
         if self._other_sites:
             chosen = Filter(chosen.only, chosen.never + self._site(node))
@@ -166,18 +182,26 @@ class Question:
             better = better.taken(self._places(better.ids, better.scores))
             if self._min_confidence is not None:
                 better = better.taken(np.flatnonzero(better.above(self._min_score)))
-            return better.ids, better.scores, better.errors
+            ends = better.low.round(12), better.high.round(12)
+            return better.ids, better.scores, better.errors, *ends
         ids, best = index.top(*asked)
         index.check(best[:, 0])
         places = self._places(ids, best[:, 0])
         ids, (found, wrong) = ids[places], scores_of(best[places])
         scores, errors = np.array(found), np.array(wrong)
+        levels = [self._confidence] * self.intervals
         if self._min_confidence is not None:
-            level = [self._min_confidence]
-            ((low, _),) = index._intervals((node,), ids, found, self._asked, level, self._bound)
-            sure = np.flatnonzero(np.array(low) > self._min_score)
-            ids, scores, errors = ids[sure], scores[sure], errors[sure]
-        return ids, scores, errors
+            levels.append(self._min_confidence)
+        told = []
+        if levels:
+            told = index._intervals((node,), ids, found, self._asked, levels, self._bound)
+        low, high = scores, scores
+        if self.intervals:
+            low, high = np.array(told[0][0]), np.array(told[0][1])
+        sure = np.arange(ids.size)
+        if self._min_confidence is not None:
+            sure = np.flatnonzero(np.array(told[-1][0]) > self._min_score)
+        return ids[sure], scores[sure], errors[sure], low[sure], high[sure]
 
     def _places(self, ids: Ids, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         return self.index._places(self._order, ids, scores, self._ranks)

@@ -1,6 +1,7 @@
 """The nodes related to every node, written to a file: on all cores, in constant memory, resumable.
 
-    node, rank, related, score, stderr        by node, then by rank from 1 on; no row for no hit
+    node, rank, related, score, stderr, low, high     by node, then by rank from 1 on; no row for
+                                                      no hit; low and high only with intervals
 
 A standard error that does not exist, with a single sample, is null. There are other outputs, too
 (``outputs/``): JSON lines, and a folder with a file a node, which have nodes without hits as well.
@@ -16,7 +17,8 @@ nodes, by one thread, so that equal rows are equal bytes. A batch that finds a s
 begins again without it.
 
 Memory: for each thread 40 bytes a node at most, of which only what is touched exists, and a piece;
-some 20 bytes a node asked. Disk: 20 bytes a row, and the output twice while it is made.
+some 20 bytes a node asked. Disk: 20 bytes a row, 36 with intervals, and the output twice while it
+is made.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from cocite.store import Building
 
 __all__ = ["Batch", "BatchReport", "related_all"]
 
-_FORMAT = 2
+_FORMAT = 3
 """Of the journal: with another one an unfinished batch is not gone on with."""
 _PIECES = "pieces"
 
@@ -74,9 +76,10 @@ def related_all(
         An opened index, or a graph (:func:`~cocite.open_graph`).
     output
         What to make, by its ending: a table in Parquet, CSV, TSV or Arrow IPC, with the columns
-        node, rank, related, score, stderr; JSON lines (``.jsonl``); the k-nearest graph as GraphML,
-        GEXF or DOT; or a folder (``/``) with a JSON file a node (``outputs/folder.py``). Or ``to``,
-        a table of a database. A batch that was interrupted is resumed.
+        node, rank, related, score, stderr, low, high; JSON lines (``.jsonl``); the k-nearest graph
+        as GraphML, GEXF or DOT; or a folder (``/``) with a JSON file a node
+        (``outputs/folder.py``). Or ``to``, a table of a database. A batch that was interrupted is
+        resumed.
     k
         How many hits a node at most.
     progress
@@ -116,6 +119,10 @@ class Batch:
         Replace ``output``, or the table, when the new one is whole.
     restart
         Throw away an unfinished batch with other settings.
+    intervals
+        Write the ends of the intervals, too, ``low`` and ``high``, with the ``confidence`` and by
+        the ``bound`` that :meth:`Index.related` takes. By default where that takes no samples: of
+        measures without any, and of refined answers. Samples are read once more for them.
     options
         As for :meth:`Index.related`: ``min_score``, ``min_confidence`` with its ``bound``,
         ``prefix``, ``exclude_prefix``, ``among``, ``other_sites``, ``order`` with its
@@ -169,6 +176,15 @@ class Batch:
         """Whether answers are refined."""
         return self.work.question.refined
 
+    @property
+    def intervals(self) -> bool:
+        """Whether the ends of intervals are written."""
+        return self.work.question.intervals
+
+    @property
+    def _words(self) -> int:
+        return self.work.question.words
+
     # -- what is there, what is to do -------------------------------------------------
 
     @property
@@ -205,7 +221,7 @@ class Batch:
         try:
             self._leave_out_as_before()
             self._building.goes_on(self._plan, "batch", restart=self._restart)
-            self.kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+            self.kept = Kept(self._building.path / _PIECES, self.nodes, self._words).__enter__()
             self._before = self.done
         except BaseException as error:
             self._building.__exit__(type(error), error, None)
@@ -253,7 +269,7 @@ class Batch:
         self._leave_out(found)
         self.kept.__exit__(None, None, None)
         self._building.goes_on(self._plan, "batch", restart=True)
-        self.kept = Kept(self._building.path / _PIECES, self.nodes).__enter__()
+        self.kept = Kept(self._building.path / _PIECES, self.nodes, self._words).__enter__()
         self._before = 0
 
     def _leave_out(self, found: DamagedShard) -> None:

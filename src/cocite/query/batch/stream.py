@@ -97,4 +97,4 @@ class Stream:
             damaged.add_note("Or name a file as output, which is made without it")
             raise
         joined = np.concatenate([np.empty(0, np.uint32), *contents])
-        return rows_in(joined, found, order - np.uint32(places.start))
+        return rows_in(joined, found, order - np.uint32(places.start), self.work.question.words)

@@ -32,7 +32,6 @@ from cocite.documents import Document
 from cocite.memory import own_memory
 from cocite.query.batch.outputs import Output
 from cocite.query.batch.pieces import Ids, Kept, Piece, rows_in
-from cocite.query.batch.rows import WORDS
 from cocite.query.batch.work import Progress, Work
 
 __all__ = ["BatchPlan", "plan_of", "strata", "tell"]
@@ -131,7 +130,7 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
         memory,
         work.index.stored.store.nbytes,
         round(size),
-        4 * (WORDS * hits + work.nodes) + round((1 + output.twice) * size),
+        4 * (work.question.words * hits + work.nodes) + round((1 + output.twice) * size),
         work.nodes,
     )
 
@@ -173,7 +172,7 @@ def _written(work: Work, output: Output, order: Ids, pieces: list[Piece], folder
     words = np.frombuffer(b"".join(piece.content for piece in pieces), np.uint32)
     starts = np.cumsum([0] + [len(piece.content) // 4 for piece in pieces]).tolist()
     runs = [(start, piece[:2]) for start, piece in zip(starts, pieces, strict=False)]
-    rows = rows_in(words, runs, order)
+    rows = rows_in(words, runs, order, work.question.words)
     asked = np.sort(np.concatenate([order[p.begin : p.begin + p.size] for p in pieces]))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         some = [work.pages_of(rows, part) for part in (asked[:0], asked[::2], asked)]

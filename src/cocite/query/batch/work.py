@@ -15,7 +15,6 @@ from cocite.memory import checked_threads
 from cocite.query.batch.outputs import Pages
 from cocite.query.batch.pieces import Ids, Piece, Rows, answered, piece_of
 from cocite.query.batch.question import Found, Question
-from cocite.query.batch.rows import WORDS
 from cocite.query.ordered import Ordered
 from cocite.store import Access
 
@@ -109,7 +108,7 @@ class Work:
     def none(self) -> Pages:
         """No pages, with the types of those that there will be."""
         nobody = np.empty(0, np.uint32)
-        return self._pages(nobody, nobody, np.empty((0, WORDS), np.uint32))
+        return self._pages(nobody, nobody, np.empty((0, self.question.words), np.uint32))
 
     def pages_of(self, rows: Rows, numbers: Ids) -> Pages:
         """The same of nodes that are not next to each other."""
@@ -118,11 +117,12 @@ class Work:
 
     def _pages(self, nodes: Ids, counts: Ids, found: Ids) -> Pages:
         numbers = np.ascontiguousarray(found[:, 1:]).view(np.float64)
-        scores, errors = (np.ascontiguousarray(numbers[:, i]) for i in (0, 1))
+        columns = [np.ascontiguousarray(column) for column in numbers.T]
         related = found[:, 0]
         named = self._named(nodes), counts, self._named(related)
         titles = self._titled(nodes), self._titled(related)
-        return Pages(*named, scores, errors, nodes, related, *titles)
+        (scores, errors), ends = columns[:2], columns[2:]
+        return Pages(*named, scores, errors, nodes, related, *titles, *ends)
 
     def _titled(self, ids: Ids) -> NDArray[Any] | None:
         """Titles, None for none; None if the graph has none at all."""

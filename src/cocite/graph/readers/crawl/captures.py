@@ -21,12 +21,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from cocite.errors import NotLinks
 from cocite.graph.readers.chains import follow
 from cocite.graph.readers.clean import new_clean_file, relation_of
+from cocite.graph.readers.crawl.sitemap import read_listed
 from cocite.graph.readers.html.page import TAGS
 from cocite.graph.readers.reader import Job, Read, no_report
+from cocite.graph.readers.sources import Source
 from cocite.store import disk
 
 __all__ = ["ERROR", "OTHER", "PAGE", "REDIRECT", "REVISIT", "Captures", "CrawlFound"]
@@ -103,7 +107,10 @@ class Captures:
         self._size = [0, 0]
         self._count = 0
         self._others: Counter[str] = Counter()
+        self.lost = 0
+        """Pages that are listed, and were not captured."""
         self._told = job.report is not no_report
+        self._called = job.options.called
 
     def __enter__(self) -> Captures:
         return self
@@ -120,7 +127,8 @@ class Captures:
         title = " ".join(title.translate(_NO_CONTROLS).split())
         at = at.translate(_NO_CONTROLS)
         number = self._count = self._count + 1
-        leads = leads if len(leads) <= _LONGEST and leads.isascii() else ""
+        leads = self._called(leads) if len(leads) <= _LONGEST and leads.isascii() else ""
+        url = self._called(url)
         self._add(0, f"{number}\t{kind}\t{url}\t{at}\t{leads}\t{title}\n")
         return number
 
@@ -142,7 +150,7 @@ class Captures:
                 self._others["to no web page (mailto: and so on)"] += 1
             else:
                 shown = written.translate(_NO_CONTROLS)[:_LONGEST] if self._told else ""
-                self._add(1, f"{number}\t{tag}\t{int(main)}\t{where}\t{shown}\n")
+                self._add(1, f"{number}\t{tag}\t{int(main)}\t{self._called(where)}\t{shown}\n")
 
     def _add(self, which: int, line: str) -> None:
         self._held[which].append(line)
@@ -172,6 +180,8 @@ class Captures:
             "AND url NOT IN (SELECT a FROM reading.goes)"
         )
         found = self.found
+        if self._chosen.listed:
+            self._restrict()
         found.pages = self._one("SELECT count(*) FROM reading.pages")
         found.copies = self._one("SELECT count(*) FROM reading.same")
         found.redirects = self._one(f"SELECT count(*) FROM reading.latest WHERE kind = {REDIRECT}")
@@ -222,14 +232,14 @@ class Captures:
             "(SELECT a FROM reading.goes)))"
         )
         follow(database, "reading.same")
+        run(
+            "CREATE TABLE reading.real AS SELECT g.a, coalesce(s.b, g.b) AS b FROM reading.goes g "
+            "LEFT JOIN reading.same s ON s.a = g.b UNION ALL SELECT a, b FROM reading.same"
+        )
 
     def _joined(self) -> None:
         """Every link, from page to page, and where it leads: '' to a page."""
         links = relation_of(self._job, _LINKS, "l.tsv")
-        self._run(
-            "CREATE TABLE reading.real AS SELECT g.a, coalesce(s.b, g.b) AS b FROM reading.goes g "
-            "LEFT JOIN reading.same s ON s.a = g.b UNION ALL SELECT a, b FROM reading.same"
-        )
         self._run(
             "CREATE TABLE reading.joined AS SELECT coalesce(s.b, c.url) AS a, coalesce(r.b, l.url) "
             "AS b, l.url AS url, written, tag, c.url AS page, l.n AS n, CASE "
@@ -239,6 +249,10 @@ class Captures:
             "LEFT JOIN reading.same s ON s.a = c.url LEFT JOIN reading.real r ON r.a = l.url "
             "LEFT JOIN reading.latest t ON t.url = coalesce(r.b, l.url)"
         )
+        if self._chosen.listed:
+            pages = "NOT IN (SELECT a FROM reading.pages)"
+            self._run(f"DELETE FROM reading.joined WHERE a {pages}")
+            self._run(f"UPDATE reading.joined SET what = 'unlisted' WHERE what = '' AND b {pages}")
         if self._chosen.links == "main":
             host = "regexp_extract({}, '^[a-z]+://([^/]*)', 1)"
             of_a = host.format("a")
@@ -250,6 +264,26 @@ class Captures:
                 f"p.host = j.host WHERE often >= {_LEAST_PAGES} AND often >= {_EVERYWHERE} * pages)"
             )
 
+    def _restrict(self) -> None:
+        """Keep those pages only that are listed, also by other names."""
+        source = Source(Path(self._chosen.listed))
+        listed = read_listed(source, skip=bool(self._job.options.skip_bad_rows))
+        with new_clean_file(self._job, "listed.tsv") as out:
+            for url in listed.pages:
+                disk.write(out, f"{self._called(url)}\n".encode())
+        named = relation_of(self._job, {"url": "VARCHAR"}, "listed.tsv")
+        self._run(
+            "CREATE TABLE reading.listed AS SELECT DISTINCT coalesce(r.b, w.url) AS a "
+            f"FROM ({named}) w LEFT JOIN reading.real r ON r.a = w.url"
+        )
+        strangers = "a NOT IN (SELECT a FROM reading.pages)"
+        self.lost = self._one(f"SELECT count(*) FROM reading.listed WHERE {strangers}")
+        self._run("DELETE FROM reading.pages WHERE a NOT IN (SELECT a FROM reading.listed)")
+        if not self._one("SELECT count(*) FROM reading.pages"):
+            raise NotLinks(
+                f"none of the {self.lost:,} pages that {source.label} names is in {self.found.file}"
+            )
+
     def _counts(self) -> None:
         found, others, chosen = self.found, self._others, self._chosen
         words = {
@@ -258,6 +292,7 @@ class Captures:
             "file": "to files that are no pages",
             "broken": "broken",
             "everywhere": "to pages that all pages link to",
+            "unlisted": "to pages that are not listed",
         }
         found.links = dict.fromkeys(TAGS, 0)
         for tag, what, count in self._run(
@@ -268,6 +303,8 @@ class Captures:
             if what:
                 others[words[what]] += count
         found.others = dict(sorted(others.items()))
+        if self.lost:
+            found.records |= {"listed pages that are not there": self.lost}
 
     def _report(self) -> None:
         if self._told:

@@ -82,4 +82,4 @@ def _link(out: GraphWriter, value: Any, weight: str, line: int) -> None:
         out.bad_link("link", line, "no link of a source and a target", str(value)[:100])
         return
     source, target = map(str, names)
-    out.link(source, target, str(ends[2]), False, line)
+    out.link(source, target, "" if ends[2] is None else str(ends[2]), False, line)

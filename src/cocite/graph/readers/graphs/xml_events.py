@@ -9,14 +9,15 @@ Cost: a microsecond an element; memory for some 64 KiB.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import IO, Any, Protocol
 from xml.parsers import expat
 
 from cocite.errors import InputError
 from cocite.graph.readers.reader import Job
 from cocite.graph.readers.sources import unpack_errors
 
-__all__ = ["Handler", "parse_xml"]
+__all__ = ["Handler", "parse_stream", "parse_xml"]
 
 _PIECE = 1 << 16
 _LONGEST_TEXT = 1 << 20
@@ -36,25 +37,39 @@ class Handler(Protocol):
 
 def parse_xml(job: Job, handler: Handler) -> None:
     """Tell ``handler`` of all elements. Raises :class:`InputError` with the line."""
+    source = job.source
+    stream, raw = source.open()
+    try:
+        parse_stream(
+            stream,
+            source.label,
+            handler,
+            lambda: job.progress("reading " + source.short, raw.tell(), source.nbytes),
+        )
+    finally:
+        stream.close()
+        raw.close()
+
+
+def parse_stream(
+    stream: IO[bytes], label: str, handler: Handler, read: Callable[[], None] = lambda: None
+) -> None:
+    """The same of a stream that messages call ``label``; ``read`` is called now and then."""
     parser = expat.ParserCreate()
-    _Events(parser, handler, job.source.label)
-    stream, raw = job.source.open()
+    _Events(parser, handler, label)
     try:
         while piece := stream.read(_PIECE):
             parser.Parse(piece, False)
-            job.progress("reading " + job.source.short, raw.tell(), job.source.nbytes)
+            read()
         parser.Parse(b"", True)
     except expat.ExpatError as error:
         what = expat.errors.messages.get(error.code, str(error))
         raise InputError(
-            f"{job.source.label}:{error.lineno}: {what}, at column {error.offset + 1}: this is not "
+            f"{label}:{error.lineno}: {what}, at column {error.offset + 1}: this is not "
             "well-formed XML"
         ) from error
     except unpack_errors() as error:
-        raise InputError(f"{job.source.label} cannot be read to its end: {error}") from error
-    finally:
-        stream.close()
-        raw.close()
+        raise InputError(f"{label} cannot be read to its end: {error}") from error
 
 
 class _Events:

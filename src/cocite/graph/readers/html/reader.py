@@ -25,16 +25,19 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from cocite.errors import InputError, NotLinks, UsageError
 from cocite.graph.readers.clean import clean_relation
+from cocite.graph.readers.crawl.sitemap import read_listed
 from cocite.graph.readers.html.page import TAGS
 from cocite.graph.readers.html.pages import Page, Pages
 from cocite.graph.readers.html.site import HERE, Site
 from cocite.graph.readers.options import no_progress
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.rows import clean_rows
+from cocite.graph.readers.sources import Source
 
 __all__ = ["READER", "HtmlReader", "SiteFound"]
 
@@ -82,6 +85,7 @@ class HtmlReader:
     title = "a folder of HTML pages"
     described = "a folder of HTML pages, a static site: links as a browser follows them"
     streams = False
+    restricts = True
 
     def read(self, job: Job) -> Read:
         """The links between pages, and the pages."""
@@ -119,6 +123,7 @@ class _SiteRead:
         self._same: dict[str, str] = {}
         self._real: dict[str, str] = {}
         self._gone: set[str] = set()
+        self._unlisted: frozenset[str | None] = frozenset()
 
     def run(self) -> Read:
         job, site, found = self._job, self._site, self._found
@@ -129,6 +134,8 @@ class _SiteRead:
         self._find_copies()
         here = [page for page in site.pages if page not in self._gone]
         own = [page for page in here if self._real.get(page, page) == page]
+        if self._chosen.listed:
+            own = self._restrict(own)
         found.pages, found.copies = len(own), len(here) - len(own)
         everywhere = self._everywhere() if self._chosen.links == "main" else frozenset()
         read = clean_rows(
@@ -227,6 +234,25 @@ class _SiteRead:
             if at not in path:
                 self._real[page] = path[-1]
 
+    def _restrict(self, own: list[str]) -> list[str]:
+        """Those pages that are listed, also by other names; the others are none."""
+        source, skip = Source(Path(self._chosen.listed)), bool(self._job.options.skip_bad_rows)
+        urls = read_listed(source, base=self._site.root, skip=skip).pages
+        found = {url: self._target(url) if self._leads_inside(url) else None for url in urls}
+        here = set(found.values())
+        lost = [url for url, page in found.items() if not page]
+        if not here - {None, ""}:
+            raise NotLinks(
+                f"none of the {len(urls):,} pages that {source.label} names is in "
+                f"{self._found.file}. Say where the folder is published: --site URL"
+            )
+        if lost:
+            self._site.left_out["listed pages that are not there"] = len(lost)
+        for url in lost:
+            self._job.report(url, "listed, and not there", "", "")
+        self._unlisted = frozenset(own) - here
+        return [page for page in own if page in here]
+
     def _target(self, url: str | None) -> str | None:
         """The page to which a URL leads; "" if that is a file but no page, None if nothing."""
         page = self._site.page_at(url) if url else None
@@ -252,6 +278,8 @@ class _SiteRead:
         others, links, chosen = self._others, self._links, self._chosen
         for name, found in self._spooled():
             page = self._real.get(name, name)
+            if page in self._unlisted:
+                continue
             if page == name:
                 self._job.titles.add(page, found["title"])
             for number, main, url, written in found["links"]:
@@ -277,6 +305,8 @@ class _SiteRead:
                         self._job.report(name, "broken", written, url.removeprefix(HERE))
                     elif not target:
                         others["to files that are no pages"] += 1
+                    elif target in self._unlisted:
+                        others["to pages that are not listed"] += 1
                     elif target in everywhere:
                         others["to pages that all pages link to"] += 1
                     else:

@@ -114,9 +114,7 @@ class MediaWikiReader:
                 f"{job.source.label} is {self.title}, whose columns are known: leave --columns and "
                 "--weight-column out (--count-duplicates makes weights)"
             )
-        alone = job.wanted == 1 or job.source.is_pipe
-        sources = [job.source] if alone else list(job.inputs)
-        return _Wiki(job, sources).run()
+        return _Wiki(job, list(job.inputs)).run()
 
 
 READER = MediaWikiReader()

@@ -2,7 +2,7 @@
 
     {"node": ..., "hits": [{"node": ..., "score": ..., "stderr": ...}, ...]}
 
-A node without hits has a line, too.
+With intervals hits have their ends, ``low`` and ``high``. A node without hits has a line, too.
 """
 
 from __future__ import annotations

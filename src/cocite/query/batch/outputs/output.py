@@ -32,7 +32,8 @@ class Pages:
     each has. Of all hits, node after node: ``related`` as ``nodes``, and float64 ``scores`` and
     ``errors``, nan where there is none. ``ids`` and ``related_ids`` are the numbers, uint32, of the
     nodes and of the hits. Of a graph with titles, ``node_titles`` and ``titles`` are
-    those of the nodes and of the hits, None for none.
+    those of the nodes and of the hits, None for none. ``low`` and ``high``, float64, are the ends
+    of intervals, where they are wanted.
     """
 
     nodes: NDArray[Any]
@@ -44,6 +45,14 @@ class Pages:
     related_ids: NDArray[np.uint32]
     node_titles: NDArray[Any] | None = None
     titles: NDArray[Any] | None = None
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
+
+    @property
+    def _ends(self) -> dict[str, NDArray[np.float64]]:
+        """The ends of intervals, if there are any."""
+        ends = {"low": self.low, "high": self.high}
+        return {title: end for title, end in ends.items() if end is not None}
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -54,6 +63,7 @@ class Pages:
             "related": self.related,
             "score": self.scores,
             "stderr": self.errors,
+            **self._ends,
         }
         return columns if self.titles is None else columns | {"title": self.titles}
 
@@ -62,7 +72,7 @@ class Pages:
         """Titles of the columns, and what they hold in SQL."""
         name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
         types = {"node": name, "rank": "INTEGER", "related": name}
-        types |= {"score": "DOUBLE", "stderr": "DOUBLE"}
+        types |= dict.fromkeys(("score", "stderr", *self._ends), "DOUBLE")
         return types if self.titles is None else types | {"title": "VARCHAR"}
 
     def each(self) -> Iterator[dict[str, Any]]:
@@ -70,6 +80,7 @@ class Pages:
         related, scores, errors = (
             column.tolist() for column in (self.related, self.scores, self.errors)
         )
+        ends = {title: end.tolist() for title, end in self._ends.items()}
         at = 0
         pairs = zip(self.nodes.tolist(), self.counts.tolist(), strict=True)
         for place, (node, count) in enumerate(pairs):
@@ -79,6 +90,7 @@ class Pages:
                     **_title(self.titles, i),
                     "score": scores[i],
                     "stderr": None if math.isnan(errors[i]) else errors[i],
+                    **{title: end[i] for title, end in ends.items()},
                 }
                 for i in range(at, at + count)
             ]

@@ -1,4 +1,4 @@
-"""Tables of node, rank, related, score, stderr, a row a hit: Parquet, CSV, TSV, Arrow IPC."""
+"""Tables of node, rank, related, score, stderr, low, high: Parquet, CSV, TSV, Arrow IPC."""
 
 from __future__ import annotations
 

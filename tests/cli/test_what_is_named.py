@@ -1,0 +1,148 @@
+"""What is named in the place of links: answers of ours, folders, patterns of several files; and
+verbs that take a file of links as others do.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.cli.main import main
+
+LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    Path("links.tsv").write_text(LINKS)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(list(arguments)) == code
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl"])
+@pytest.mark.parametrize("titled", [False, True])
+def test_an_answer_is_no_list_of_links(
+    here: Path, capsys: pytest.CaptureFixture[str], ending: str, titled: bool
+) -> None:
+    Path("titles.tsv").write_text("x\tThe X\n")
+    more = ["--titles", "titles.tsv"] * titled
+    assert main(["related-all", "links.tsv", "-o", f"all.{ending}", *more]) == 0
+    told = said(capsys, 2, "related", f"all.{ending}", "x")
+    what = f"Error: all.{ending} is what cocite related-all wrote, and no list of links. "
+    assert what + "Ask what it was made of in its place" in told
+    if ending == "jsonl":
+        return
+    assert "to take its hits as links: --columns node,related" in told
+    assert main(["ingest", f"all.{ending}", "-o", "g", "--columns", "node,related"]) == 0
+    assert set(cocite.Graph.open("g").names) <= set("abcxyz")
+
+
+def test_other_answers_are_known_too(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["related", "links.tsv", "x", "--format", "csv"]) == 0
+    Path("x.csv").write_text(capsys.readouterr().out)
+    assert "is what cocite related wrote" in said(capsys, 2, "related", "x.csv", "x")
+    assert main(["rank", "links.tsv", "-o", "ranks.csv"]) == 0
+    assert "is what cocite rank wrote" in said(capsys, 2, "related", "ranks.csv", "x")
+
+
+def test_columns_that_were_guessed_can_be_said(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("t.csv").write_text("when,who,whom\n2001,ann,bob\n2002,bob,cid\n2003,cid,ann\n")
+    told = said(capsys, 0, "ingest", "t.csv", "-o", "g")
+    assert (
+        "3 columns of which 1 and 2 are the link (if others are: --columns SOURCE,TARGET)" in told
+    )
+    told = said(capsys, 0, "ingest", "t.csv", "-o", "h", "--columns", "who,whom")
+    assert "if others are" not in told
+    Path("w.csv").write_text("source,target,weight\na,b,1\nb,c,2\n")
+    told = said(capsys, 0, "ingest", "w.csv", "-o", "w", "--weight-column", "weight")
+    assert "if others are" not in told
+
+
+def test_a_folder_that_is_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    Path("tsvs").mkdir()
+    Path("tsvs/1.tsv").write_text(LINKS)
+    for verb in (["related", "tsvs", "x"], ["nodes", "tsvs"], ["verify", "tsvs"]):
+        told = said(capsys, 2, *verb)
+        assert "tsvs is a folder with 1 file, such as 1.tsv, and is no graph or index" in told
+        assert "nor does it hold HTML pages" in told
+        assert "in quotation marks: 'tsvs/*.tsv'" in told
+    assert "empty is a folder with no files" in said(capsys, 2, "related", "empty", "x")
+    assert main(["related", "links.tsv", "x"]) == 0
+    told = said(capsys, 2, "related", "links.tsv.cocite", "x")
+    assert "links.tsv.cocite holds what is made of links.tsv: ask that, or" in told
+
+
+def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = LINKS.splitlines(keepends=True)
+    Path("tsvs/more").mkdir(parents=True)
+    Path("tsvs/1.tsv").write_text("".join(rows[:3]))
+    Path("tsvs/2.tsv").write_text("".join(rows[3:]))
+
+    def asked(links: str) -> tuple[str, str]:
+        capsys.readouterr()
+        assert main(["related", links, "x", "--format", "csv"]) == 0
+        found = capsys.readouterr()
+        return found.out, found.err
+
+    whole = asked("links.tsv")[0]
+    for pattern in ("tsvs/*.tsv", "tsvs/*", "ts*/[12].tsv", "**/?.tsv"):
+        if pattern == "tsvs/*":
+            Path("tsvs/more").rmdir()
+        out, err = asked(pattern)
+        assert out == whole
+        assert "a graph and an index made of it" in err
+        assert "unchanged" in asked(pattern)[1].splitlines()[-1]
+    assert [p.name for p in Path("tsvs").iterdir()].count("1.tsv") == 1
+    assert len(list(Path("tsvs").iterdir())) == 2
+    Path("tsvs/3.tsv").write_text("new\tx\n")
+    out, err = asked("tsvs/*.tsv")
+    assert "made of it" in err
+    assert "new" in out
+    told = said(capsys, 2, "related", "tsvs/1.tsv", "tsvs/2.tsv", "x")
+    assert "It is a file: to ask several files of links, name them by a pattern" in told
+    assert "nothing*" in said(capsys, 1, "related", "nothing*", "x")
+
+
+def test_verify_and_evaluate_take_a_file_of_links(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "nothing is kept of it" in said(capsys, 2, "verify", "links.tsv")
+    assert main(["related", "links.tsv", "x"]) == 0
+    capsys.readouterr()
+    assert main(["verify", "links.tsv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "links.tsv.cocite/graph",
+        "links.tsv.cocite/index",
+    ]
+    assert main(["verify", "links.tsv", "--format", "json"]) == 0
+    stores = json.loads(capsys.readouterr().out)["stores"]
+    assert [store["kind"] for store in stores] == ["graph", "index"]
+    data = Path("links.tsv.cocite/index/names.data")
+    data.write_bytes(bytes(data.stat().st_size))
+    assert "links.tsv.cocite/index: " in said(capsys, 1, "verify", "links.tsv")
+    shutil.rmtree("links.tsv.cocite")
+    assert main(["related", "links.tsv", "x"]) == 0
+    Path("labels.tsv").write_text("a\tone\nb\tone\nc\ttwo\nz\ttwo\nx\ttwo\ny\tone\n")
+    asked = ["--labels", "labels.tsv", "--format", "csv"]
+    capsys.readouterr()
+    assert main(["evaluate", "links.tsv", *asked]) == 0
+    found = capsys.readouterr()
+    assert "unchanged, so links.tsv.cocite is asked; neighbourhood answers" in found.err
+    assert "neighbourhood" in found.out
+    assert main(["evaluate", "links.tsv.cocite/index", *asked]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == found.out.splitlines()[1:]
