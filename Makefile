@@ -45,7 +45,7 @@ serve-demo: $(VENV)/.dev
 	@$(BIN)/python examples/stdlib_serve.py
 
 test: $(VENV)/.dev
-	@echo "all tests: about 10 minutes on two quiet cores (make test-quick: at most 2); 2 more where kernels are compiled first"
+	@echo "all tests: about 12 minutes on two quiet cores (make test-quick takes few); 2 more where kernels are compiled first"
 	$(call pytest,)
 
 test-quick: $(VENV)/.dev
