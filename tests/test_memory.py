@@ -205,7 +205,7 @@ def test_what_a_process_takes_beside_the_data_is_measured() -> None:
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     before, asked, loaded, later = map(int, done.stdout.split())
     assert before > 300_000_000
-    assert asked == memory._LOADED  # not known yet
+    assert abs(asked - memory._LOADED) < 1 << 20  # not known yet; pages come and go between
     # What numba does around a load is no part of it.
     assert abs(loaded) < 4 << 20
     assert abs(later) < 4 << 20

@@ -22,7 +22,7 @@ __all__ = ["MissingLibrary", "install_command", "need"]
 
 _NAME = "cocite"
 _EXTRAS = {"sklearn": "evaluate", "scipy": "evaluate", "matplotlib": "evaluate", "gensim": "embed"}
-_PACKAGES = {"sklearn": "scikit-learn", "ada_url": "ada-url"}
+_PACKAGES = {"sklearn": "scikit-learn", "ada_url": "ada-url", "python_calamine": "python-calamine"}
 
 
 class MissingLibrary(UsageError):

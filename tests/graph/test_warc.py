@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -329,6 +330,22 @@ def test_navigation_is_left_out_by_site(tmp_path: Path) -> None:
         ("q", "p3"),
     }
     assert source["others"] == {"in navigation": 1, "to pages that all pages link to": 26}
+
+
+def test_the_manual_of_git_has_the_links_that_its_folder_has(
+    data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
+    with tarfile.open(data("html-git-htmldocs") / "git-htmldocs.tar.gz") as packed:
+        pages = [
+            record("response", f"http://a.org/{file.name}", http("200 OK", content.read(), HTML))
+            for file in packed
+            if file.name.endswith(".html") and (content := packed.extractfile(file))
+        ]
+    found, source = read(written(tmp_path / "x.warc.gz", *pages))
+    assert source["pages"] == 272
+    assert len(found) == 1855
+    assert sum(a == b for a, b in found) == 57
 
 
 # -- WAT -------------------------------------------------------------------------------

@@ -250,6 +250,9 @@ def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
     page.wait_for_url("**k=3*")
     assert "exclude_prefix" not in page.url
     page.wait_for_function("() => document.querySelectorAll('tr[data-rank]').length === 3")
+    assert page.locator(".controls[open]").count() == scripts  # a script leaves it open
+    if not scripts:
+        page.click(".controls summary")
     page.select_option("#f-index", "near")
     page.click(".controls button")
     page.wait_for_selector(".note")

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import escape
 
 pytest.importorskip("jinja2", reason="the extra serve is not installed")
 
 from cocite.query.scores import Hit
 from cocite.service.pages import around
 from cocite.service.pages.address import State, outward, readable
+from cocite.service.pages.made import _TEMPLATES
+from cocite.service.pages.shown import _labels
 
 TEXTS = st.text(min_size=1, max_size=30)
 
@@ -73,6 +76,20 @@ def test_a_readable_name_is_short_and_can_be_printed(name: str, most: int) -> No
     assert found.isprintable()
 
 
+def test_labels_leave_out_what_all_begin_with() -> None:
+    assert _labels(["com,a)/b/c1", "com,a)/b/c2"]) == ["…c1", "…c2"]
+    assert _labels(["com,a)/b/", "com,a)/b/c2"]) == ["com,a)/b/", "com,a)/b/c2"]
+    assert _labels(["asyncio.a", "asyncio.b", "ssl"]) == ["asyncio.a", "asyncio.b", "ssl"]
+    assert _labels(["http://a.org/one", "http://a.org/two"]) == ["…one", "…two"]
+    assert _labels(["http://only.org/one/"]) == ["only.org/one"]
+
+
+@given(st.text(max_size=40))
+def test_names_that_may_break_are_the_same(name: str) -> None:
+    broken = _TEMPLATES.from_string("{{ name | breaks }}").render(name=name)
+    assert broken.replace("<wbr>", "") == str(escape(name))
+
+
 def hits_of(scores: list[float]) -> list[Hit]:
     return [Hit(f"n{i}", s, 0.0, s, s) for i, s in enumerate(sorted(scores, reverse=True))]
 
@@ -90,7 +107,7 @@ def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int
     for i, (score, _, other) in enumerate(rows):
         if i != other % len(rows):
             near[i, other % len(rows)] = near[other % len(rows), i] = score
-    spots = around.drawn(hits, [label for _, label, _ in rows], near, 1)
+    spots = around.drawn(hits, [label for _, label, _ in rows], near, 1, "middle")
     assert [spot.rank for spot in spots] == list(range(1, len(rows) + 1))
     middle = around.WIDTH / 2, around.HEIGHT / 2
     away = [np.hypot(spot.x - middle[0], spot.y - middle[1]) for spot in spots]
@@ -100,7 +117,7 @@ def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int
     boxes = []
     for spot in spots:
         if spot.label:
-            wide = sum(13 if unicodedata.east_asian_width(s) in "WF" else 6.9 for s in spot.label)
+            wide = sum(13 if unicodedata.east_asian_width(s) in "WF" else 7.6 for s in spot.label)
             left = spot.at[0] - {"start": 0, "middle": wide / 2, "end": wide}[spot.anchor]
             boxes.append((left, spot.at[1] - 7, left + wide, spot.at[1] + 7))
             assert 0 <= left < left + wide <= around.WIDTH
@@ -118,7 +135,7 @@ def test_pages_that_belong_together_stand_together() -> None:
     groups = np.arange(12) % 3
     near = (groups[:, None] == groups[None, :]) * 0.5
     np.fill_diagonal(near, 0)
-    spots = around.drawn(hits_of([0.5] * 12), [""] * 12, near, 1)
+    spots = around.drawn(hits_of([0.5] * 12), [""] * 12, near, 1, "middle")
     angles = np.array([np.arctan2(s.y - around.HEIGHT / 2, s.x - around.WIDTH / 2) for s in spots])
     turn = groups[np.argsort(angles)]
     assert (turn != np.roll(turn, 1)).sum() == 3
@@ -128,7 +145,7 @@ def test_lines_are_those_that_are_near() -> None:
     near = np.zeros((3, 3))
     near[0, 2] = near[2, 0] = 0.4
     near[1, 2] = near[2, 1] = 0.1
-    spots = around.drawn(hits_of([0.9, 0.5, 0.1]), ["a", "b", "c"], near, 4)
+    spots = around.drawn(hits_of([0.9, 0.5, 0.1]), ["a", "b", "c"], near, 4, "middle")
     weak, strong = around.lines_of(spots, near)
     assert (weak.ends, weak.strength) == ((5, 6), 0.25)
     assert (strong.ends, strong.strength) == ((4, 6), 1.0)

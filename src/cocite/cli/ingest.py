@@ -98,6 +98,12 @@ and counted.
     "say so; else 1,2]",
 )
 @click.option(
+    "--sheet",
+    default="",
+    metavar="NAME",
+    help="The sheet of a spreadsheet that holds the links.  [default: the only one with rows]",
+)
+@click.option(
     "--delimiter",
     type=click.Choice(["auto", "tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False),
     default="auto",

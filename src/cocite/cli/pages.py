@@ -45,19 +45,19 @@ _OPTIONS = (
         default="0",
         show_default=True,
         metavar="NUMBER,...",
-        help="Of a dump of MediaWiki: the namespaces whose pages are nodes, such as 0,14 for "
+        help="Namespaces of a wiki whose pages are nodes: of a dump of MediaWiki, such as 0,14 for "
         "articles and categories.",
     ),
     click.option(
         "--pages",
         metavar="FILE",
-        help="A sitemap or a list of URLs: of a folder or web archive, take only the pages that it "
-        "names.",
+        help="Take only the pages that this sitemap or list of URLs names: of a folder of HTML "
+        "pages or a web archive.",
     ),
     click.option(
         "--fetch",
         is_flag=True,
-        help="Fetch the pages that LINKS, a sitemap or a list of URLs, names: what robots.txt "
+        help="Fetch the pages that a sitemap or a list of URLs names: those that robots.txt "
         "allows, one at a time of each host.",
     ),
     click.option(
@@ -66,7 +66,7 @@ _OPTIONS = (
         default=1.0,
         show_default=True,
         metavar="SECONDS",
-        help="Between two requests to a host.",
+        help="Seconds between two requests to a host.",
     ),
     click.option(
         "--normalise-urls",

@@ -75,6 +75,7 @@ def ingest(
     ignore_canonical: bool = False,
     keep_external: bool = False,
     namespaces: str | Iterable[str | int] = (0,),
+    sheet: str = "",
     normalise_urls: bool = False,
     pages: str | os.PathLike[str] | None = None,
     fetch: bool = False,
@@ -163,6 +164,8 @@ def ingest(
         browsers there; by default they are that other page.
     keep_external
         Keep the pages outside of the folder to which its pages link, named by their URLs.
+    sheet
+        Of a spreadsheet: the sheet that holds the links; by default the only one with rows.
     namespaces
         Of a dump of MediaWiki: the numbers of the namespaces whose pages are nodes, such as
         ``"0,14"`` for articles and categories.
@@ -261,7 +264,7 @@ def ingest(
     )
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(of_pages, _numbers(namespaces), normalise_urls),
+        *(of_pages, _numbers(namespaces), normalise_urls, sheet),
     )
     how = How(undirected, keep_self_loops, count_duplicates)
     names, stored = checked_names(exclude), _stored_graph(inputs)

@@ -70,7 +70,8 @@ class ReadOptions:
     none; ``skip_bad_rows``: whether to leave bad rows out, if they are at most half of an input, or
     ``"all"``, however many they are; ``format``: auto, or what the reader is called
     (``recognise.py``); ``undirected``: whether every link is stored both ways afterwards, so that
-    a link without direction need not be given both ways; ``pages``: how HTML is read.
+    a link without direction need not be given both ways; ``pages``: how HTML is read;
+    ``sheet``: that of a spreadsheet, "" for the only one with rows.
     """
 
     delimiter: str = "auto"
@@ -84,6 +85,7 @@ class ReadOptions:
     pages: PageOptions = PageOptions()
     namespaces: tuple[int, ...] = (0,)
     normalise_urls: bool = False
+    sheet: str = ""
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):

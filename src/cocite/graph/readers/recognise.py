@@ -65,7 +65,6 @@ _NETWORKX = (
 _UNPACK = "Unpack it, and name the files in it that hold links"
 _RECODE = "cocite reads UTF-8. Convert it first, for example with: "
 _NO_LINKS = "It holds no list of links"
-_EXPORT = "Save its table of links as CSV (UTF-8)"
 
 
 def _read_by(call: str) -> str:
@@ -78,6 +77,7 @@ HTML = Format(
     "a folder of HTML pages", lambda beginning: False, reader=_HERE + "html.reader", called="html"
 )
 """Known by what is in the folder (``html/site.py``), not by its beginning."""
+_SHEETS = _HERE + "spreadsheet"
 _WEBGRAPH = _HERE + "bvgraph"
 _LISTED = _HERE + "crawl.listed"
 
@@ -101,9 +101,17 @@ FORMATS: tuple[Format, ...] = (
     Format("a dump of MediaWiki", signs.wiki, reader=_HERE + "wiki.reader", called="mediawiki"),
     # -- bytes
     Format("packed twice", signs.packed_twice, "Unpack it once: {content} > unpacked"),
-    Format("a spreadsheet (xlsx)", signs.zip_with(b"xl/", b"[Content_Types].xml"), _EXPORT),
     Format(
-        "a spreadsheet (ods)", signs.zip_with(b"mimetypeapplication/vnd.oasis.opendoc"), _EXPORT
+        "a spreadsheet (xlsx)",
+        signs.zip_with(b"xl/", b"[Content_Types].xml"),
+        reader=_HERE + "spreadsheet",
+        called="spreadsheet",
+    ),
+    Format(
+        "a spreadsheet (ods)",
+        signs.zip_with(b"mimetypeapplication/vnd.oasis.opendoc"),
+        reader=_HERE + "spreadsheet",
+        called="spreadsheet",
     ),
     Format("arrays of NumPy (npz)", signs.zip_with(b".npy"), _ROWS),
     Format("a zip archive", begins(b"PK\x03\x04", b"PK\x05\x06"), _UNPACK + ": unzip {file}"),
@@ -113,7 +121,12 @@ FORMATS: tuple[Format, ...] = (
     Format("packed by lz4", begins(b"\x04\x22\x4d\x18"), "Unpack it: lz4 -d {file}"),
     Format("packed by compress", begins(b"\x1f\x9d"), "Unpack it: uncompress {file}"),
     Format("packed by lzip", begins(b"LZIP", words=True), "Unpack it: lzip -d {file}"),
-    Format("a spreadsheet (xls)", begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"), _EXPORT),
+    Format(
+        "a spreadsheet (xls)",
+        begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+        reader=_HERE + "spreadsheet",
+        called="spreadsheet",
+    ),
     Format(
         "a database of SQLite",
         begins(b"SQLite format 3\0"),

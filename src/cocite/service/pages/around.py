@@ -30,6 +30,7 @@ from cocite.query import Index
 from cocite.query.scores import Hit
 
 __all__ = [
+    "BELOW",
     "HEIGHT",
     "INNER",
     "MOST",
@@ -45,10 +46,12 @@ __all__ = [
 MOST = 20
 """Pages on a map."""
 WIDTH, HEIGHT = 640, 500
+BELOW = 29
+"""How far below the middle its label has its own."""
 _RADIUS, INNER, OUTER = 13, 84, 212
 _LINES = 2
 """How many of the others each is joined with."""
-_SIGN, _WIDE, _TALL = 6.9, 13.0, 17
+_SIGN, _WIDE, _TALL = 7.6, 13.0, 17
 """Width of a sign, of a wide one, and height of a label."""
 
 
@@ -97,9 +100,9 @@ def closeness(
 
 
 def drawn(
-    hits: Sequence[Hit], labels: Sequence[str], near: NDArray[np.float64], first: int
+    hits: Sequence[Hit], labels: Sequence[str], near: NDArray[np.float64], first: int, middle: str
 ) -> list[Spot]:
-    """Where the hits stand; the first has the rank ``first``."""
+    """Where the hits stand; the first has the rank ``first``. ``middle`` is the label there."""
     scores = np.array([max(hit.score, 1e-300) for hit in hits])
     falls = np.minimum(np.log(scores.max() / scores), math.log(1000))
     away = falls / falls.max() if falls.max() > 0 else np.full(len(hits), 0.5)
@@ -111,7 +114,8 @@ def drawn(
     ys = HEIGHT / 2 + radii * np.sin(angles)
     middles = [(round(float(x), 1), round(float(y), 1)) for x, y in zip(xs, ys, strict=True)]
     taken = [_box(x, y, 2 * _RADIUS, 2 * _RADIUS, "middle") for x, y in middles]
-    taken.append(_box(WIDTH / 2, HEIGHT / 2, 130, 52, "middle"))
+    taken.append(_box(WIDTH / 2, HEIGHT / 2, 36, 36, "middle"))
+    taken.append(_box(WIDTH / 2, HEIGHT / 2 + BELOW, 1.1 * _width(middle), _TALL, "middle"))
     found = []
     for rank, ((x, y), label) in enumerate(zip(middles, labels, strict=True), first):
         at, anchor = _label(x, y, label, taken)
@@ -156,7 +160,7 @@ _Box = tuple[float, float, float, float]
 
 def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[float, float], str]:
     """Where a label goes and how it is anchored; "" if there is no room. It is taken then."""
-    wide = sum(_WIDE if unicodedata.east_asian_width(s) in "WF" else _SIGN for s in label) + 4
+    wide = _width(label)
     side, out = _RADIUS + 5, _RADIUS + 12
     right = [((x + side, y), "start"), ((x - side, y), "end")]
     if x < WIDTH / 2:
@@ -175,6 +179,11 @@ def _label(x: float, y: float, label: str, taken: list[_Box]) -> tuple[tuple[flo
             taken.append(box)
             return (round(at[0], 1), round(at[1], 1)), anchor
     return (x, y), ""
+
+
+def _width(label: str) -> float:
+    """About as wide as it is."""
+    return sum(_WIDE if unicodedata.east_asian_width(s) in "WF" else _SIGN for s in label) + 4
 
 
 def _box(x: float, y: float, wide: float, tall: float, anchor: str) -> _Box:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -46,6 +47,8 @@ _EXAMPLES, _LOOKED = 12, 40
 """Pages to begin with, and in how many lists they are looked for."""
 _LIKE = 20
 """Names like one that no page has."""
+_WORDS = 8
+"""Words of a text that are looked for, each by itself."""
 _Handler = Callable[["Service", Request], Awaitable[Response]]
 
 
@@ -228,6 +231,8 @@ async def _like(
     sought = next(node for node in state.nodes if asking.index.nodes.find(node) is None)
     asked = {"text": sought, "k": _LIKE, "within": len(asking.index.nodes) <= SEARCHED}
     found = (await service.ask("complete", asked, asking, Document.to_json))["nodes"]
+    if not found and asked["within"] and len(sought.split()) > 1:
+        found = await service.done(partial(_with_words, asking.index, sought.split()), told=False)
     there = {each["node"] for each in found}
     found += [{"node": node} for node in error.nearest if node not in there]
     rest = tuple(node for node in state.nodes if node != sought)
@@ -240,13 +245,28 @@ async def _like(
     return sent(service, request, filled("like.html", values), asking, 404)
 
 
+def _with_words(index: Index, words: list[str]) -> list[dict[str, Any]]:
+    """Pages that have all of the words in their names or titles."""
+    names, titles = index.nodes, index.titles
+    ids = np.arange(len(names))
+    for word in words[:_WORDS]:
+        these = names.containing(word)
+        if titles is not None:
+            these = np.union1d(these, titles.containing(word))
+        ids = np.intersect1d(ids, these)
+    shown = [str(name) for name in names.names(ids[:_LIKE])]
+    called = index.titles_of(shown) or [""] * len(shown)
+    return [{"node": n, "title": title} for n, title in zip(shown, called, strict=True)]
+
+
 async def _front(service: Service, request: Request, state: State, asking: Asking) -> Response:
     """What is served, and pages to begin with."""
     begin = _KNOWN.get(asking.held.generation)
     if begin is None:
         begin = await service.done(partial(_examples, asking.held.index), told=False)
-        _KNOWN.clear()
         _KNOWN[asking.held.generation] = begin
+        for gone in _KNOWN.keys() - {each.now.generation for each in service.holders.values()}:
+            del _KNOWN[gone]
     hits = [
         {"name": name, "title": title, "href": state.asking(name).href()} for name, title in begin
     ]
@@ -256,7 +276,7 @@ async def _front(service: Service, request: Request, state: State, asking: Askin
 
 
 _KNOWN: dict[str, list[tuple[str, str | None]]] = {}
-"""Pages to begin with, by the generation of the index that was asked last."""
+"""Pages to begin with, by the generation of an index."""
 
 
 def _examples(index: Index) -> list[tuple[str, str | None]]:

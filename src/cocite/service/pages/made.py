@@ -12,11 +12,13 @@ Cost: a page takes some 3 ms; the templates are compiled once a process, in some
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -41,6 +43,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors {}"
 )
+_PARTS = re.compile(r"[^/_.,;?&=)\-]*(?:[/_.,;?&=)\-]+|$)", re.S)
 _TEMPLATES = Environment(
     loader=PackageLoader("cocite.service.pages"),
     autoescape=True,
@@ -56,7 +59,13 @@ def asset(name: str) -> str:
     return f"/assets/{stem}.{sha256(_CONTENT[name]).hexdigest()[:12]}.{ending}"
 
 
+def _breaks(name: str) -> Markup:
+    """A name that rather breaks behind its signs than within its words."""
+    return Markup("<wbr>").join(_PARTS.findall(name))
+
+
 _TEMPLATES.globals.update(asset=asset)
+_TEMPLATES.filters["breaks"] = _breaks
 _TEMPLATES.tests["outward"] = lambda name: outward(name) is not None
 
 

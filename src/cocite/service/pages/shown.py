@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ __all__ = [
 
 _LABEL = 22
 """Signs of a label on the map."""
+_SAME = 8
+"""Signs that are left out of all labels, if they begin with as many."""
 _SHOWN = ("k", "min_score", "prefix", "exclude_prefix", "confidence", "other_sites", "refine")
 _WORDS = {
     "k": "how many",
@@ -170,8 +173,12 @@ def map_of(
         return None
     names = [str(hit.node) for hit in hits]
     near = around.closeness(index, names, settings) if lines else np.zeros((len(hits), len(hits)))
-    labels = [readable(hit.title or str(hit.node), _LABEL) for hit in hits]
-    spots = around.drawn(hits, labels, near, document.offset + 1)
+    called = " + ".join(map(str, document.nodes))
+    if document.titles is not None and len(document.nodes) == 1:
+        called = document.titles[0] or called
+    middle = readable(called, _LABEL)
+    labels = _labels([hit.title or str(hit.node) for hit in hits])
+    spots = around.drawn(hits, labels, near, document.offset + 1, middle)
     return {
         "inner": around.INNER,
         "outer": around.OUTER,
@@ -182,16 +189,23 @@ def map_of(
             for spot, name, hit in zip(spots, names, hits, strict=True)
         ],
         "lines": around.lines_of(spots, near),
-        "middle": readable(
-            " + ".join(map(str, document.nodes))
-            if document.titles is None or len(document.nodes) > 1
-            else document.titles[0] or document.nodes[0],
-            _LABEL,
-        ),
+        "below": around.BELOW,
+        "middle": middle,
         "left_out": not lines and len(hits) > 1,
         "first": len(hits),
         "all": len(document.hits),
     }
+
+
+def _labels(names: list[str]) -> list[str]:
+    """Names in short, without what all of them begin with, if that is much."""
+    pairs = zip(min(names), max(names), strict=False)
+    same = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    while same and (same[-1].isalnum() or same in names):
+        same = same[:-1]
+    if len(same) < _SAME or len(names) == 1:
+        return [readable(name, _LABEL) for name in names]
+    return [readable(f"…{name[len(same) :]}", _LABEL) for name in names]
 
 
 def reasons_of(document: WhyDocument | WhyTogetherDocument, state: State) -> dict[str, Any]:

@@ -31,8 +31,10 @@
       return;
     }
     document.title = found.title;
+    const open = main.querySelector(".controls[open]") !== null;
     main.replaceChildren(...found.getElementById("main").childNodes);
     main.removeAttribute("aria-busy");
+    if (open && url.pathname === location.pathname) main.querySelector(".controls")?.setAttribute("open", "");
     const search = found.querySelector("form[role=search]");
     const kept = [...search.querySelectorAll("input[type=hidden]")];
     field.form.querySelectorAll("input[type=hidden]").forEach((each) => each.remove());
