@@ -196,7 +196,6 @@ def test_a_client_that_reads_nothing_is_given_up() -> None:
         config=Config((), limits=replace(Limits(), send_time=0.05)),
         log=SimpleNamespace(say=lambda text, level: said.append(text), requests=False),
         metrics=SimpleNamespace(requested=lambda *told: None),
-        overloaded=lambda path: None,
     )
 
     async def endless() -> AsyncIterator[bytes]:

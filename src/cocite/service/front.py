@@ -3,7 +3,8 @@
     Front ──► (CORS, if asked for) ──► Guard ──► routes (app.py)
 
 Front bounds the address, adds the headers that all answers have, counts and logs. Guard asks for a
-key where keys are needed; /healthz and /readyz never need one.
+key where keys are needed, and refuses questions that could not be answered in time before they are
+read; not /healthz and /readyz.
 
 Cost: some 20 µs a request.
 """
@@ -74,10 +75,6 @@ class Front:
         try:
             if len(raw) + len(query) > self.service.config.limits.url:
                 await self._too_long(scope, receive, sending)
-            elif (busy := self.service.overloaded(scope["path"])) is not None:
-                scope["state"]["verb"] = "refused"
-                await asyncio.sleep(_HELD_BACK)
-                await problem_reply(busy)(scope, receive, sending)
             else:
                 await self.app(scope, receive, sending)
         except TimeoutError:  # of sending: there is nobody to tell
@@ -112,19 +109,24 @@ class Front:
 
 
 class Guard:
-    """Lets through who has a key, where keys are needed."""
+    """Lets through who has a key, where keys are needed, and whom there is time for."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI calls it."""
-        keys = self.service.keys
-        if keys is None or scope["type"] != "http" or scope["path"] in OPEN:
+        if scope["type"] != "http" or scope["path"] in OPEN:
             return await self.app(scope, receive, send)
-        if keys.holder(shown_key(Headers(scope=scope))) is None:
+        keys = self.service.keys
+        if keys is not None and keys.holder(shown_key(Headers(scope=scope))) is None:
             return await _no_key()(scope, receive, send)
-        return await self.app(scope, receive, send)
+        busy = self.service.overloaded(scope["path"])
+        if busy is None:
+            return await self.app(scope, receive, send)
+        scope["state"]["verb"] = "refused"
+        await asyncio.sleep(_HELD_BACK)
+        return await problem_reply(busy)(scope, receive, send)
 
 
 def _no_key() -> Response:

@@ -22,6 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from cocite.errors import NotLinks
 from cocite.graph.readers.ends import ends_of, plain_title, without_index
 from cocite.graph.readers.options import DELIMITERS
 from cocite.graph.readers.sources import LOOK, lines_of
@@ -33,6 +34,7 @@ __all__ = [
     "has_label_header",
     "in_doubt",
     "sample",
+    "see_no_titles",
     "titled_ends",
 ]
 
@@ -258,3 +260,23 @@ def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
 
 def _numeric(text: str) -> bool:
     return re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", text) is not None
+
+
+def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
+    """See that titles which were found, and not told, are no nodes in clean rows: names between
+    tabs, a row a line. Raises :class:`~cocite.errors.NotLinks`.
+    """
+    for title in titles:
+        name = title.encode()
+        first, second = name + b"\t", b"\t" + name
+        if name in clean and (
+            clean.startswith(first)
+            or b"\n" + first in clean
+            or second + b"\n" in clean
+            or second + b"\t" in clean
+        ):
+            shown = " and ".join(map(repr, titles))
+            raise NotLinks(
+                f"{file}: the first row, {shown}, seems to hold titles, but {title!r} is a node in "
+                "other rows, too. Say which it is: --header yes, or --header no"
+            )

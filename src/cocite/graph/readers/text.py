@@ -27,6 +27,7 @@ from cocite.graph.readers.dialect import (
     has_header,
     in_doubt,
     sample,
+    see_no_titles,
     titled_ends,
 )
 from cocite.graph.readers.ends import answer_in
@@ -191,7 +192,7 @@ class Cleaner:
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
         rest = b""
         rules: NDArray[np.int64] | None = None
-        suspects: list[bytes] = []
+        suspects: tuple[str, ...] = ()
         while True:
             data = stream.read(_PIECE)
             last = not data
@@ -200,7 +201,8 @@ class Cleaner:
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
                 self.decide(piece)
                 rules = self._rules()
-                suspects = self._suspects()
+                asked = self.found.header and self.wanted == 2
+                suspects = self.found.first if asked else ()
             # A CR at the very end may be half of a CRLF.
             ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
             cut = len(piece) if last else max(ends) + 1
@@ -211,7 +213,7 @@ class Cleaner:
             self._clean(piece, rules, room)
             clean = room[: self._tally[k.T_BYTES]].data
             if suspects:
-                self._check_titles(bytes(clean), suspects)
+                see_no_titles(bytes(clean), suspects, self.found.file)
             disk.write(out, clean)
             if self._tally[k.T_REST] >= 0:  # a row with a quoted field that goes on
                 rest = piece[self._tally[k.T_REST] :] + rest
@@ -229,29 +231,6 @@ class Cleaner:
             content = piece[low:high].decode("utf-8", "backslashreplace")
             content = content if len(content) <= 100 else content[:100] + "..."
             self.refuse(line, self._explain(reason), content)
-
-    def _suspects(self) -> list[bytes]:
-        """Titles that were found, and not told: they must be nodes in no row."""
-        found = self.found
-        told = not found.header or self.wanted != 2
-        return [] if told else [title.encode() for title in found.first]
-
-    def _check_titles(self, clean: bytes, suspects: list[bytes]) -> None:
-        """See that titles are no nodes in these clean rows; raises :class:`NotLinks`."""
-        for title in suspects:
-            first, second = title + b"\t", b"\t" + title
-            if title in clean and (
-                clean.startswith(first)
-                or b"\n" + first in clean
-                or second + b"\n" in clean
-                or second + b"\t" in clean
-            ):
-                titles = " and ".join(map(repr, self.found.first))
-                raise NotLinks(
-                    f"{self.found.file}: the first row, {titles}, seems to hold titles, but "
-                    f"{title.decode()!r} is a node in other rows, too. Say which it is: --header "
-                    "yes, or --header no"
-                )
 
     def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row: an error, or an example if such rows are to be skipped."""

@@ -1,22 +1,26 @@
 """What SQLite, DuckDB and PostgreSQL are asked to do when a table is written, each in its words.
 
-Types are given as DuckDB calls them. Rows come in pieces: DuckDB takes their columns as they are,
-SQLite rows, PostgreSQL rows by ``COPY``.
+Types are given as DuckDB calls them. Rows come in pieces: SQLite takes them row by row, PostgreSQL
+by ``COPY``. DuckDB keeps some bytes of every row that a transaction gets piece by piece, so they
+come into a database of their own first.
 """
 
 from __future__ import annotations
 
 import re
 import secrets
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cocite.database import Address, connect, quoted
 from cocite.errors import UsageError
 from cocite.graph.writers.lines import rows_of
+from cocite.graph.writers.tables import ROWS, staged
 from cocite.graph.writers.writer import Columns, Types
 
 __all__ = ["Dialect", "Place", "opened"]
@@ -192,14 +196,20 @@ class _DuckDB(Dialect):
         return Place(row[0], row[1], "table" if row[2] == "BASE TABLE" else "view")
 
     def load(self, place: Place, pieces: Iterable[Columns], types: Types) -> None:
-        """Columns as they are."""
+        """From a file beside that of the database, by one statement, which takes no memory."""
+        (file,) = self.connection.execute(
+            "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+        ).fetchone()
         titles = _titles(types)
-        for piece in pieces:
-            self.connection.register("cocite_piece", dict(piece))
+        with tempfile.TemporaryDirectory(prefix=".cocite-", dir=Path(file).parent) as folder:
+            path = Path(folder, "rows.duckdb")
+            with staged(path, pieces, types):
+                pass
+            name, alias = str(path).replace("'", "''"), f"cocite_{secrets.token_hex(8)}"
+            self.connection.execute(f"ATTACH '{name}' AS {alias} (READ_ONLY)")
             self.connection.execute(
-                f"INSERT INTO {place.sql} ({titles}) SELECT {titles} FROM cocite_piece"
+                f"INSERT INTO {place.sql} ({titles}) SELECT {titles} FROM {alias}.{ROWS}"
             )
-            self.connection.unregister("cocite_piece")
 
 
 class _Postgres(Dialect):

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cocite.errors import ResourceError
 from cocite.graph.writers.writer import Columns, TableFile, Types
 from cocite.memory import format_size
 
-__all__ = ["CSV", "PARQUET", "TSV"]
+__all__ = ["CSV", "PARQUET", "ROWS", "TSV", "staged"]
+
+ROWS = "rows"
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "64MB",
@@ -53,20 +57,29 @@ def _write(how: str, target: Path, pieces: Iterable[Columns], types: Types) -> N
 
 
 def _through_duckdb(target: Path, how: str, pieces: Iterable[Columns], types: Types) -> None:
-    import duckdb
-
     with (
         tempfile.TemporaryDirectory(prefix=target.name, dir=target.parent) as folder,
-        duckdb.connect(str(Path(folder, "rows.duckdb")), config=_CONFIG) as connection,
+        staged(Path(folder, "rows.duckdb"), pieces, types) as connection,
     ):
+        name = str(target).replace("'", "''")
+        connection.execute(f"COPY {ROWS} TO '{name}' ({how}, USE_TMP_FILE false)")
+
+
+@contextmanager
+def staged(path: Path, pieces: Iterable[Columns], types: Types) -> Iterator[Any]:
+    """A new database with all rows in a table ``ROWS``, each piece by itself: many rows in one
+    transaction of DuckDB take memory.
+    """
+    import duckdb
+
+    with duckdb.connect(str(path), config=_CONFIG) as connection:
         columns = ", ".join(f'"{title}" {kind}' for title, kind in types.items())
-        connection.execute(f"CREATE TABLE rows({columns})")
+        connection.execute(f"CREATE TABLE {ROWS}({columns})")
         for piece in pieces:
             connection.register("piece", dict(piece))
-            connection.execute("INSERT INTO rows SELECT * FROM piece")
+            connection.execute(f"INSERT INTO {ROWS} SELECT * FROM piece")
             connection.unregister("piece")
-        name = str(target).replace("'", "''")
-        connection.execute(f"COPY rows TO '{name}' ({how}, USE_TMP_FILE false)")
+        yield connection
 
 
 def _text(how: str, piece: Columns, types: Types, first: bool) -> bytes:

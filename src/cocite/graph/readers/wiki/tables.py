@@ -186,7 +186,7 @@ class _Reading:
         while True:
             text = np.frombuffer(self._buffer, np.uint8)
             if self._room.size < text.size + take.size:
-                self._room = np.empty(text.size + _PIECE, np.uint8)
+                self._room = np.empty(text.size + take.size + _PIECE, np.uint8)
             end = int(k.rows(text, take, self._room, self._wrong, self._tally))
             _, written, state, bad = self._tally.tolist()
             disk.write(table.out, self._room[:written].data)

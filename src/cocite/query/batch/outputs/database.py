@@ -24,6 +24,7 @@ class Database(Output):
 
     def __init__(self, target: DatabaseTarget) -> None:
         self.target, self.label, self.memory = target, target.label, target.memory
+        self.twice = target.address.kind == "duckdb"
 
     def place(self, index: Path) -> Path:
         """What the path is, of an index at ``index``: what is unfinished lies beside it."""
