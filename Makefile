@@ -4,13 +4,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# What a change breaks first, most of it; no test here takes long.
+# What a change breaks first, most of it; no test here takes long, so those stay out that compile
+# kernels or measure memory.
 QUICK := tests/test_*.py tests/cli tests/compiled tests/store tests/runner \
 	tests/allpairs/test_parts.py tests/engine/test_rings.py tests/engine/test_walk.py \
 	tests/graph/test_links.py tests/graph/test_readers.py tests/graph/test_writers.py \
 	tests/index/test_facts.py tests/index/test_files.py \
 	tests/kernels/test_external.py tests/kernels/test_text.py \
-	tests/measures/test_by.py tests/measures/test_settings.py tests/query/test_common.py tests/query/test_filters.py
+	tests/measures/test_by.py tests/measures/test_settings.py tests/query/test_common.py tests/query/test_filters.py \
+	--ignore=tests/cli/test_cache.py --ignore=tests/cli/test_memory.py
 
 # Whatever tests leave in the temporary directory goes with them. Where there is room for it this is
 # in memory: they write, sync and remove thousands of small stores. They start hundreds of processes,
@@ -43,7 +45,7 @@ serve-demo: $(VENV)/.dev
 	@$(BIN)/python examples/stdlib_serve.py
 
 test: $(VENV)/.dev
-	@echo "all tests: 15 to 20 minutes on two cores (make test-quick takes few); more where kernels are compiled first"
+	@echo "all tests: about 10 minutes on two quiet cores (make test-quick: at most 2); 2 more where kernels are compiled first"
 	$(call pytest,)
 
 test-quick: $(VENV)/.dev

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ import cocite
 from cocite import Graph
 from cocite.measures import find_measure
 from tests.postgres import as_user, programs, server
+from tests.stored import can_store, store
 
 # The same examples each time, so that a commit that passed passes again; --hypothesis-profile
 # explore looks for new ones.
@@ -46,16 +45,6 @@ def data() -> Callable[[str], Path]:
     return find
 
 
-GRAPHS: dict[object, Path] = {}
-"""Graphs that earlier tests made, by what they are made of: many are asked for again and again."""
-
-
-@pytest.fixture(scope="session")
-def graphs_kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where :data:`GRAPHS` lie."""
-    return tmp_path_factory.mktemp("graphs")
-
-
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a real server of PostgreSQL, or a skip that says what is missing."""
@@ -68,38 +57,33 @@ def postgres() -> Iterator[str]:
         yield address
 
 
+INGESTED = False
+"""Whether every graph is made by ``ingest``, where that is what is tested."""
+
+
 @pytest.fixture
-def make_graph(tmp_path: Path, graphs_kept: Path) -> MakeGraph:
+def make_graph(tmp_path: Path) -> MakeGraph:
     """A stored graph from (source, target) pairs, or triples with a weight, and optionally isolated
-    ``nodes``: ingested, or a copy of one that was.
+    ``nodes``.
     """
     count = 0
 
     def make(edges: Edges, nodes: Iterable[object] = (), **options: object) -> Graph:
         nonlocal count
         count += 1
-        links = tmp_path / f"links{count}.tsv"
-        rows = ["\t".join(map(str, edge)) for edge in edges]
-        links.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-        extra = tmp_path / f"nodes{count}.tsv"
-        extra.write_text("".join(f"{node}\n" for node in nodes), encoding="utf-8")
         output = tmp_path / f"g{count}.graph"
+        rows = [[str(each) for each in edge] for edge in edges]
+        more = [str(node) for node in nodes]
+        if not INGESTED and can_store(rows, more, options):
+            return store(output, rows, more, **options)
+        links = tmp_path / f"links{count}.tsv"
+        links.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+        extra = tmp_path / f"nodes{count}.tsv"
+        extra.write_text("".join(f"{node}\n" for node in more), encoding="utf-8")
         options = {"delimiter": "tab", "header": "no"} | options
-        key = (links.read_bytes(), extra.read_bytes(), repr(sorted(options.items())))
-        if key in GRAPHS and not output.exists():
-            shutil.copytree(GRAPHS[key], output)
-            return Graph.open(output)
-        made = cocite.ingest(links, output, nodes=extra, **options)  # type: ignore[arg-type]
-        if options.keys() <= _PLAIN:
-            GRAPHS[key] = Path(mkdtemp(dir=graphs_kept)) / "graph"
-            shutil.copytree(output, GRAPHS[key])
-        return made
+        return cocite.ingest(links, output, nodes=extra, **options)  # type: ignore[arg-type]
 
     return make
-
-
-_PLAIN = {"delimiter", "header", "weight_column", "undirected", "keep_self_loops"}
-"""Options of graphs that are kept: these name no files, whose content may change."""
 
 
 @pytest.fixture
@@ -107,7 +91,6 @@ def empty_graph(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> Graph
     """A stored graph without nodes, which is no longer made: earlier ones may lie about."""
     with monkeypatch.context() as patched:
         patched.setattr("cocite.graph.ingest.check_some", lambda read: None)
-        patched.setattr("tests.conftest.GRAPHS", {})
         return make_graph([])
 
 

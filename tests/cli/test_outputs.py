@@ -108,12 +108,17 @@ def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
 
 
 def test_no_verb_knows_how_it_is_printed() -> None:
-    """The names of formats stand in their table only."""
-    known = [
-        f"{path.name}:{node.lineno}"
+    """The names of formats stand in their table only; an option may be called as one of them."""
+    nodes = [
+        (path.name, node)
         for path in CLI.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Constant) and node.value in OUTPUTS
+    ]
+    options = {id(node.slice) for _, node in nodes if isinstance(node, ast.Subscript)}
+    known = [
+        f"{name}:{node.lineno}"
+        for name, node in nodes
+        if isinstance(node, ast.Constant) and node.value in OUTPUTS and id(node) not in options
     ]
     assert known == []
     named = {path.stem for path in (CLI / "outputs").glob("*.py")} - {"__init__"}

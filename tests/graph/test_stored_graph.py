@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
 
 import duckdb
 import pytest
@@ -14,6 +16,7 @@ from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
 from cocite.graph import tables
 from tests.conftest import MakeGraph
 from tests.graph.plain import assert_stored, links, nothing_left, numbered, read
+from tests.stored import can_store, store
 
 PLAIN = {"delimiter": "tab", "header": "no"}
 TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=5).filter(
@@ -239,3 +242,62 @@ def test_a_parquet_path_is_only_a_path(tmp_path: Path, file: str) -> None:
     escaped = str(path).replace("'", "''")
     duckdb.execute(f"COPY (SELECT 1 AS a, 2 AS b) TO '{escaped}' (FORMAT parquet)")
     assert links(read(tmp_path, path.read_bytes(), file)) == [("1", "2")]
+
+
+# -- the short way that tests take ---------------------------------------------------------
+
+SIMPLE = st.one_of(
+    st.integers(0, 6).map(str),
+    st.sampled_from(["a", "B", "b", "page 3", "page 12", "007", "9x", "12345678901234567"]),
+)
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.lists(
+        st.tuples(SIMPLE, SIMPLE, st.sampled_from(["1", "0.1", "2.5", "3e7"])), max_size=9
+    ),
+    nodes=st.one_of(st.just([]), st.just([str(i) for i in range(7)]), st.lists(SIMPLE)),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            "weight_column": st.sampled_from([3, "3"]),
+            "undirected": st.booleans(),
+            "keep_self_loops": st.booleans(),
+        },
+    ),
+)
+def test_graphs_of_tests_are_what_ingest_makes(
+    tmp_path: Path, rows: list[tuple[str, ...]], nodes: list[str], options: dict[str, Any]
+) -> None:
+    """The files to the byte, and all that is said of them but where the links were read."""
+    if not rows and (not nodes or "weight_column" in options):
+        return
+    given_rows = rows if "weight_column" in options else [row[:2] for row in rows]
+    assert can_store(given_rows, nodes, options)
+    content = "".join("\t".join(row) + "\n" for row in given_rows)
+    (tmp_path / "nodes.tsv").write_text("".join(f"{node}\n" for node in nodes))
+    wanted = read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN, **options)
+    found = store(Path(mkdtemp(dir=tmp_path)) / "g", given_rows, nodes, **options)
+    assert found.store.manifest.files == wanted.store.manifest.files
+    assert found.store.facts == wanted.store.facts | {"sources": []}
+    assert {f.name: f.read_bytes() for f in found.path.iterdir() if f.name != "manifest.json"} == {
+        f.name: f.read_bytes() for f in wanted.path.iterdir() if f.name != "manifest.json"
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "options"),
+    [
+        (("a b ", "c"), {}),
+        (("#a", "c"), {}),
+        (("http://a.org/", "c"), {}),
+        (("K\u00f6ln", "c"), {}),
+        (("a", ""), {}),
+        (("a", "c", "0"), {"weight_column": 3}),
+        (("a", "c", "1"), {}),
+        (("a", "c"), {"delimiter": "comma"}),
+    ],
+)
+def test_all_else_is_ingested(row: tuple[str, ...], options: dict[str, Any]) -> None:
+    assert not can_store([row], [], options)

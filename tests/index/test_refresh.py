@@ -531,7 +531,6 @@ def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, n
 def test_names_with_equal_hashes_are_told_apart(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.conftest.GRAPHS", {})
     for room in ("names", "name_files"):
         monkeypatch.setattr(f"cocite.graph.{room}.name_hash", len)
     one = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names

@@ -470,11 +470,11 @@ def test_threads_and_memory_never_change_a_byte(
 ) -> None:
     """Little memory: links in scratch files, rows one by one, the features turned in blocks."""
     rng = np.random.default_rng(7)
-    graph = make_graph(rng.integers(0, 1000, (25_000, 2)).tolist())
+    graph = make_graph(rng.integers(0, 500, (9_000, 2)).tolist())
     options: dict[str, Any] = {"threshold": 0, "direction": direction}
     build(graph, tmp_path / "a", threads=1, **options)
     expected = content(tmp_path / "a")
-    assert len(expected[f"{direction}.features.nodes"]) > 3.9e6
+    assert len(expected[f"{direction}.features.nodes"]) > 0.95e6
     build(graph, tmp_path / "b", threads=3, **options)
     assert content(tmp_path / "b") == expected
     monkeypatch.setattr("cocite.layouts.features.build._LEAST_LINKS", 1 << 16)

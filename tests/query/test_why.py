@@ -62,7 +62,7 @@ def numbers(path: tuple[str, ...]) -> list[int]:
 
 @every
 @settings(max_examples=4)
-@given(drawn=graphs(), k=st.integers(1, 3))
+@given(drawn=graphs(10), k=st.integers(1, 3))
 def test_shares_add_up_to_the_score_and_paths_are_paths(
     make_graph: MakeGraph,
     drawn: tuple[int, Edges],

@@ -10,6 +10,7 @@
   /* -- pages in place -------------------------------------------------------------------- */
 
   let asked = null;
+  let shown = location.pathname + location.search;
 
   const ours = (url) => url.origin === location.origin && url.pathname === "/";
 
@@ -25,6 +26,7 @@
       const there = new URL(answer.url);
       there.hash = url.hash;
       if (push) history.pushState(null, "", there);
+      shown = location.pathname + location.search;
     } catch (error) {
       if (mine.signal.aborted) return;
       location.assign(url); // the browser says what is the matter
@@ -73,11 +75,11 @@
     show(new URL(`/?${new URLSearchParams(given)}`, location));
   });
 
-  let shown = location.pathname + location.search;
   addEventListener("popstate", () => {
     const now = location.pathname + location.search;
-    if (now !== shown || location.hash !== "#main") show(new URL(location), { push: false, from: "back" });
+    if (now === shown) return; // a place on the same page
     shown = now;
+    show(new URL(location), { push: false, from: "back" });
   });
 
   /* -- the list and the map -------------------------------------------------------------- */

@@ -1,0 +1,110 @@
+"""Small stored graphs for tests, without the database that reads files of any size.
+
+``ingest`` takes 50 ms for a graph of ten links, nearly all of it DuckDB's, and thousands of tests
+begin with one. Here names are numbered and links sorted in plain Python; what is written is written
+by ``graph/storing.py``, as ever. ``tests/graph/test_stored_graph.py`` holds it to what ``ingest``
+makes, byte by byte; tests of how graphs are made take ``ingest`` itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite import Graph
+from cocite.graph.readers.options import no_progress
+from cocite.graph.storing import How, store_links
+from cocite.store import Draft, Manifest
+
+SIMPLE = re.compile(r"[A-Za-z0-9]+( [A-Za-z0-9]+)*")
+"""Names that any reader takes as they are, and that are sorted as they are."""
+INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
+OPTIONS = {"weight_column", "undirected", "keep_self_loops"}
+
+
+def can_store(rows: Sequence[Sequence[str]], nodes: Sequence[str], options: dict[str, Any]) -> bool:
+    """Whether :func:`store` makes what ``ingest`` does."""
+    if not options.keys() <= OPTIONS or not (rows or nodes):
+        return False
+    weight = options.get("weight_column")
+    columns = 2 if weight is None else 3
+    if weight not in (None, 3, "3") or (weight and not rows):
+        return False
+    if any(len(row) != columns for row in rows):
+        return False
+    if any(not 1e-30 <= float(row[2]) < 1e30 for row in rows if weight is not None):
+        return False
+    return all(map(SIMPLE.fullmatch, [*nodes, *(name for row in rows for name in row[:2])]))
+
+
+def store(
+    output: Path, rows: Sequence[Sequence[str]], nodes: Sequence[str], **options: Any
+) -> Graph:
+    """The graph of rows of (source, target), or of (source, target, weight), and more ``nodes``."""
+    tables: Any = Sorted(rows, nodes, options.pop("weight_column", None) is not None)
+    undirected, loops = (bool(options.get(key)) for key in ("undirected", "keep_self_loops"))
+    how = How(undirected, loops, count_duplicates=False)
+    with Draft(output, "graph") as draft:
+        facts, files = store_links(draft.path, tables, how, no_progress)
+        facts["rows"] = len(rows)
+        facts["dropped"]["bad_rows"] = 0
+        facts["sources"] = []
+        return Graph.open(draft.publish(Manifest("graph", facts, files)))
+
+
+class Sorted:
+    """What ``storing.py`` asks of ``Tables``, of rows that are in memory."""
+
+    def __init__(self, rows: Sequence[Sequence[str]], nodes: Sequence[str], weighted: bool) -> None:
+        names = {*nodes, *(name for row in rows for name in row[:2])}
+        self.weighted = weighted
+        self.integers = all(map(INTEGER.fullmatch, names))
+        self._names = sorted(names, key=int if self.integers else str)
+        ids = {name: i for i, name in enumerate(self._names)}
+        self._links = [(ids[row[0]], ids[row[1]]) for row in rows]
+        self._weights = [float(row[2]) for row in rows] if weighted else [1.0] * len(rows)
+        self._keys = np.empty(0, np.uint64)
+
+    def number(self) -> int:
+        return len(self._names)
+
+    def cut(self) -> None:
+        """Nothing is left out."""
+
+    def dense(self, count: int) -> bool:
+        return self.integers and int(self._names[-1]) == count - 1
+
+    def has_urls(self) -> bool:
+        return False
+
+    def sort(self, dense: bool, undirected: bool) -> int:
+        links = list(zip(self._links, self._weights, strict=True))
+        if undirected:
+            links += [((b, a), 0.0 if a == b else w) for (a, b), w in links]
+        rows = sorted(((b << 32) + a, w) for (a, b), w in links)
+        self._keys = np.array([key for key, _ in rows], np.uint64)
+        self._weights = [w for _, w in rows]
+        return len(rows)
+
+    def link_keys(self) -> Iterator[NDArray[np.uint64]]:
+        if self._keys.size:
+            yield self._keys
+
+    def weighted_links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
+        if self._keys.size:
+            yield self._keys, np.array(self._weights)
+
+    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
+        yield np.array([int(name) for name in self._names], np.uint64)
+
+    def text_names(self) -> Iterator[list[str]]:
+        yield self._names
+
+    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
+        hashes = np.concatenate(list(pieces)).astype(np.uint64)
+        yield np.sort((hashes << np.uint64(32)) | np.arange(hashes.size, dtype=np.uint64))
