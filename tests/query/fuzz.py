@@ -79,8 +79,9 @@ def changes(store: Path, count: int, chance: random.Random) -> Iterator[Change]:
 
 def opened(store: Path) -> Index:
     if kind_of(store) == "index":
-        return cocite.open(store)
-    return cocite.open_graph(store, measure="simrank", samples=5, length=3, unweighted=True)
+        return cocite.open(store, verify=False)
+    graph = cocite.Graph.open(store, verify=False)
+    return cocite.open_graph(graph, measure="simrank", samples=5, length=3, unweighted=True)
 
 
 def ask_all(store: Path, names: list[str], outcomes: dict[str, int]) -> None:

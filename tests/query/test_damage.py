@@ -243,5 +243,7 @@ def test_reasons_by_weights_check_the_graph_that_they_read(
     sources = np.array(graph.store.array("in_sources"))
     sources[-1] = 2**32 - 1
     sources.tofile(graph.path / "in_sources")
-    with pytest.raises(Damaged, match="its links point outside of it"):
-        cocite.open(tmp_path / "x").why(first, other)
+    for verify, told in ((True, "in_sources has checksum"), (False, "its links point outside of")):
+        found = Graph.open(graph.path, verify=verify)
+        with pytest.raises(Damaged, match=told):
+            cocite.open(tmp_path / "x", graph=found).why(first, other)

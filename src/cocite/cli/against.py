@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cocite.cli.options import verifying
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import queries_of
@@ -40,7 +41,7 @@ def run_against(
     from cocite.ranking import WeightsFile, compare, toward_of
     from cocite.ranking.documents import ComparisonDocument
 
-    graph = Graph.open(path)
+    graph = Graph.open(path, verify=verifying())
     with Stages({"first": "sweeps", "second": "sweeps"}) as stages:
         found = compare(
             graph,

@@ -16,7 +16,7 @@ import click
 
 from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import cache_option, made_of, no_titles, refuse_folder, titles_option
-from cocite.cli.options import Sectioned, exclude_option, excluded_in, was_given
+from cocite.cli.options import Sectioned, exclude_option, excluded_in, verifying, was_given
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
 from cocite.cli.text import or_of, say
@@ -202,6 +202,7 @@ def opened(
     asked for, of which the last one may have taken the place of ``path``; ``options`` has
     ``memory``, and ``threads`` where the verb takes it.
     """
+    from cocite.graph import Graph
     from cocite.query import open_graph, open_index
     from cocite.query.kept import is_links
 
@@ -228,7 +229,7 @@ def opened(
                 f"--{next(iter(chosen))} is fixed when an index is built; {path} is no stored "
                 "graph. Ask the graph itself, or build another index"
             )
-        return open_index(path, graph=graphs, **means), settings
+        return open_index(path, graph=graphs, verify=verifying(), **means), settings
     if graphs:
         raise UsageError(f"{path} is a graph itself: leave --graph out")
     named_here = tuple(chosen)
@@ -252,7 +253,8 @@ def opened(
         if "measure" not in named_here:
             better = f" (an index of it, by {DEFAULT}: cocite index {shlex.quote(path)} -o INDEX)"
         say(f"{path}: a graph without an index; {measure.name} answers{better}")
-    return open_graph(path, measure=measure.name, **chosen, **means, **built), asked
+    graph = Graph.open(path, verify=verifying())
+    return open_graph(graph, measure=measure.name, **chosen, **means, **built), asked
 
 
 def _left_out(path: str, file: str | None, links: bool, named: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import click
 
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import cache_option, graph_of
-from cocite.cli.options import format_option, means_options
+from cocite.cli.options import format_option, means_options, no_verify_option, verifying
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.targets import kind_option, to_options
@@ -128,6 +128,7 @@ __all__ = ["exact"]
     help="Replace the output file, or the table. A symbolic link is refused.",
 )
 @cache_option
+@no_verify_option
 @format_option
 def exact(
     graph: str,
@@ -160,7 +161,10 @@ def exact(
     if target is None:
         raise click.UsageError("name an output, by --output or --to")
     run = AllPairs(
-        Graph.open(graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)),
+        Graph.open(
+            graph_of(graph, no_cache=no_cache, memory=memory, threads=threads),
+            verify=verifying(),
+        ),
         Options.checked(**options),
         threads=threads,
         memory=memory,

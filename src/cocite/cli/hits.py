@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cocite.cli.options import verifying
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import say, table_text
@@ -37,7 +38,7 @@ def run_hits(
     from cocite.ranking import hits, plan_hits
     from cocite.ranking.documents import HitsDocument
 
-    graph = Graph.open(path)
+    graph = Graph.open(path, verify=verifying())
     means = Means.checked(memory=memory, blocks=blocks)
     say(str(plan_hits(graph, means)))
     with Stages({"scoring": "sweeps"}) as stages:

@@ -17,8 +17,10 @@ from cocite.cli.options import (
     keep_options,
     kept_by,
     means_options,
+    no_verify_option,
     overwrite_option,
     texts_options,
+    verifying,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -113,6 +115,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     help="Begin again: throw away an unfinished build, which had other settings.",
 )
 @titles_option
+@no_verify_option
 @format_option
 def index(
     graph: str,
@@ -171,7 +174,8 @@ def index(
     give_back_at_once()
     means = Means.checked(threads, memory, shard, blocks, external)
     stored = Graph.open(
-        graph_of(graph, lasting=True, memory=memory, threads=threads, titles=titles)
+        graph_of(graph, lasting=True, memory=memory, threads=threads, titles=titles),
+        verify=verifying(),
     )
     with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)

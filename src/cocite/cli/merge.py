@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import format_option, overwrite_option
+from cocite.cli.options import format_option, no_verify_option, overwrite_option, verifying
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, say
@@ -29,6 +29,7 @@ __all__ = ["merge"]
     help="How many samples a file holds.  [default: as for cocite index]",
 )
 @overwrite_option("index")
+@no_verify_option
 @format_option
 def merge(
     indexes: tuple[str, ...], output: str, shard: int | None, overwrite: bool, show: Show
@@ -47,7 +48,7 @@ def merge(
     from cocite.index.merge import Merge
 
     begin = clock()
-    with Merge(indexes, output, shard=shard, overwrite=overwrite) as work:
+    with Merge(indexes, output, shard=shard, overwrite=overwrite, verify=verifying()) as work:
         numbers = f"{work.numbers.start} to {work.numbers.stop - 1}"
         say(f"{output}: samples {numbers}, from {len(indexes)} indexes")
         with Stages({"merging": "samples"}) as stages:

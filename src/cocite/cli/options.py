@@ -29,9 +29,11 @@ __all__ = [
     "means_options",
     "memory_option",
     "names_in",
+    "no_verify_option",
     "overwrite_option",
     "texts_options",
     "threads_option",
+    "verifying",
     "was_given",
 ]
 
@@ -69,6 +71,30 @@ def overwrite_option(kind: str) -> Decorator:
         help=f"Replace the {kind} that is there, if nothing else is in it. It stays until the new "
         "one is complete.",
     )
+
+
+_UNVERIFIED = "cocite.unverified"
+
+
+def _without_verifying(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
+    context.meta[_UNVERIFIED] = chosen
+
+
+no_verify_option: Decorator = click.option(
+    "--no-verify",
+    is_flag=True,
+    expose_value=False,
+    callback=_without_verifying,
+    help="Do not compare the files that are read with their checksums. Otherwise a file that was "
+    "damaged since it was written is an error that names it, and not a wrong result.",
+)
+
+
+def verifying() -> bool:
+    """Whether the verb compares what it reads with its checksums: it has no ``--no-verify``, or it
+    was not given.
+    """
+    return not click.get_current_context().meta.get(_UNVERIFIED, False)
 
 
 threads_option: Decorator = click.option(

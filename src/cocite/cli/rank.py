@@ -12,7 +12,13 @@ from click.core import ParameterSource
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
 from cocite.cli.links import cache_option, graph_of, titles_option
-from cocite.cli.options import SectionedVerb, format_option, memory_option
+from cocite.cli.options import (
+    SectionedVerb,
+    format_option,
+    memory_option,
+    no_verify_option,
+    verifying,
+)
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.study import run_study, study_options
@@ -155,6 +161,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 )
 @cache_option
 @titles_option
+@no_verify_option
 @format_option
 @study_options
 @click.pass_context
@@ -262,7 +269,7 @@ def _rank(
     from cocite.ranking import pagerank, plan_ranks, toward_of
     from cocite.ranking.documents import RankDocument
 
-    opened = Graph.open(graph)
+    opened = Graph.open(graph, verify=verifying())
     limit = budget(memory)
     room = plan_ranks(opened, limit, opened.in_weights is not None and not unweighted, blocks)
     writing = target.memory if target else 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import format_option, means_options
+from cocite.cli.options import format_option, means_options, no_verify_option, verifying
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, say
@@ -45,6 +45,7 @@ __all__ = ["refresh"]
 @click.option(
     "--restart", is_flag=True, help="Throw away an unfinished refresh or build, and begin again."
 )
+@no_verify_option
 @format_option
 def refresh(
     index: str,
@@ -69,9 +70,18 @@ def refresh(
     from cocite.index.refresh import RefreshBuild
 
     give_back_at_once()
-    stored = Graph.open(graph)
+    stored = Graph.open(graph, verify=verifying())
     means = Means.checked(threads, memory)
-    with RefreshBuild(index, stored, share, means, date=date, restart=restart, texts=texts) as work:
+    with RefreshBuild(
+        index,
+        stored,
+        share,
+        means,
+        date=date,
+        restart=restart,
+        texts=texts,
+        verify=verifying(),
+    ) as work:
         # No pilots: they would take as long as a small share of the samples does.
         if work.drawn:
             say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")

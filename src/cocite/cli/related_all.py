@@ -16,6 +16,7 @@ from cocite.cli.options import (
     format_option,
     means_options,
     names_in,
+    no_verify_option,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -105,6 +106,7 @@ _OPTIONS = (
     is_flag=True,
     help="Begin again: throw away an unfinished batch, which had other options.",
 )
+@no_verify_option
 @format_option
 def related_all(
     index: str,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import Sectioned
+from cocite.cli.options import Sectioned, verifying
 from cocite.cli.outputs import Reply
 from cocite.cli.progress import Stages
 from cocite.cli.text import say, table_text
@@ -142,7 +142,7 @@ def run_study(
     from cocite.ranking.figures import check_study_output, write_study
 
     check_study_output(output, overwrite, not no_plots)
-    graph = Graph.open(path)
+    graph = Graph.open(path, verify=verifying())
     if graph.in_weights is not None and not unweighted:
         raise UsageError(
             "a study lets all links count the same, and these have weights: pass --unweighted"

@@ -13,9 +13,10 @@ from cocite.evaluation.examples import Examples
 from cocite.evaluation.rankings import IndexRanker
 from cocite.evaluation.study import Result, Study, facts_of
 from cocite.evaluation.suite import Point, Suite
+from cocite.index import StoredIndex
 from cocite.means import Means
 from cocite.measures import Value
-from cocite.query import Index, open_index
+from cocite.query import Index
 
 __all__ = ["compare_indexes"]
 
@@ -53,7 +54,7 @@ def compare_indexes(
     indexes = [
         each
         if isinstance(each, Index)
-        else open_index(each, threads=means.threads, memory=means.memory)
+        else Index(StoredIndex.open(each).sound(), means)  # nearly all of it will be read
         for each in given
     ]
     paths = [str(index.stored.store.path) for index in indexes]

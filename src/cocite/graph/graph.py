@@ -28,7 +28,7 @@ from cocite.graph.names import (
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
 from cocite.graph.titles import TITLES_DATA, Titles, open_titles, take_title_files
-from cocite.store import Access, DeclaredFiles, Facts, Store, forget
+from cocite.store import Access, DeclaredFiles, Facts, Store
 
 if TYPE_CHECKING:
     from cocite.graph.hubs import Hub
@@ -88,13 +88,15 @@ class Graph(Exchanged):
         check_graph(store)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Graph:
-        """Open the directory ``path``.
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Graph:
+        """Open the directory ``path``; nothing is read but its manifest. Whatever is computed from
+        it first compares its files with their checksums (:meth:`check`), unless ``verify`` is
+        false.
 
         Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
         :class:`~cocite.errors.Damaged`.
         """
-        return cls(Store.open(os.fspath(path), "graph"))
+        return cls(Store.open(os.fspath(path), "graph", verify=verify))
 
     def __repr__(self) -> str:
         return f"Graph({str(self.path)!r}, nodes={self.nodes}, edges={self.edges})"
@@ -185,36 +187,37 @@ class Graph(Exchanged):
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
 
     def check(self) -> None:
-        """See that offsets ascend, links name nodes and weights are positive, as all rely on.
+        """See that no byte is another than was written, and that offsets ascend, links name nodes
+        and weights are positive, as all rely on.
 
-        Reads the links once, and has the system read ahead from then on: who looks at all of them
-        will read them again. Raises :class:`~cocite.errors.Damaged`, and
+        Reads the links once, and all other files for their checksums, unless it was opened with
+        ``verify=False``; what was compared once is not compared again. Has the system read ahead
+        from then on: who looks at all links will read them again. Raises
+        :class:`~cocite.errors.Damaged`, which names the file, and
         :class:`~cocite.errors.UsageError` for a graph without nodes: there is nothing to walk.
         """
         if self.nodes == 0:
             raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
         self.store.advise(Access.AROUND)
-        offsets, sources = self.in_offsets, self.in_sources
-        fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
-        for low in range(0, self.nodes, _PIECE):
-            piece = offsets[low : low + _PIECE + 1]
-            fine = fine and bool((piece[1:] >= piece[:-1]).all())
-            forget(offsets)
-        for low in range(0, sources.size, _PIECE):
-            fine = fine and int(sources[low : low + _PIECE].max()) < self.nodes
-            forget(sources)
+        fine, before = int(self.in_offsets[0]) == 0, np.uint64(0)
+        for offsets in self.store.through(OFFSETS, _PIECE):
+            fine = fine and bool(offsets[0] >= before and (offsets[1:] >= offsets[:-1]).all())
+            before = offsets[-1].copy()
+        fine = fine and int(before) == self.edges
+        for sources in self.store.through(SOURCES, _PIECE):
+            fine = fine and int(sources.max()) < self.nodes
+        positive = self.in_weights is None or self._weights_are_positive()
+        self.store.require(*self.store.manifest.files)
         if not fine:
             raise self._damaged("its links point outside of it")
-        if self.in_weights is not None and not self._weights_are_positive(self.in_weights):
+        if not positive:
             raise self._damaged("some of its weights are not positive")
 
-    def _weights_are_positive(self, weights: NDArray[np.float32]) -> bool:
+    def _weights_are_positive(self) -> bool:
         fine = True
-        for low in range(0, weights.size, _PIECE):
-            piece = weights[low : low + _PIECE]
+        for weights in self.store.through(WEIGHTS, _PIECE):
             # NaN is neither; infinity is not below itself.
-            fine = fine and bool(piece.min() > 0) and bool(piece.max() < np.inf)
-            forget(weights)
+            fine = fine and bool(weights.min() > 0) and bool(weights.max() < np.inf)
         return fine
 
     def _damaged(self, what: str) -> Damaged:

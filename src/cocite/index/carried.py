@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged
 from cocite.index.sharded import Kept
 from cocite.index.work import Note
 from cocite.layouts.blobs import Blob, Maker
@@ -63,6 +62,7 @@ class Carried(Kept):
             return None
         store, name = self._part.store, self._part.prefix + shard_file(shard.start)
         entry = store.manifest.files[name]
+        store.require(name)
         path.unlink(missing_ok=True)
         try:
             os.link(store.path / name, path)
@@ -80,9 +80,7 @@ class Carried(Kept):
             numbers = range(begin, begin + shard.samples)
             if numbers.stop > self.numbers.start and numbers not in self._linked:
                 advise(Access.THROUGH, shard.words)
-                fault = part.store.verify(part.prefix + shard_file(begin))
-                if fault is not None:
-                    raise Damaged(f"{fault}. Build the index again")
+                part.store.require(part.prefix + shard_file(begin))
         carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
 
         def make(sample: int) -> Blob:

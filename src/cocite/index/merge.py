@@ -83,13 +83,14 @@ class Merge:
         *,
         shard: int | None = None,
         overwrite: bool = False,
+        verify: bool = True,
     ) -> None:
-        """``shard`` and ``overwrite`` as for a build. Raises :class:`UsageError` if the indexes do
-        not fit together.
+        """``shard`` and ``overwrite`` as for a build; ``verify`` says whether what is read is
+        compared with its checksums. Raises :class:`UsageError` if the indexes do not fit together.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge joins two indexes or more: give all of them")
-        self._indexes = [StoredIndex.open(path) for path in indexes]
+        self._indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
         for index in self._indexes:
             _check_alone(index)
             _check_fits(self._indexes[0], index)
@@ -178,6 +179,7 @@ class Merge:
         found: dict[int, _Source] = {}
         for index in self._indexes:
             part = index.parts[number]
+            part.store.require(part.prefix + MEMBERS, part.prefix + DIGESTS)
             members, digests = part.array(MEMBERS), part.array(DIGESTS)
             oldest = part.freshness.numbers.start
             for shard in part.shards:

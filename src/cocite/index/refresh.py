@@ -40,6 +40,7 @@ from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import StoredIndex
+from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import is_sampled, sampled_format
@@ -70,13 +71,17 @@ class RefreshBuild(IndexBuild):
         date: str | None = None,
         restart: bool = False,
         texts: str | os.PathLike[str] | None = None,
+        verify: bool = True,
     ) -> None:
         """``date`` is that of the graph, as 2026-11-21; by default today's. ``texts`` are those of
-        its pages; without them the index keeps what it has of pages that are still there.
+        its pages; without them the index keeps what it has of pages that are still there. What is
+        read of the index is compared with its checksums if it is to ``verify``.
         """
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
-        self._old = old = StoredIndex.open(index)
+        graph.check()
+        self._old = old = StoredIndex.open(index, verify=verify)
+        old.store.require(*_read_anyway(old))
         self._date, self._dated = _checked_date(date), date is not None
         numbers = old.freshness.numbers
         self.drawn = range(numbers.stop, numbers.stop + _share_of(share, len(numbers)))
@@ -307,6 +312,17 @@ class RefreshBuild(IndexBuild):
         """Those of the index, of the graph of now."""
         old = self._old.kept
         return None if old is None else KeptPages(self._graph.nodes, old.prefixes)
+
+
+def _read_anyway(old: StoredIndex) -> list[str]:
+    """The files of an index that are read whatever stays of it: all but the parts that are made
+    anew, of which texts are carried over. Shards that stay are compared when they are.
+    """
+    anew = tuple(
+        part.prefix for part in old.parts if not is_sampled(part.layout) and not part.measure.texts
+    )
+    files = (name for name in old.store.manifest.files if not is_shard(name))
+    return [name for name in files if not name.startswith(anew)]
 
 
 def _kept(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:

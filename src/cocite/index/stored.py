@@ -166,11 +166,31 @@ class StoredIndex:
         return lost_in_words(str(self.store.path), self.measure.name, self.lost, self.samples or 0)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> StoredIndex:
+    def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:
         """Open the directory ``path``, to be read for single questions, here and there; raises a
-        :class:`~cocite.errors.StoreError`.
+        :class:`~cocite.errors.StoreError`. ``verify`` says whether what makes something of its
+        files compares them with their checksums first; opening does not.
         """
-        return cls(Store.open(os.fspath(path), "index", Access.SCATTERED, is_shard))
+        name = os.fspath(path)
+        return cls(Store.open(name, "index", Access.SCATTERED, is_shard, verify=verify))
+
+    def sound(self, most: int | None = None) -> StoredIndex:
+        """The same without the shards that are found to be damaged, by their checksums; raises
+        :class:`Damaged` for any other file. With ``most`` bytes to be read, as many files as that
+        allows, the smallest first; by default all.
+        """
+        entries, found, read = self.store.manifest.files, self, 0
+        for name in sorted(entries, key=lambda name: entries[name].nbytes):
+            read += entries[name].nbytes
+            if most is not None and read > most:
+                break
+            try:
+                self.store.require(name)
+            except Damaged as fault:
+                if not is_shard(name):
+                    raise
+                found = found.without(name, str(fault))
+        return found
 
     def first(self, samples: int) -> StoredIndex:
         """A view of it with its first samples only; raises :class:`UsageError`."""

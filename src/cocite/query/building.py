@@ -25,6 +25,8 @@ __all__ = ["BUILD_LOG", "build", "merge", "open_graph", "open_index", "refresh"]
 BUILD_LOG = "cocite.build"
 """The logger that says what a graph is like to be indexed."""
 _log = logging.getLogger(BUILD_LOG)
+_COMPARED = 4 << 20
+"""Bytes of an index that are compared with their checksums when it is opened: less than 1 ms."""
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
 
@@ -34,6 +36,7 @@ def open_index(
     graph: Given = None,
     threads: int | None = None,
     memory: str | int | None = None,
+    verify: bool = True,
 ) -> Index:
     """Open the index in the directory ``path``.
 
@@ -42,11 +45,18 @@ def open_index(
     refreshed there may be several). What they make of it takes ``threads`` at most, and ``memory``:
     by default all cores, and half of what is available now.
 
+    A question reads a few cache lines of each sample, so that comparing all files with their
+    checksums would take many times as long as answering it. Those of 4 MiB in all, the smallest
+    first, are compared when the index is opened, of a small index all; the others by
+    :meth:`Index.related_all`, which reads them anyway, and by ``cocite verify``. ``verify=False``
+    leaves both out.
+
     Raises
     ------
     UsageError, NotAStore, WrongFormat, Damaged
     """
-    return Index(StoredIndex.open(path), Means.checked(threads, memory), graph)
+    stored = StoredIndex.open(path, verify=verify).sound(_COMPARED)
+    return Index(stored, Means.checked(threads, memory), graph)
 
 
 def open_graph(
@@ -114,7 +124,8 @@ def build(
     Parameters
     ----------
     graph
-        A stored graph, opened or as a path.
+        A stored graph, opened or as a path. Its files are compared with their checksums first,
+        unless it was opened with ``verify=False``.
     output
         The directory to make. A build that was interrupted is resumed. By default a temporary one,
         which goes with the last object that was made of it.
@@ -239,6 +250,7 @@ def merge(
     overwrite: bool = False,
     threads: int | None = None,
     memory: str | int | None = None,
+    verify: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
     """Join indexes of different samples of one graph into the index ``output``, and open it.
@@ -257,6 +269,8 @@ def merge(
         The directory to make. A merge that is interrupted leaves nothing.
     shard, overwrite, threads, memory
         As for :func:`build`; ``output`` may be one of the indexes if ``overwrite`` is true.
+    verify
+        Compare what is read with its checksums.
     progress
         Called with (done, total), in samples.
 
@@ -269,7 +283,7 @@ def merge(
     from cocite.index.merge import Merge
 
     means = Means.checked(threads, memory, shard)
-    with Merge(indexes, output, shard=shard, overwrite=overwrite) as work:
+    with Merge(indexes, output, shard=shard, overwrite=overwrite, verify=verify) as work:
         work.run(progress)
     return Index(StoredIndex.open(output), means)
 
@@ -284,6 +298,7 @@ def refresh(
     memory: str | int | None = None,
     restart: bool = False,
     texts: str | os.PathLike[str] | None = None,
+    verify: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
     """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
@@ -312,6 +327,9 @@ def refresh(
         The texts of the pages as they are now, as for :func:`build`, of an index that compares
         them. Without them pages keep the words that the index has of them, and their weights, and
         pages that are new have none.
+    verify
+        Compare what is read of the index, and of a graph that is given as a path, with its
+        checksums.
     progress
         Called with (done, total), as for :func:`build`.
 
@@ -322,8 +340,10 @@ def refresh(
     from cocite.index.refresh import RefreshBuild
 
     if not isinstance(graph, Graph):
-        graph = Graph.open(graph)
+        graph = Graph.open(graph, verify=verify)
     means = Means.checked(threads, memory)
-    with RefreshBuild(index, graph, share, means, date=date, restart=restart, texts=texts) as work:
+    with RefreshBuild(
+        index, graph, share, means, date=date, restart=restart, texts=texts, verify=verify
+    ) as work:
         work.run(progress)
     return Index(_opened(index, graph), means)

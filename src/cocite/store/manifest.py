@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from cocite.errors import Busy, Damaged, NotAStore, StoreError, WrongFormat
 from cocite.store import disk
-from cocite.store.arrays import Access, Entry, advise, checksum, map_array, open_regular
+from cocite.store.arrays import (
+    Access,
+    Entry,
+    advise,
+    checksum,
+    fetch,
+    forget,
+    map_array,
+    open_regular,
+)
 from cocite.store.beside import written_beside
 
 __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
@@ -28,6 +38,8 @@ __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 2
 _MAX_MANIFEST = 1 << 24
+_PIECE = 1 << 20
+"""Bytes of an array that are compared with its checksum, and in memory, at a time."""
 _TRIES = 100
 _MOST_NAMES = 10_000
 """Names of a folder that are compared with one that was mistyped."""
@@ -102,6 +114,10 @@ class Store:
     What was made of objects in memory has two things more, which are nowhere on the disk: ``home``,
     which has to be there as long as this is (``temporary.py``), and ``labels``, what its names were
     (``graph/labelled.py``).
+
+    Whoever is going to make something of a file has it compared with its checksum first, by
+    ``through`` or ``require``: once for each store that is open, unless it is opened not
+    ``verifying``.
     """
 
     path: Path
@@ -110,6 +126,8 @@ class Store:
     lost: dict[str, str] = field(default_factory=dict)
     home: object = field(default=None, repr=False, compare=False)
     labels: object = field(default=None, repr=False, compare=False)
+    verifying: bool = field(default=True, repr=False, compare=False)
+    _sound: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @classmethod
     def open(
@@ -118,9 +136,12 @@ class Store:
         kind: str,
         access: Access = Access.AROUND,
         spare: Callable[[str], bool] = lambda name: False,
+        *,
+        verify: bool = True,
     ) -> Store:
         """Open the directory ``path``, to be read as ``access`` says; raises a
-        :class:`~cocite.errors.StoreError`. Files that are ``spare`` may be missing, or cut.
+        :class:`~cocite.errors.StoreError`. Files that are ``spare`` may be missing, or cut. Nothing
+        is read yet: ``verify`` says whether files are compared with their checksums when they are.
 
         Everything is mapped at once, and again if another directory took the name meanwhile: what
         is open is one generation, and stays so when it is replaced.
@@ -137,7 +158,7 @@ class Store:
                 continue
             if _identity(directory) == before:
                 advise(access, *arrays.values())
-                return cls(directory, manifest, arrays, lost)
+                return cls(directory, manifest, arrays, lost, verifying=verify)
         raise Busy(f"{directory} is replaced again and again; try later")
 
     @property
@@ -164,6 +185,36 @@ class Store:
         """Whether the store holds the array ``name``."""
         return name in self.manifest.files
 
+    def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
+        """The array ``name`` from its first row to its last, so many ``items`` at a time, each
+        piece given back when the next is asked for; compared with its checksum in passing, unless
+        that was done. Raises :class:`Damaged` behind the last piece.
+        """
+        array = self.array(name)
+        row = max(1, array.nbytes // max(1, len(array)))
+        items = max(1, _PIECE // row) if items is None else items
+        digest = xxhash.xxh3_128() if self.verifying and name not in self._sound else None
+        for low in range(0, len(array), items):
+            piece = array[low : low + items]
+            if digest is not None:
+                fetch(piece)
+                digest.update(piece.reshape(-1).view(np.uint8).data)
+            yield piece
+            forget(piece)
+        if digest is not None:
+            if digest.hexdigest() != self.manifest.files[name].xxh3_128:
+                raise Damaged(f"{self._differs(name, digest.hexdigest())}. {_REBUILD}")
+            self._sound.add(name)
+
+    def require(self, *names: str) -> None:
+        """See that files are what they were when they were written, but for those that are lost:
+        each is read in full, once, unless this is not ``verifying``. Raises :class:`Damaged`.
+        """
+        for name in names:
+            if self.verifying and name not in self._sound and name not in self.lost:
+                for _ in self.through(name):
+                    pass
+
     def verify(self, name: str) -> str | None:
         """Read one file in full: None if it is whole, else what is wrong with it."""
         entry = self.manifest.files[name]
@@ -172,8 +223,15 @@ class Store:
         except Damaged as error:
             return str(error)
         if found != entry.xxh3_128:
-            return f"{self.path / name} has checksum {found}; the manifest says {entry.xxh3_128}"
+            return self._differs(name, found)
         return None
+
+    def _differs(self, name: str, found: str) -> str:
+        stated = self.manifest.files[name].xxh3_128
+        return f"{self.path / name} has checksum {found}; the manifest says {stated}"
+
+
+_REBUILD = "Copy the directory again from where it was whole, or build it again"
 
 
 def _mapped(

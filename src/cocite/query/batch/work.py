@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UsageError
+from cocite.errors import Damaged, UsageError
+from cocite.layouts.format import is_shard
+from cocite.layouts.stored import DamagedShard
 from cocite.memory import checked_threads
 from cocite.query.batch.outputs import Pages
 from cocite.query.batch.pieces import Ids, Piece, Rows, answered, piece_of
@@ -31,7 +33,8 @@ class Work:
     """Nodes to ask for, in the order of work, and how they become pages.
 
     ``nodes`` are names, by default all; each is asked for once. ``ids`` is whether pages have the
-    numbers of nodes instead of names; ``options`` are those of :class:`Question`.
+    numbers of nodes instead of names; ``options`` are those of :class:`Question`. Of many nodes
+    the index is compared with its checksums first, as nearly all of it will be read.
     """
 
     def __init__(
@@ -44,8 +47,11 @@ class Work:
         threads: int | None = None,
         **options: Any,
     ) -> None:
-        self.question = Question(index, k, **options)
         self.asked = _chosen(index, nodes)
+        self._many = self.asked.size >= _MANY * len(index.nodes)
+        if self._many:
+            _compare(index)
+        self.question = Question(index.now, k, **options)
         self.question.check_sites(self.asked)
         self.threads = index.means.threads if threads is None else checked_threads(threads)
         self._ids, self._stopped = ids, Event()
@@ -93,9 +99,9 @@ class Work:
         """Say how the index is read: of many nodes nearly every page will be, so what stands around
         it is welcome; but where the memory given does not hold them all, it would drive out others.
         """
-        index, many = self.index, self.nodes >= _MANY * len(self.index.nodes)
-        fits = index.stored.store.nbytes <= index.means.memory
-        index.stored.store.advise(Access.AROUND if many and fits else Access.SCATTERED)
+        store = self.index.stored.store
+        fits = store.nbytes <= self.index.means.memory
+        store.advise(Access.AROUND if self._many and fits else Access.SCATTERED)
 
     def pages(self, rows: Rows, places: slice, first: int = 0) -> Pages:
         """The pages of some nodes, by their numbers among those asked for, of which ``rows`` has
@@ -143,6 +149,20 @@ class Work:
             return ids.astype(np.int64)
         different, where = np.unique(ids, return_inverse=True)
         return np.array(self.index.nodes.stored.names(different), object)[where]
+
+
+def _compare(index: Ordered) -> None:
+    """Leave out the shards that are damaged, by their checksums; raises :class:`Damaged` for any
+    other file.
+    """
+    store = index.stored.store
+    for name in store.manifest.files:
+        try:
+            store.require(name)
+        except Damaged as fault:
+            if not is_shard(name):
+                raise
+            index.leave_out(DamagedShard(str(fault), name))
 
 
 def _chosen(index: Ordered, nodes: Iterable[object] | None) -> Ids:

@@ -1,0 +1,340 @@
+"""Bits that changed on the disk: what is made of a damaged file is an error that names it, and never
+another result that ends well.
+
+Each flip is judged by what a sound store gives: a verb either raises :class:`Damaged` with the
+file's name, or makes what it made before, to the byte (a file that it does not read may be
+anything). ``flip_all`` counts, so that a table can be made of more flips than a test takes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph, Index
+from cocite.cli.main import main
+from cocite.errors import Damaged
+from cocite.graph.links import out_links
+from cocite.index import StoredIndex
+from cocite.layouts.format import is_shard
+from cocite.means import Means
+from cocite.ranking import hits
+from cocite.store import Store
+from tests.conftest import MakeGraph
+
+FLIPS = 280
+"""Bits that are flipped in a graph; half as many in each index."""
+NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]
+
+Make = Callable[[Path, Path], object]
+"""Makes something of a store, in an empty folder; what it returns can be compared."""
+
+
+def edges(seed: int) -> list[tuple[str, str, int]]:
+    rng = np.random.default_rng(seed)
+    pairs = {(a, b) for a, b in rng.integers(0, 40, (150, 2)).tolist() if a != b}
+    return [(NAMES[a], NAMES[b], 1 + a % 3) for a, b in sorted(pairs)]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+@contextmanager
+def flipped(file: Path, bit: int) -> Iterator[None]:
+    """The file with one bit flipped, as a disk does it: nobody is told."""
+    whole = file.read_bytes()
+    spoilt = bytearray(whole)
+    spoilt[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(spoilt)
+    try:
+        yield
+    finally:
+        file.write_bytes(whole)
+
+
+def flip_all(
+    store: Path, kind: str, makes: dict[str, Make], count: int, folder: Path, seed: int = 1
+) -> Counter[str]:
+    """Flip ``count`` bits of a store's files, each file as often, and make something each time:
+    how many were an error that names the file, the same result, or undetected.
+    """
+    rng, found, sound = np.random.default_rng(seed), Counter[str](), dict[str, object]()
+    files = [name for name, entry in Store.open(store, kind).manifest.files.items() if entry.nbytes]
+
+    def made(verb: str) -> object:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return makes[verb](store, folder)
+
+    for verb in makes:
+        sound[verb] = made(verb)
+        assert made(verb) == sound[verb]
+    for number in range(count):
+        name, verb = files[number % len(files)], list(makes)[number // len(files) % len(makes)]
+        with flipped(store / name, int(rng.integers(8 * (store / name).stat().st_size))):
+            try:
+                fine = made(verb) == sound[verb]
+            except Damaged as error:
+                found["damaged" if str(store / name) in str(error) else f"{verb}: {error}"] += 1
+            else:
+                found["the same" if fine else f"{verb} of a damaged {name}"] += 1
+    return found
+
+
+# -- what is made of a graph ---------------------------------------------------------------
+
+
+def built(**options: Any) -> Make:
+    def make(graph: Path, folder: Path) -> object:
+        cocite.build(graph, folder / "x", **options)
+        return bytes_of(folder / "x")
+
+    return make
+
+
+def refreshed_to(index: Path) -> Make:
+    def make(graph: Path, folder: Path) -> object:
+        shutil.copytree(index, folder / "x")
+        cocite.refresh(folder / "x", graph, share=0.5, date="2026-11-21")
+        return bytes_of(folder / "x")
+
+    return make
+
+
+def exact(graph: Path) -> object:
+    scores = cocite.exact_simrank(Graph.open(graph), weighted=False)
+    return [scores.row(node).tolist() for node in range(scores.nodes)]
+
+
+def of_a_graph(index: Path) -> dict[str, Make]:
+    return {
+        "index": built(),
+        "index of samples": built(measure="psimrank", samples=3, length=4),
+        "index of some pages": built(
+            measure="psimrank", samples=3, length=4, keep_prefix="page", unweighted=True
+        ),
+        "rank": lambda graph, folder: cocite.pagerank(Graph.open(graph)).values.tolist(),
+        "hits": lambda graph, folder: hits(Graph.open(graph), weighted=False).hubs.tolist(),
+        "exact": lambda graph, folder: exact(graph),
+        "refresh": refreshed_to(index),
+        "related": lambda graph, folder: cocite.open_graph(graph, samples=3).related("page 3"),
+    }
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Path:
+    made: Path = make_graph(edges(1), weight_column="3").path
+    return made
+
+
+def test_no_flipped_bit_of_a_graph_is_made_anything_of(
+    make_graph: MakeGraph, graph: Path, tmp_path: Path
+) -> None:
+    older = make_graph(edges(2), weight_column="3")
+    cocite.build(older, tmp_path / "older", measure="psimrank", samples=4, length=4)
+    found = flip_all(graph, "graph", of_a_graph(tmp_path / "older"), FLIPS, tmp_path / "made")
+    assert found == {"damaged": FLIPS}
+
+
+def test_unless_nobody_looks(graph: Path, tmp_path: Path) -> None:
+    """The flips are such as change a result: with ``verify=False`` some of them do."""
+
+    def ranks(path: Path, folder: Path) -> object:
+        try:
+            return cocite.pagerank(Graph.open(path, verify=False)).values.tolist()
+        except Damaged:
+            return "damaged"
+
+    found = flip_all(graph, "graph", {"rank": ranks}, 64, tmp_path / "made")
+    wrong = sum(count for what, count in found.items() if what.startswith("rank of a damaged"))
+    assert found["damaged"] == 0
+    assert wrong > 10
+    assert found["the same"] > 10  # of names
+
+
+# -- what is made of an index ---------------------------------------------------------------
+
+
+def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
+    def refresh(to: Path, share: float) -> Make:
+        def make(index: Path, folder: Path) -> object:
+            before = bytes_of(index)
+            try:
+                cocite.refresh(index, to, share=share, date="2026-11-21")
+                return bytes_of(index)
+            finally:
+                shutil.rmtree(index)
+                shutil.rmtree(f"{index}.building", ignore_errors=True)
+                index.mkdir()
+                for name, content in before.items():
+                    (index / name).write_bytes(content)
+
+        return make
+
+    def batch(index: Path, folder: Path) -> object:
+        opened = Index(StoredIndex.open(index), Means.checked())
+        opened.related_all(folder / "all.csv", 5)
+        return (folder / "all.csv").read_bytes(), opened.lost
+
+    return {
+        "refresh": refresh(newer, 0.2),
+        "refresh of links": refresh(graph, 0.2),
+        "related-all": batch,
+    }
+
+
+def told_of_lost(found: Counter[str]) -> int:
+    """A batch that finds shards to be damaged is made without them, and says so."""
+    return sum(n for what, n in found.items() if what.startswith("related-all of a damaged in.sam"))
+
+
+@pytest.mark.parametrize("measure", ["psimrank", "neighbourhood", "xjaccard"])
+def test_no_flipped_bit_of_an_index_is_made_anything_of(
+    make_graph: MakeGraph, graph: Path, tmp_path: Path, measure: str
+) -> None:
+    newer = make_graph([*edges(1), ("page 1", "new", 2)], weight_column="3").path
+    options: dict[str, Any] = {"measure": measure, "unweighted": True}
+    if measure != "neighbourhood":
+        options |= {"samples": 5, "shard": 2, "length": 3}
+    cocite.build(graph, tmp_path / "x", **options)
+    makes = of_an_index(graph, newer)
+    found = flip_all(tmp_path / "x", "index", makes, FLIPS // 2, tmp_path / "made")
+    same = found.pop("the same", 0)
+    if measure == "neighbourhood":  # a refresh reads nothing of what it makes anew
+        assert 0 < same < FLIPS // 2
+    else:
+        assert same == 0
+        lost = told_of_lost(found)
+        assert lost > 10
+        found = Counter({"damaged": found["damaged"] + lost}) + Counter(
+            {k: v for k, v in found.items() if k != "damaged" and "related-all of a da" not in k}
+        )
+    assert found == {"damaged": FLIPS // 2 - same}
+
+
+def test_a_batch_leaves_out_shards_that_are_damaged(graph: Path, tmp_path: Path) -> None:
+    cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=2)
+    for shard in ("in.samples-000002", "in.samples-000004"):
+        with flipped(tmp_path / "x" / shard, 77):
+            index = Index(StoredIndex.open(tmp_path / "x"), Means.checked())
+            assert not index.lost
+            index.related_all(tmp_path / f"{shard}.csv")
+            assert [each.file for each in index.lost] == [shard]
+            (tmp_path / "x" / shard).rename(tmp_path / "aside")
+            left = cocite.open(tmp_path / "x")
+            left.related_all(tmp_path / "left.csv", overwrite=True)
+            (tmp_path / "aside").rename(tmp_path / "x" / shard)
+        assert (tmp_path / "left.csv").read_bytes() == (tmp_path / f"{shard}.csv").read_bytes()
+
+
+def test_no_flipped_bit_of_pieces_is_joined(graph: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"measure": "psimrank", "length": 4}
+    cocite.build(graph, tmp_path / "a", numbers=range(3), **options)
+    cocite.build(graph, tmp_path / "b", numbers=range(3, 6), **options)
+
+    def merge(first: Path, folder: Path) -> object:
+        cocite.merge([tmp_path / "a", tmp_path / "b"], folder / "x")
+        return bytes_of(folder / "x")
+
+    for piece in ("a", "b"):
+        found = flip_all(tmp_path / piece, "index", {"merge": merge}, 70, tmp_path / "made")
+        same = found.pop("the same", 0)
+        assert same == 0 if piece == "a" else 0 < same < 70  # names are copied from the first
+        assert found == {"damaged": 70 - same}
+
+
+# -- questions --------------------------------------------------------------------------------
+
+
+def test_a_small_index_is_compared_when_it_is_opened(graph: Path, tmp_path: Path) -> None:
+    cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=2, unweighted=True)
+    whole = cocite.open(tmp_path / "x")
+    assert not whole.lost
+    for name in Store.open(tmp_path / "x", "index").manifest.files:
+        with flipped(tmp_path / "x" / name, 33):
+            assert not cocite.open(tmp_path / "x", verify=False).lost
+            if is_shard(name):
+                index = cocite.open(tmp_path / "x")
+                assert [each.file for each in index.lost] == [name]
+                assert index.samples == 4
+            else:
+                with pytest.raises(Damaged, match=f"{name} has checksum"):
+                    cocite.open(tmp_path / "x")
+
+
+def test_of_a_larger_one_the_smallest_files(graph: Path, tmp_path: Path) -> None:
+    cocite.build(graph, tmp_path / "x", measure="psimrank", samples=6, shard=6, unweighted=True)
+    stored = StoredIndex.open(tmp_path / "x")
+    sizes = {name: entry.nbytes for name, entry in stored.store.manifest.files.items()}
+    most = sum(sizes.values()) - 1
+    with flipped(tmp_path / "x" / "in.samples-000000", 8):
+        assert not stored.sound(most).lost
+        with pytest.raises(Damaged, match="all its samples"):
+            stored.sound()
+    with flipped(tmp_path / "x" / "in.members", 8), pytest.raises(Damaged, match=r"in\.members"):
+        StoredIndex.open(tmp_path / "x").sound(most)
+
+
+def test_what_was_compared_is_not_compared_again(graph: Path) -> None:
+    opened = Graph.open(graph)
+    opened.check()
+    with flipped(graph / "in_weights", 3):
+        opened.check()
+        out_links(opened)
+        with pytest.raises(Damaged, match="in_weights has checksum"):
+            Graph.open(graph).check()
+
+
+# -- the command line -------------------------------------------------------------------------
+
+VERBS: dict[str, Sequence[str]] = {
+    "index": ("index", "G", "-o", "O"),
+    "rank": ("rank", "G"),
+    "rank by hubs": ("rank", "G", "--by", "hubs", "--unweighted"),
+    "rank against": ("rank", "G", "--against", "W"),
+    "exact": ("exact", "G", "-o", "O.csv"),
+    "refresh": ("refresh", "X", "G"),
+    "related-all": ("related-all", "X", "-o", "O.csv"),
+    "merge": ("merge", "X", "Y", "-o", "O"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_fails_with_the_name_of_the_file(
+    graph: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    for name, numbers in (("x", range(3)), ("y", range(3, 6))):
+        cocite.build(graph, tmp_path / name, measure="psimrank", numbers=numbers, length=4)
+    (tmp_path / "toward.tsv").write_text("page 3\t1\n")
+    places = {
+        "G": graph,
+        "X": tmp_path / "x",
+        "Y": tmp_path / "y",
+        "O": tmp_path / "o",
+        "O.csv": tmp_path / "o.csv",
+        "W": tmp_path / "toward.tsv",
+    }
+    words = [str(places.get(word, word)) for word in VERBS[verb]]
+    spoilt = graph / "out_degrees" if "G" in VERBS[verb] else tmp_path / "x" / "in.digests"
+    with flipped(spoilt, 1):
+        assert main(words) == 1
+        told = capsys.readouterr().err
+        assert f"{spoilt} has checksum" in told
+        assert "Copy the directory again from where it was whole, or build it again" in told
+        assert not (tmp_path / "o").exists()
+        assert not (tmp_path / "o.csv").exists()
+        main([*words, "--no-verify"])
+        assert "has checksum" not in capsys.readouterr().err
+    if verb != "refresh":  # which may have replaced the index meanwhile
+        shutil.rmtree(tmp_path / "o", ignore_errors=True)
+        (tmp_path / "o.csv").unlink(missing_ok=True)
+        assert main(words) == 0
