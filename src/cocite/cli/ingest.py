@@ -8,7 +8,7 @@ from textwrap import fill
 import click
 
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import said_of, said_of_titles
+from cocite.cli.links import said_of, said_of_titles, sides_options
 from cocite.cli.options import (
     exclude_option,
     excluded_in,
@@ -142,6 +142,7 @@ and counted.
     help="The character that begins a comment line; empty if there are no comments.",
 )
 @click.option("--undirected", is_flag=True, help="Store every link in both directions.")
+@sides_options
 @click.option("--keep-self-loops", is_flag=True, help="Keep links from a node to itself.")
 @click.option(
     "--skip-bad-rows",

@@ -27,6 +27,7 @@ from cocite.graph.names import (
     take_name_files,
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
+from cocite.graph.sides import Sides, sides_of
 from cocite.graph.titles import TITLES_DATA, Titles, open_titles, take_title_files
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
@@ -143,6 +144,11 @@ class Graph(Exchanged):
     def names(self) -> Names:
         """The names of the nodes."""
         return names_of(self._store)
+
+    @property
+    def sides(self) -> Sides | None:
+        """The two sides of a bipartite graph, each a range of ids; None for nodes of one kind."""
+        return self.names.sides
 
     @cached_property
     def titles(self) -> Titles | None:
@@ -263,6 +269,7 @@ def check_graph(store: Store) -> None:
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes, edges = facts.whole("nodes", 0, MAX_NODES), facts.whole("edges")
     facts.text("names", NAME_KINDS)
+    sides_of(facts, nodes)
     facts.whole("rows")
     facts.flag("undirected")
     facts.flag("self_loops_kept")

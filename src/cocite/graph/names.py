@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UnknownNode, UsageError
 from cocite.graph.coded import CODED_BLOCK, coded_texts
+from cocite.graph.sides import Sides, sides_of
 from cocite.store import DeclaredFiles, Facts, Store, forget
 
 __all__ = [
@@ -98,6 +99,9 @@ class Names(ABC):
 
     note = ""
     """What is to be said of a name that is not there, if not all nodes of a graph are."""
+
+    sides: Sides | None = None
+    """The two sides of a bipartite table, if the nodes are of such; each is a range of ids."""
 
     titles: Callable[[], TitlesLike | None] = staticmethod(lambda: None)
     """The titles of the nodes, opened when a name is asked for that is not there: it may be one."""
@@ -201,6 +205,8 @@ class Names(ABC):
             f"http://{name}",
             f"https://{name}",
         }
+        if self.sides is not None:
+            spellings.add(self.sides.mark + name)
         found = sorted(s for s in spellings if s != name and self.find(s) is not None)
         found += self.complete(name, limit - len(found)) if name else []
         if quick:
@@ -413,5 +419,8 @@ def open_names(store: Store) -> Names:
     facts = Facts(store.facts, f"{store.path}: the manifest")
     kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
     if kind == "text":
-        return TextNames(count, store)
+        names = TextNames(count, store)
+        names.sides = sides_of(facts, count)
+        names.note = "" if names.sides is None else names.sides.note
+        return names
     return IntegerNames(count, None if kind == "dense" else store.array(VALUES))

@@ -18,6 +18,7 @@ from typing import Any
 from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.names import NAME_KINDS
+from cocite.graph.sides import SIDES, Sides, sides_of
 from cocite.index.asked import ASKS, asked_settings, kept_settings
 from cocite.index.keep import KeptPages, kept_of
 from cocite.index.plan import BuildOptions, component_parts
@@ -85,6 +86,7 @@ def _read(facts: Facts) -> IndexFacts:
     if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
     nodes = facts.whole("nodes", 1, MAX_NODES)
+    sides_of(facts, nodes)
     kept = kept_of(facts, nodes, MAX_NODES)
     selects = all(is_sampled(p.layout) and sampled_format(p.layout).selects for p in parts)
     if kept is not None and ("refined" in facts or not selects):
@@ -211,9 +213,10 @@ def index_facts(
     options: BuildOptions,
     graph: Mapping[str, Any],
     kept: KeptPages | None,
+    sides: Sides | None,
 ) -> dict[str, Any]:
     """What the manifest of an index says; ``names`` is the kind of names, ``kept`` what is said of
-    the pages that are kept, if not all are.
+    the pages that are kept, if not all are, ``sides`` those of its nodes, if they have two.
     """
     facts: dict[str, Any] = {
         "nodes": nodes,
@@ -227,4 +230,5 @@ def index_facts(
     facts |= {"first": options.first} if options.first else {}
     facts |= {} if options.by is None else {BY.name: options.by}
     facts |= {ASKS: dict(options.asks)} if options.asks else {}
+    facts |= {SIDES: sides.to_json()} if sides else {}
     return facts | ({"wanted": kept.to_json()} if kept else {})

@@ -30,13 +30,15 @@ _WAYS = _pairs(
     citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
     follower-followee follower-followed followerid-followeeid followerid-followedid
     sender-receiver sender-recipient caller-callee importer-imported referrer-referred
+    user-item userid-itemid user-product userid-productid customer-product customerid-productid
+    userid-movieid user-movie reader-book userid-bookid
     page-linksto page-linkto page-linkedpage pageid-linksto subject-object
     quelle-ziel von-nach origen-destino fuente-destino source-cible origine-destination"""
 )
 """Titles of source and target."""
 _SIDES = _pairs(
     """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
-    userid-friendid follower-following user-follows user-product"""
+    userid-friendid follower-following user-follows"""
 )
 """Titles of two ends of which it is not clear, or does not matter, which is which."""
 
