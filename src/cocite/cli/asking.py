@@ -16,12 +16,12 @@ import click
 
 from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import (
+    bipartite_option,
     cache_option,
     made_of,
     no_sides,
     no_titles,
     refuse_folder,
-    sides_options,
     titles_option,
 )
 from cocite.cli.options import Sectioned, exclude_option, excluded_in, was_given
@@ -204,7 +204,7 @@ def asking_options(command: Command) -> Command:
         cache_option,
         titles_option,
         _EXCLUDE,
-        sides_options,
+        bipartite_option,
         _SIDE,
         ask_options,
         *_ONLY,
@@ -248,7 +248,7 @@ def opened(
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
     if not links and options["titles"]:
         raise UsageError(no_titles(path))
-    if not links and (options["bipartite"] or options["sides"]):
+    if not links and options["bipartite"]:
         raise UsageError(no_sides(path))
     options = options | {"exclude": _left_out(path, options["exclude_nodes"], links, named)}
     if not links and kind_of(path) != "graph":

@@ -16,7 +16,7 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import counted, held, say
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
-from cocite.graph.sides import checked_sides
+from cocite.graph.sides import DEFAULT_SIDES
 from cocite.measures import DEFAULT
 from cocite.memory import format_size
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
 __all__ = [
+    "bipartite_option",
     "cache_option",
     "graph_of",
     "index_of",
@@ -33,7 +34,6 @@ __all__ = [
     "refuse_folder",
     "said_of",
     "said_of_titles",
-    "sides_options",
     "stored_of",
     "titles_option",
 ]
@@ -69,34 +69,19 @@ titles_option = click.option(
 )
 
 
-_SIDES = (
-    click.option(
-        "--bipartite",
-        is_flag=True,
-        help="The two columns of LINKS are two kinds of nodes, user and item, with names of their "
-        "own; only nodes of one kind are compared. An item is asked for by its name, a user as "
-        "user:NAME.",
-    ),
-    click.option(
-        "--sides",
-        metavar="SOURCE,TARGET",
-        help="What the two kinds of a --bipartite table are called.  [default: user,item]",
-    ),
+bipartite_option = click.option(
+    "--bipartite",
+    is_flag=True,
+    help="The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
+    "only nodes of one kind are compared. An item is asked for by its name, a user as user:NAME.",
 )
-
-
-def sides_options(command: Any) -> Any:
-    """Add ``--bipartite`` and ``--sides``."""
-    for option in reversed(_SIDES):
-        command = option(command)
-    return command
 
 
 def no_sides(path: str) -> str:
     """What to say where a stored graph or index is to be bipartite."""
     return (
-        f"{path} is no file of links: leave --bipartite and --sides out. A stored graph has the "
-        "sides that cocite ingest LINKS --bipartite -o DIR gave it, and an index those of its graph"
+        f"{path} is no file of links: leave --bipartite out. A stored graph has the sides that "
+        " cocite ingest LINKS --bipartite -o DIR gave it, and an index those of its graph"
     )
 
 
@@ -110,7 +95,7 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
         refuse_folder(path)
         if means.get("titles"):
             raise UsageError(no_titles(path))
-        if means.get("bipartite") or means.get("sides"):
+        if means.get("bipartite"):
             raise UsageError(no_sides(path))
         if no_cache:
             raise UsageError(f"{path} is no file of links: leave --no-cache out")
@@ -209,7 +194,7 @@ def made_of(
 ) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
     verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads``, ``exclude``,
-    ``titles``, ``bipartite`` and ``sides`` where the verb takes them. ``made`` is what the index is
+    ``titles`` and ``bipartite`` where the verb takes them. ``made`` is what the index is
     made of, unless it is the default one; ``measure`` is what answers, for a graph that is asked.
     """
     from cocite.graph.hubs import HUBS_LOG
@@ -224,7 +209,7 @@ def made_of(
                 options=made,
                 exclude=options.get("exclude") or (),
                 titles=options.get("titles") or (),
-                sides=checked_sides(bool(options.get("bipartite")), options.get("sides")),
+                sides=DEFAULT_SIDES if options.get("bipartite") else None,
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),

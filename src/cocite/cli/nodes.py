@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.links import cache_option, graph_of, sides_options, titles_option
+from cocite.cli.links import bipartite_option, cache_option, graph_of, titles_option
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import say, table_text
@@ -42,7 +42,7 @@ _SHOWN = 10
     metavar="NAME",
     help="Of a bipartite graph the nodes of this side alone, such as item.  [default: both]",
 )
-@sides_options
+@bipartite_option
 @cache_option
 @titles_option
 @format_option
@@ -55,7 +55,6 @@ def nodes(
     graph: str | None,
     side: str | None,
     bipartite: bool,
-    sides: str | None,
     no_cache: bool,
     titles: tuple[str, ...],
     show: Show,
@@ -71,7 +70,7 @@ def nodes(
     if text is not None and search is not None:
         raise UsageError(f"{text!r} and --search {search!r} are the same: leave one of them out")
     wanted = text if search is None else search
-    path = graph_of(path, no_cache=no_cache, titles=titles, bipartite=bipartite, sides=sides)
+    path = graph_of(path, no_cache=no_cache, titles=titles, bipartite=bipartite)
     found = NodesDocument.of_path(path, wanted or "", k=k, links=links, graph=graph, side=side)
     show(Reply(found, lambda: _text(found, links)))
     if not found.found:

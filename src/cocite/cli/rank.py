@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
-from cocite.cli.links import cache_option, graph_of, sides_options, titles_option
+from cocite.cli.links import bipartite_option, cache_option, graph_of, titles_option
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -159,7 +159,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     is_flag=True,
     help="Replace the output file, the table, or the study. A symbolic link is refused.",
 )
-@sides_options
+@bipartite_option
 @cache_option
 @titles_option
 @format_option
@@ -188,7 +188,6 @@ def rank(
     titles: tuple[str, ...],
     side: str | None,
     bipartite: bool,
-    sides: str | None,
     **options: Any,
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
@@ -205,7 +204,7 @@ def rank(
     give_back_at_once()
     types = numbers_types(*_columns(by, against))
     target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=types)
-    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite, "sides": sides}
+    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
     graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], **more)
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))

@@ -24,15 +24,16 @@ from cocite.graph.names import (
     NAME_KINDS,
     Names,
     checked_id,
+    sides_told,
     take_name_files,
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
-from cocite.graph.sides import Sides, sides_of
 from cocite.graph.titles import TITLES_DATA, Titles, open_titles, take_title_files
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
 if TYPE_CHECKING:
     from cocite.graph.hubs import Hub
+    from cocite.graph.sides import Sides
 
 __all__ = [
     "DEGREES",
@@ -269,7 +270,7 @@ def check_graph(store: Store) -> None:
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes, edges = facts.whole("nodes", 0, MAX_NODES), facts.whole("edges")
     facts.text("names", NAME_KINDS)
-    sides_of(facts, nodes)
+    sides_told(facts, nodes)
     facts.whole("rows")
     facts.flag("undirected")
     facts.flag("self_loops_kept")

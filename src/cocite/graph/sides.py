@@ -140,12 +140,10 @@ def refuse_undirected(what: str) -> UsageError:
     )
 
 
-def sides_of(facts: Facts, nodes: int) -> Sides | None:
-    """What a manifest says of ``nodes`` nodes, if they have sides; raises
+def sides_of(facts: Facts, nodes: int) -> Sides:
+    """What a manifest says of ``nodes`` nodes that have sides; raises
     :class:`~cocite.errors.Damaged`.
     """
-    if SIDES not in facts:
-        return None
     told = facts.group(SIDES)
     found = told.values.get("titles")
     titles = [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
