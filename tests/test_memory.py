@@ -14,7 +14,7 @@ import cocite
 from cocite import memory
 from cocite.cli.main import main
 from cocite.errors import UsageError
-from cocite.memory import available, budget, format_size, parse_size
+from cocite.memory import available, budget, format_least, format_size, parse_size
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,22 @@ def test_what_is_no_size_is_refused(text: str | int) -> None:
 )
 def test_sizes_are_written(size: int, text: str) -> None:
     assert format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (999, "999 B"),
+        (1440, "1.44 kB"),
+        (1441, "1.45 kB"),
+        (12_483_456, "12.5 MB"),
+        (12_524_304, "12.6 MB"),
+        (999_001, "1 MB"),
+    ],
+)
+def test_what_is_needed_is_rounded_up(size: int, text: str) -> None:
+    assert format_least(size) == text
+    assert parse_size(text) >= size
 
 
 def test_a_budget_is_half_of_what_is_available(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "budget",
     "checked_threads",
     "cores",
+    "format_least",
     "format_size",
     "format_time",
     "give_back_at_once",
@@ -75,6 +76,12 @@ def format_size(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 99.5 else f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} TB"
+
+
+def format_least(size: int) -> str:
+    """A size as :func:`format_size` writes it, rounded up: what suffices where it is given."""
+    unit = 10 ** max(0, len(str(size)) - 3)
+    return format_size(-(-size // unit) * unit)
 
 
 def format_time(seconds: float) -> str:

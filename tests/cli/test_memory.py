@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from benchmarks.memory import Row, measured
 
+from cocite.cli.main import main
 from cocite.compiled.place import place
 from cocite.graph import Graph
 from cocite.graph.generate import generate_web
@@ -21,6 +23,14 @@ which the system decides (``store.arrays.AROUND``).
 def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("memory") / "g"
     generate_web(path, nodes=250_000, links=1_000_000, seed=1)
+    return path
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of which the lists, and not the links, are what takes memory."""
+    path = tmp_path_factory.mktemp("memory") / "g"
+    generate_web(path, nodes=80_000, links=320_000, seed=1)
     return path
 
 
@@ -55,6 +65,31 @@ def test_an_index_takes_the_memory_that_was_told(
     found = measured_compiled([*command, "--overwrite"], budget)
     assert found is not None
     assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+
+
+@pytest.mark.parametrize("budget", ["20MB", "26MB", None])
+def test_lists_take_the_memory_that_was_told(
+    small: Path, tmp_path: Path, budget: str | None
+) -> None:
+    """In files, and given back while they are turned round; by default in memory."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    command = ["index", str(small), "--measure", "neighbourhood", "-o", str(tmp_path / "i")]
+    found = measured_compiled([*command, "--overwrite"], budget)
+    assert found is not None
+    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+
+
+@pytest.mark.parametrize("measure", ["xjaccard", "neighbourhood"])
+def test_what_a_refusal_tells_as_the_least_suffices(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], measure: str
+) -> None:
+    command = ["index", str(small), "--measure", measure, "-o", str(tmp_path / "i")]
+    command += [] if measure == "neighbourhood" else ["--samples", "16"]
+    assert main([*command, "--memory", "5MB"]) == 1
+    least = re.search(r"needs? ([0-9.]+ MB) of memory", capsys.readouterr().err)
+    assert least is not None
+    assert main([*command, "--memory", least[1]]) == 0
 
 
 @pytest.mark.parametrize("personal", [False, True])

@@ -95,12 +95,12 @@ def test_what_is_refused_says_what_to_do(folder: Path, capsys: pytest.CaptureFix
     cocite.build(folder / "g", folder / "p", samples=20, layout="paths", measure="psimrank")
     code, out, err = ask(capsys, "refresh", folder / "p", folder / "h")
     assert (code, out) == (2, "")
-    assert "Draw all of them anew with --share 1 (share=1)" in err
+    assert "Draw all of them anew with --share 1, or" in err
     code, _, _ = ask(capsys, "refresh", folder / "p", folder / "h", "--share", "1")
     assert code == 0
     code, _, err = ask(capsys, "refresh", folder / "i", folder / "h", "--share", "2")
     assert code == 2
-    assert "share is 2.0; it is a number above 0, at most 1" in err
+    assert "--share is 2.0; it is a number above 0, at most 1" in err
 
 
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation"])

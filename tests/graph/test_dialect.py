@@ -82,6 +82,10 @@ def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:
         ("n,Parent,Child", "{i},a{i},b{i}", "2 and 3"),
         ("n,Child,Parent", "{i},a{i},b{i}", "2 and 3"),
         ("id source target", "{i} a{i} b{i}", "2 and 3"),
+        ("id,page,target", "{i},a{i},b{i}", "2 and 3"),
+        ("rowid,seite,verweis", "{i},a{i},b{i}", "2 and 3"),
+        ("id,page,reference,qty", '{i},a{i},b{i},"1,5"', "2 and 3"),
+        ("qty,customer,product", '"1,5",a{i},b{i}', "2 and 3"),
     ],
 )
 def test_the_columns_whose_titles_name_the_ends_are_the_link(
@@ -109,6 +113,7 @@ def test_the_columns_whose_titles_name_the_ends_are_the_link(
         "a,b,target\nc,d,e\n",
         "source,target,source\na,b,c\n",
         "a,source,target\nc,d,e\nf,source,g\n",
+        "id,name,parent\n7,one,8\n8,two,9\n",  # the title of the first is no number of rows
     ],
 )
 def test_titles_that_do_not_name_the_ends_leave_the_first_two(tmp_path: Path, content: str) -> None:

@@ -210,7 +210,7 @@ BAD = [
     ("graphml", GRAPHML.replace('n1::0" target', 'none" target'), 10, "a link to or from a node"),
     ("graphml", GRAPHML.replace('id="n1">', 'id="n0">'), 8, "a node that is there before: 'n0'"),
     ("graphml", GRAPHML.replace(' id="n0"', ""), 6, "an empty name"),
-    ("graphml", GRAPHML.replace(">4<", ">-4<"), 11, "a weight that is no number"),
+    ("graphml", GRAPHML.replace(">4<", ">-4<"), 11, "no number from"),
     ("gexf", GEXF.replace('target="2"', 'target="5"'), 7, "not there: '1 -> 5'"),
     ("gml", "graph [\n" + NODE + "\nedge [ source 1 target 3 ]\n]", 3, "not there: '1 -> 3'"),
     ("gml", "graph [\n" + NODE + "\nedge [ source 1 ]\n]", 3, "an empty name"),
@@ -370,3 +370,20 @@ def test_memory_does_not_grow_with_the_graph(tmp_path: Path, form: str) -> None:
         tracemalloc.stop()
     assert found.found.rows >= count - 1
     assert peak < 6 << 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("graphml", "<graphml></graphml>"),
+        ("gexf", '<gexf xmlns="http://gexf.net/1.3"><graph><nodes/><edges/></graph></gexf>'),
+        ("node-link", '{"nodes": [], "links": []}'),
+        ("gml", "graph [ ]"),
+        ("gml", "a\tb\nc\td\n"),
+    ],
+)
+def test_a_graph_without_nodes_holds_no_link(tmp_path: Path, kind: str, content: str) -> None:
+    (tmp_path / "links").write_text(content)
+    with pytest.raises(InputError, match="there is no link"):
+        cocite.ingest(tmp_path / "links", tmp_path / "g", format=kind)
+    assert not (tmp_path / "g").exists()

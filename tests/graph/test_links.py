@@ -133,7 +133,7 @@ def test_short_memory_is_a_scratch_file_without_a_name(
     with pytest.raises(ResourceError) as caught:
         transpose(links, degrees(links), 8 * 300, tmp_path)
     assert str(caught.value) == (
-        f"to turn {links.edges:,} links round takes 2.46 kB of memory or more; 2.4 kB may be used. "
+        f"to turn {links.edges:,} links round takes 2.47 kB of memory or more; 2.4 kB may be used. "
         "Give more with --memory"
     )
 

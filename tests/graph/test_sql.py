@@ -76,6 +76,20 @@ def test_a_table_is_read_by_the_titles_of_its_columns(filled: Filled, tmp_path: 
     assert sorted(links(turned)) == sorted((b, a) for a, b in WANTED)
 
 
+def test_a_key_is_no_end_of_a_link(filled: Filled, tmp_path: Path) -> None:
+    address = filled(columns="id INT, page TEXT, target TEXT, n FLOAT")
+    assert links(cocite.ingest(database=address, output=tmp_path / "g")) == WANTED
+
+
+def test_columns_that_only_their_places_tell_are_said(filled: Filled, tmp_path: Path) -> None:
+    address = filled(columns="a TEXT, b TEXT, n FLOAT")
+    guessed = cocite.ingest(database=address, output=tmp_path / "g")
+    named = cocite.ingest(database=address, output=tmp_path / "h", columns="a,b")
+    hint = " (if others are: --columns SOURCE,TARGET)"
+    said = [graph.store.facts["sources"][0]["read_as"] for graph in (guessed, named)]
+    assert [hint in text for text in said] == [True, False]
+
+
 def test_a_query_is_read(filled: Filled, tmp_path: Path) -> None:
     database = filled()
     query = "select dst, src as source, dst as target from links where weight < 3;"

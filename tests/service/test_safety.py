@@ -171,6 +171,15 @@ def test_a_wrong_start_is_told(
     assert says in capsys.readouterr().err
 
 
+def test_links_in_the_place_of_an_index_are_told_how_to_become_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = tmp_path / "my links.tsv"
+    links.write_text("a\tb\n")
+    assert main(["serve", str(links)]) == 2
+    assert f"cocite index '{links}' -o web.index" in capsys.readouterr().err
+
+
 def test_a_file_of_keys_has_hashes_and_nothing_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

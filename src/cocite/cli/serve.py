@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
+from cocite.cli.links import refuse_folder
 from cocite.cli.options import Sectioned, SectionedVerb, memory_option
 from cocite.cli.text import say
 from cocite.cli.voice import VOICE
@@ -193,6 +196,7 @@ def serve(
         need(library, "cocite serve", "serve")
     from cocite.memory import cores
     from cocite.query import open_index
+    from cocite.query.kept import is_links
     from cocite.service.config import Config, Limits, served_indexes
     from cocite.service.keys import Keys
     from cocite.service.serving import address
@@ -219,6 +223,13 @@ def serve(
         replace(Limits(), k=max_k, batch=max_batch),
     )
     for each in config.indexes:  # what is wrong is said once, and not by every process
+        refuse_folder(each.path)
+        if is_links(each.path):
+            file = shlex.quote(each.path)
+            raise UsageError(
+                f"{each.path} holds links and is no index, which a server takes. Make one: cocite "
+                f"index {file} -o web.index, then cocite serve web.index"
+            )
         open_index(each.path, graph=config.graphs or None)
     if keys is not None:
         Keys(keys)

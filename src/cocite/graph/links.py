@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks
 from cocite.graph.rows import InLinks, Links
-from cocite.memory import budget, format_size
+from cocite.memory import budget, format_least, format_size
 from cocite.store import AROUND, Scratch, forget
 
 __all__ = [
@@ -218,7 +218,8 @@ def transpose(
     keep: int | None = None,
 ) -> Links:
     """The same links by their other end; ``degrees`` uint32[nodes] is how often each node is a
-    neighbour. What ``memory`` bytes do not hold, or ``keep``, lies in a scratch file in ``folder``.
+    neighbour. What ``memory`` bytes do not hold, or ``keep``, lies in a scratch file in ``folder``;
+    ``links`` that are in files are given back as they were read where it does not hold both.
     ``progress`` gets nodes whose links were read (done, total), over all passes.
     """
     nodes = links.nodes
@@ -226,7 +227,7 @@ def transpose(
     resident = 8 * nodes + _PIECE
     if memory < min(whole, resident + _LEAST_BLOCK):
         raise ResourceError(
-            f"to turn {links.edges:,} links round takes {format_size(resident + _LEAST_BLOCK)} of "
+            f"to turn {links.edges:,} links round takes {format_least(resident + _LEAST_BLOCK)} of "
             f"memory or more; {format_size(memory)} may be used. Give more with --memory"
         )
     kept = memory if keep is None else min(memory, keep)
@@ -239,6 +240,7 @@ def transpose(
     weights = None if links.weights is None else scratch.zeros(links.edges, np.float32)
     turned = Links(offsets, neighbours, weights)
     cuts: tuple[int, ...] = ()
+    give_back = scratch.on_disk or memory < whole + links.nbytes
     piece = _PIECE
     if scratch.on_disk:
         # Rows that are written and read bring whole pieces of their files along, at either end.
@@ -247,7 +249,7 @@ def transpose(
         block = max(memory - 8 * nodes - piece - around, _LEAST_BLOCK)
         cuts = cut_blocks(turned, block)
     for number, (first, last) in enumerate(pairwise((0, *cuts, nodes))):
-        for read in _fill(links, turned, (first, last), piece, scratch.on_disk):
+        for read in _fill(links, turned, (first, last), piece, give_back):
             progress(number * nodes + read, (len(cuts) + 1) * nodes)
     if scratch.on_disk:
         forget(degrees)

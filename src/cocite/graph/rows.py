@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.store import fetch, forget
+from cocite.store import fetch, forget, is_mapped
 
 __all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "InLinks", "Links"]
 
@@ -52,6 +52,11 @@ class Links:
         """What all of it takes."""
         own = self.offsets.nbytes + self.link_bytes * self.edges
         return own + (0 if self.back is None else self.back.nbytes)
+
+    @property
+    def in_files(self) -> bool:
+        """Whether its links are mapped, and can be given back."""
+        return is_mapped(self.neighbours)
 
     def sealed(self) -> Links:
         """The same, no longer to be written to, as stored links are: to Numba these are other

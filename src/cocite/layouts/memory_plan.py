@@ -32,7 +32,7 @@ from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.rows import Links
 from cocite.means import Means
 from cocite.measures.floors import told_floor
-from cocite.memory import format_size, own_memory, short_of
+from cocite.memory import format_least, format_size, own_memory, short_of
 from cocite.store import Scratch
 
 __all__ = ["Demand", "MemoryPlan", "StepBytes", "least_block", "plan_fit", "too_little"]
@@ -228,6 +228,6 @@ def _external_together(nodes: int, blocks: int, rows: int, memory: int) -> int:
 def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:
     """What to raise where ``memory`` is less than the least that is ``needed``."""
     return ResourceError(
-        f"a graph of {nodes:,} nodes needs {format_size(needed)} of memory to index, in blocks and "
-        f"{how}; {short_of(memory)}{told_floor(layout)}"
+        f"a graph of {nodes:,} nodes needs {format_least(needed)} of memory to index, in blocks "
+        f"and {how}; {short_of(memory)}{told_floor(layout)}"
     )

@@ -12,6 +12,7 @@ from cocite.store.arrays import (
     checksum,
     fetch,
     forget,
+    is_mapped,
     map_array,
 )
 from cocite.store.beside import check_file, written_beside
@@ -51,6 +52,7 @@ __all__ = [
     "copy_array",
     "fetch",
     "forget",
+    "is_mapped",
     "kind_of",
     "map_array",
     "new_folder",

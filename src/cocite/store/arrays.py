@@ -38,6 +38,7 @@ __all__ = [
     "checksum",
     "fetch",
     "forget",
+    "is_mapped",
     "map_array",
     "open_regular",
 ]
@@ -270,6 +271,11 @@ def _view(array: NDArray[Any]) -> mmap.mmap | None:
     if isinstance(base, memoryview):
         base = base.obj
     return base if isinstance(base, mmap.mmap) else None
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Whether an array is a view of a mapped file."""
+    return _view(array) is not None
 
 
 def checksum(path: Path, entry: Entry) -> str:

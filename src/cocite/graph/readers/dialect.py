@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cocite.errors import NotLinks
-from cocite.graph.readers.ends import ends_of, plain_title, without_index
+from cocite.graph.readers.ends import TITLES, ends_of, plain_title, without_index
 from cocite.graph.readers.options import DELIMITERS
 from cocite.graph.readers.sources import LOOK, lines_of
 
@@ -47,18 +47,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_TITLES = _words(
-    """source target src dst dest destination from to origin start end begin head tail citing cited
-    cites reference node node1 node2 id name label page pageid url uri link links linksto linkto
-    linkedto linkedpage linkedpages title article related document linksource linktarget
-    fromnodeid tonodeid fromid toid fromnode tonode frompage topage fromurl tourl sourceid targetid
-    sourcenode targetnode sourcepage targetpage sourceurl targeturl sourcetitle targettitle
-    pagetitle srcid dstid srcurl dsturl follower followee follows following followed parent child
-    sender receiver recipient caller callee importer imported imports subject object user friend
-    product quelle ziel von nach seite verweis verweist verlinkt origen destino fuente origine
-    cible"""
-)
-"""Titles of the columns of a link, letters and digits only."""
 _WEIGHTS = _words(
     """weight weights w count counts n number value frequency freq times strength score amount total
     cost capacity probability similarity distance gewicht anzahl poids peso"""
@@ -236,7 +224,7 @@ def has_label_header(rows: list[list[str]], taken: tuple[int, int]) -> bool:
 
 
 def _known(title: str) -> bool:
-    return plain_title(title) in _TITLES
+    return plain_title(title) in TITLES
 
 
 def _worded(cell: str) -> bool:
@@ -259,7 +247,7 @@ def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
 
 
 def _numeric(text: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", text) is not None
+    return re.fullmatch(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?", text) is not None
 
 
 def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:

@@ -1,5 +1,6 @@
 """Which columns hold the ends of links, by their titles: ``id,source,target`` has them second and
-third.
+third, and so has ``id,page,reference``: a first column that tells rows apart is none of two others
+whose titles are those of ends.
 
 Titles are compared by their letters and digits alone, in any case. A pair of :data:`_WAYS` says
 which end is which, so that ``target,source`` is read backwards; one of :data:`_SIDES` does not, and
@@ -14,7 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["answer_in", "ends_of", "plain_title", "without_index"]
+__all__ = ["OTHERS", "TITLES", "answer_in", "ends_of", "plain_title", "without_index"]
+
+
+OTHERS = " (if others are: --columns SOURCE,TARGET)"
+"""What is said where nothing but their places tells which columns are the link."""
 
 
 def _pairs(text: str) -> tuple[tuple[str, str], ...]:
@@ -30,9 +35,11 @@ _WAYS = _pairs(
     citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
     follower-followee follower-followed followerid-followeeid followerid-followedid
     sender-receiver sender-recipient caller-callee importer-imported referrer-referred
-    user-item userid-itemid user-product userid-productid customer-product customerid-productid
-    userid-movieid user-movie reader-book userid-bookid
-    page-linksto page-linkto page-linkedpage pageid-linksto subject-object
+    user-item userid-itemid user-product userid-productid customer-product customer-item
+    customerid-productid userid-movieid user-movie reader-book userid-bookid
+    page-linksto page-linkto page-linkedpage pageid-linksto page-target page-link pageid-target
+    url-link url-target article-link article-target paper-reference document-reference
+    subject-object
     quelle-ziel von-nach origen-destino fuente-destino source-cible origine-destination"""
 )
 """Titles of source and target."""
@@ -42,6 +49,123 @@ _SIDES = _pairs(
 )
 """Titles of two ends of which it is not clear, or does not matter, which is which."""
 
+
+TITLES = frozenset(
+    [
+        "source",
+        "target",
+        "src",
+        "dst",
+        "dest",
+        "destination",
+        "from",
+        "to",
+        "origin",
+        "start",
+        "end",
+        "begin",
+        "head",
+        "tail",
+        "citing",
+        "cited",
+        "cites",
+        "reference",
+        "node",
+        "node1",
+        "node2",
+        "id",
+        "name",
+        "label",
+        "page",
+        "pageid",
+        "url",
+        "uri",
+        "link",
+        "links",
+        "linksto",
+        "linkto",
+        "linkedto",
+        "linkedpage",
+        "linkedpages",
+        "title",
+        "article",
+        "related",
+        "document",
+        "linksource",
+        "linktarget",
+        "fromnodeid",
+        "tonodeid",
+        "fromid",
+        "toid",
+        "fromnode",
+        "tonode",
+        "frompage",
+        "topage",
+        "fromurl",
+        "tourl",
+        "sourceid",
+        "targetid",
+        "sourcenode",
+        "targetnode",
+        "sourcepage",
+        "targetpage",
+        "sourceurl",
+        "targeturl",
+        "sourcetitle",
+        "targettitle",
+        "pagetitle",
+        "srcid",
+        "dstid",
+        "srcurl",
+        "dsturl",
+        "follower",
+        "followee",
+        "follows",
+        "following",
+        "followed",
+        "parent",
+        "child",
+        "sender",
+        "receiver",
+        "recipient",
+        "caller",
+        "callee",
+        "importer",
+        "imported",
+        "imports",
+        "subject",
+        "object",
+        "user",
+        "friend",
+        "product",
+        "item",
+        "customer",
+        "userid",
+        "itemid",
+        "customerid",
+        "productid",
+        "quelle",
+        "ziel",
+        "von",
+        "nach",
+        "seite",
+        "verweis",
+        "verweist",
+        "verlinkt",
+        "origen",
+        "destino",
+        "fuente",
+        "origine",
+        "cible",
+    ]
+)
+"""Titles of the columns of a link, letters and digits only."""
+_NUMBERS = frozenset(
+    ["id", "rowid", "index", "key", "pk", "nr", "no", "number", "linkid", "edgeid"]
+)
+"""Titles of a first column that may only tell rows apart."""
+_ABOUT = frozenset(["name", "label", "title", "url", "uri"])
+"""Titles of what is said of the node in such a column."""
 
 _ANSWERS = {
     ("node", "rank", "related", "score"): (
@@ -82,6 +206,8 @@ def ends_of(titles: Sequence[str]) -> tuple[int, int] | None:
         if plain.count(first) == 1 and plain.count(second) == 1:
             source, target = plain.index(first), plain.index(second)
             return (source, target) if ways or source < target else (target, source)
+    if len(plain) > 2 and plain[0] in _NUMBERS and plain[1] != plain[2]:
+        return (1, 2) if {plain[1], plain[2]} <= TITLES - _NUMBERS - _ABOUT else None
     return None
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, MalformedRow, NotLinks, ResourceError, UsageError
-from cocite.graph.readers.ends import answer_in, ends_of
+from cocite.graph.readers.ends import OTHERS, answer_in, ends_of
 from cocite.graph.readers.options import ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Job, Read, ReadMany
 from cocite.graph.readers.sources import Source
@@ -49,11 +49,13 @@ class ParquetInput:
     examples: list[str] = field(default_factory=list)
     integers: bool = True
     weight: str | None = None
+    guessed = False  # the columns; is no field, as it is not kept
 
     def describe(self) -> str:
         """One line for people."""
         text = f"{self.file}: Parquet, columns " + " and ".join(map(repr, self.columns))
-        return text if self.weight is None else f"{text} with the weight in {self.weight!r}"
+        text += "" if self.weight is None else f" with the weight in {self.weight!r}"
+        return text + (OTHERS if self.guessed else "")
 
 
 def _quoted(name: str) -> str:
@@ -125,16 +127,20 @@ def read_file(
 
 class _Taken(NamedTuple):
     """The columns that are read: those of the ends, as they are called, and that of the weight;
-    ``integers`` if the ends are of such a type.
+    ``integers`` if the ends are of such a type, ``guessed`` if nothing but their places tells that
+    they are the link.
     """
 
     chosen: tuple[str, ...]
     weight: str | None
     integers: bool
+    guessed: bool = False
 
     def of(self, source: Source) -> ParquetInput:
         """What is found in a file of them, as far as that is known."""
-        return ParquetInput(source.label, self.chosen, weight=self.weight)
+        found = ParquetInput(source.label, self.chosen, weight=self.weight)
+        found.guessed = self.guessed
+        return found
 
     @property
     def _ends(self) -> str:
@@ -208,7 +214,8 @@ def _taken(
             f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes are integers or text. "
             "Convert it, or choose others with --columns"
         )
-    return _Taken(chosen, weight, all(types[name] in _INTEGERS for name in chosen))
+    guessed = wanted == 2 and not options.columns and len(types) > 2 and ends_of(chosen) is None
+    return _Taken(chosen, weight, all(types[name] in _INTEGERS for name in chosen), guessed)
 
 
 # -- many files ------------------------------------------------------------------------

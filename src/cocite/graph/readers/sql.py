@@ -17,7 +17,7 @@ rows, and what DuckDB may take.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
@@ -27,7 +27,7 @@ from uuid import UUID
 from cocite.database import Address, address_of, connect, quoted, reported
 from cocite.errors import InputError, UsageError
 from cocite.graph.readers.clean import clean_relation, new_clean_file
-from cocite.graph.readers.ends import ends_of
+from cocite.graph.readers.ends import OTHERS, ends_of
 from cocite.graph.readers.parquet import read_file
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.rows import RowsFound, RowWriter
@@ -219,6 +219,7 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job) -> Read
     rows, found = read_file(job.database, source, path, job.wanted, job.options)
     note = f"columns {' and '.join(map(repr, found.columns))}"
     note += f" with the weight in {found.weight!r}" if found.weight else ""
+    note += _unless(found.columns, job)
     counted = found.rows, found.bad_rows, found.examples, found.integers
     return Read(rows, RowsFound(source.label, "a query of DuckDB", *counted, note))
 
@@ -250,8 +251,14 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
     titles = [names[place] for place in places]
     note = f"columns {' and '.join(map(repr, titles[: job.wanted]))}"
     note += f" with the weight in {titles[-1]!r}" if weighted else ""
+    note += _unless(titles[: job.wanted], job)
     found = RowsFound.of(read, f"a {'query' if source.sql else 'table'} of {address.title}", note)
     return Read(clean_relation(job, read.integers), found)
+
+
+def _unless(titles: Sequence[str], job: Job) -> str:
+    """What to do if these columns, which were taken by their places, are not the link."""
+    return OTHERS if job.wanted == 2 and not job.options.columns and not ends_of(titles) else ""
 
 
 def _rows(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:

@@ -30,7 +30,7 @@ from cocite.graph.readers.dialect import (
     see_no_titles,
     titled_ends,
 )
-from cocite.graph.readers.ends import answer_in
+from cocite.graph.readers.ends import OTHERS, answer_in
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Found, Job, Read, ReadMany
 from cocite.graph.readers.sources import LOOK, Source, lines_of, unpack_errors
@@ -82,7 +82,7 @@ class TextInput:
             text += "" if self.weight is None else f" and {self.weight + 1} its weight"
             unused = self.columns > 2 + (self.weight is not None)
             if self.guessed and (unused or self.taken != (0, 1)):
-                text += " (if others are: --columns SOURCE,TARGET)"
+                text += OTHERS
         if (
             self.first and not self.header and not self.integers
         ):  # titles could be mistaken for names: show them

@@ -59,7 +59,7 @@ from cocite.measures.pagesim import (
     RADIUS,
     THRESHOLD,
 )
-from cocite.memory import format_size, short_of
+from cocite.memory import format_least, short_of
 from cocite.ranking.power import power_scores
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, forget, map_array
@@ -199,7 +199,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         least = _NODE * nodes + self._spreader_bytes + min(_LEAST_LINKS, 2 * links)
         if self.means.memory < least:
             raise ResourceError(
-                f"the features of {nodes:,} nodes need {format_size(least)} of memory, with one "
+                f"the features of {nodes:,} nodes need {format_least(least)} of memory, with one "
                 f"thread; {short_of(self.means.memory)}{told_floor('features')}"
             )
         return MemoryPlan(self.means.memory, 1, (), self.means.threads)

@@ -11,11 +11,12 @@ transpose, by the same counting pass that turns links round; then one pass over 
 sees which entries are mutual.
 
 Size: 16 bytes an entry and 48 a node, at most nearest + 1 entries a node.
-Memory: the links twice, 56 bytes a node and 32 a thread, and twice the entries. Lists that do not
-fit lie in scratch files, and links do; with little memory there is one thread, and pages are given
-back as they were read. With less still, the 56 bytes a node lie in scratch files, too, and others
-are looked for strip by strip of their ids, so that the 32 are of a strip; what is left are 12 bytes
-a node, to turn the lists round.
+Memory: the links twice, and the more of two: 40 bytes a node and 32 a thread while lists are made,
+with their entries once; 48 a node and the entries twice while they are turned round. Lists that do
+not fit lie in scratch files, and links do; they are given back as they were read, and turned round
+in files, too, where there is no room for both. With little memory there is one thread. With less
+still, the 40 bytes a node lie in scratch files, too, and others are looked for strip by strip of
+their ids, so that the 32 are of a strip; what is left are 12 bytes a node, to turn the lists round.
 Source: ``measures/shared_nearest.py``.
 """
 
@@ -43,7 +44,7 @@ from cocite.layouts.part import PartEstimate, Progress
 from cocite.layouts.whole import WholeBuilder
 from cocite.measures.floors import told_floor
 from cocite.measures.shared_nearest import NEAREST, WIDEST
-from cocite.memory import format_size, resident, short_of
+from cocite.memory import format_least, resident, short_of
 from cocite.runner import in_order
 from cocite.store import ArrayWriter, Entry, Scratch, forget
 
@@ -51,15 +52,17 @@ __all__ = ["NearestBuilder"]
 
 _NODE, _THREAD, _LEAN = 56, 32, 12
 """Bytes a node: of the build, of each of its threads, and of the build with the least memory."""
+_MAKING, _TURNING = 40, 48
+"""Of a node, while lists are made and when they are turned round: what is told for a build."""
 _ENTRY = 16
 _LEAST_LINKS = 24 << 20
 _MOST_PAGES, _FEW_PAGES, _MOST_ENTRIES = 256, 16, 1 << 18
 """Of which a worker makes the lists at a time; fewer if links are given back between."""
 _LEAST_LEAN = _LEAST_LINKS + 24 * _MOST_ENTRIES
 _PILOTS = 400
-_PIECE = 1 << 22
+_PIECE = 1 << 21
 _READ = 8 << 20
-"""Entries that are written, and bytes that are read, at a time."""
+"""Entries that are counted, and bytes that are read or written, at a time."""
 _TURN_SECONDS = 3e-8
 """To turn an entry round, mark it, and write it twice."""
 _SIDES = {"in": 1, "out": 2, "both": 3}
@@ -151,7 +154,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         least = min(self._least_streaming, _LEAN * self.links.nodes + _LEAST_LEAN)
         if self.means.memory < least:
             raise ResourceError(
-                f"lists of {self.links.nodes:,} nodes need {format_size(least)} of memory, with "
+                f"lists of {self.links.nodes:,} nodes need {format_least(least)} of memory, with "
                 f"one thread; {short_of(self.means.memory)}{told_floor('nearest')}"
             )
         return MemoryPlan(self.means.memory, 1, (), self.means.threads)
@@ -220,8 +223,16 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         entries = sum(listed.size for _, listed, _ in found) * nodes / len(sample)
         each = seconds / len(sample) / fit.threads
         size = int(_ENTRY * entries) + 16 * (nodes + 1) + 32 * nodes
-        fit = replace(fit, memory=min(self.means.memory, fit.memory + int(_ENTRY * entries)))
+        fit = replace(fit, memory=self._taken(int(entries)))
         return PartEstimate(size, fit, each * nodes + entries * _TURN_SECONDS)
+
+    def _taken(self, entries: int) -> int:
+        """What a build of lists of so many entries takes: while they are made, or turned round."""
+        nodes, threads = self.links.nodes, self.fit.threads
+        making = (_MAKING + threads * _THREAD) * nodes + 24 * threads * self.pages * (self.k + 1)
+        making += _ENTRY // 2 * entries * self.fits
+        turning = _TURNING * nodes + _ENTRY * entries
+        return min(self.means.memory, 2 * self.links.nbytes + max(making, turning))
 
     # -- the work --------------------------------------------------------------------------
 
@@ -232,20 +243,20 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
         nodes = self.links.nodes
         lists = self._lists(directory, progress)
+        del self.weights
+        if not self.fits:
+            self.ins.forget()
+            self.outs.forget()
         held = np.zeros(nodes, np.uint32)
         for low in range(0, lists.edges, _PIECE):
             add_counts(lists.neighbours[low : low + _PIECE], held)
             forget(lists.neighbours[low : low + _PIECE])
-        least = min(lists.nbytes + 8 * nodes, 16 * nodes + _LEAST_LINKS)
-        spare = max(self.means.memory - self._least(1), least)
-        if self.lean:
-            spare = self.means.memory - held.nbytes
-        holders = transpose(lists, held, spare, directory)
+        holders = self._holders(lists, held, directory)
         del held
         scratch = self._scratch(self.lean)
         norms, mutual = (scratch.zeros((nodes, 2), np.float64) for _ in range(2))
         values, kept = lists.weights, holders.weights
-        for low, high in self._pieces(lists):
+        for low, high in pairwise((0, *(() if self.fits else cut_blocks(lists, _READ)), nodes)):
             nearest.mark(
                 lists.offsets[low : high + 1],
                 lists.neighbours,
@@ -256,8 +267,10 @@ class NearestBuilder(NearestFormat, WholeBuilder):
                 norms[low:high],
                 mutual[low:high],
             )
-            self._give_back(lists, norms, mutual)
-            self._give_back(holders)
+            if not self.fits:
+                lists.forget()
+                holders.forget()
+                forget(norms, mutual)
         files: dict[str, Entry] = {}
         for kind, rows in (("nearest", lists), ("holders", holders)):
             assert rows.weights is not None
@@ -269,12 +282,29 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         progress(nodes, nodes)
         return files
 
+    def _holders(self, lists: Links, held: NDArray[np.uint32], directory: Path) -> Links:
+        """The transpose of lists; ``held`` is how many have each page. Lists in files are given
+        back meanwhile, and holders are in memory only where there is room for what is read, too.
+        """
+        memory, keep = self.means.memory - held.nbytes, None
+        if not self.lean:
+            whole = lists.nbytes + 8 * lists.nodes
+            memory -= lists.offsets.nbytes + self.outs.nbytes * (not self.outs.in_files)
+            keep = memory - (2 * _READ if not self.fits else lists.nbytes)
+            memory = max(memory, min(whole, 16 * lists.nodes + _LEAST_LINKS))
+        return transpose(lists, held, memory, directory, keep=keep)
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether lists and their transpose stay in memory, however long they are."""
+        most = self.links.nodes * (self.k + 1)
+        return _ENTRY * most + self.fit.memory <= self.means.memory
+
     def _lists(self, directory: Path, progress: Progress) -> Links:
         """Every page's list, in memory or in scratch files."""
         nodes = self.links.nodes
         most = nodes * (self.k + 1)
-        fits = 2 * 8 * most + self.fit.memory <= self.means.memory
-        scratch = Scratch(None) if fits else Scratch.beside(directory)
+        scratch = Scratch(None) if self.fits else Scratch.beside(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
         listed, values = scratch.zeros(most, np.uint32), scratch.zeros(most, np.float32)
         used = 0
@@ -287,7 +317,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
                 listed[used : used + found.size] = found
                 values[used : used + found.size] = near
                 used += found.size
-                if not fits:
+                if not self.fits:
                     forget(listed, values)
                 progress(min(high, nodes - 1), nodes)
         finally:
@@ -305,7 +335,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         """Write an array in pieces, each given back if it lies in a file."""
         path = directory / (self.plan.prefix + name)
         with ArrayWriter(path, dtype, array.shape[1:]) as writer:
-            for low in range(0, len(array), _PIECE):
-                writer.write(array[low : low + _PIECE])
+            rows = max(1, _READ // array[:1].nbytes)
+            for low in range(0, len(array), rows):
+                writer.write(array[low : low + rows])
                 forget(array)
         return {path.name: writer.finished}

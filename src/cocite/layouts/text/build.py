@@ -39,7 +39,7 @@ from cocite.layouts.texts import OldTexts, TextFiles
 from cocite.layouts.whole import WholeBuilder
 from cocite.measures.floors import told_floor
 from cocite.measures.text import MAX_DF, MIN_DF, WORDS
-from cocite.memory import format_size, short_of
+from cocite.memory import format_least, short_of
 from cocite.store import ArrayWriter, Entry, Scratch, forget
 
 __all__ = ["TextBuilder"]
@@ -75,7 +75,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         need = self._need(words)
         if need > self.means.memory:
             raise ResourceError(
-                f"{texts:,} texts have {words:,} different words, which take {format_size(need)} "
+                f"{texts:,} texts have {words:,} different words, which take {format_least(need)} "
                 f"of memory; {short_of(self.means.memory)}{told_floor('text')}"
             )
 

@@ -196,7 +196,8 @@ class GraphWriter:
         twice = int(str(self._run(f"SELECT count(*) {rows} WHERE {mirrored}")[0][0]))
         relation = f"SELECT a, b{weight} {rows}"
         notes = [f"nodes are named by their {'labels' if by == 'x' else 'ids'}"] if declared else []
-        notes[-1] += f" and shown with their labels, as {why}" if why else ""
+        if notes and why:
+            notes[-1] += f" and shown with their labels, as {why}"
         if twice:
             notes.append(_BOTH)
             if not self._job.options.undirected:
