@@ -45,11 +45,11 @@ serve-demo: $(VENV)/.dev
 	@$(BIN)/python examples/stdlib_serve.py
 
 test: $(VENV)/.dev
-	@echo "all tests: about 12 minutes on two quiet cores (make test-quick takes few); 2 more where kernels are compiled first"
+	@echo "all tests: about 15 to 18 minutes on two cores (make test-quick takes few); 2 more where kernels are compiled first"
 	$(call pytest,)
 
 test-quick: $(VENV)/.dev
-	@echo "the quick tests: at most 2 minutes on two quiet cores; more where kernels are compiled first"
+	@echo "the quick tests: two to three minutes on two cores; more where kernels are compiled first"
 	$(call pytest,$(QUICK))
 
 check: $(VENV)/.dev

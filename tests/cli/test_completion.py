@@ -81,6 +81,7 @@ def typed(folder: Path, keys: str) -> str:
         os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"
         os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
     try:
+        _until(terminal, r"\$ $")  # only then are keys its own: before, the terminal echoes them
         os.write(terminal, b"bind 'set enable-bracketed-paste off'; stty -echoctl; . ./script\n")
         _until(terminal, r"script\s+\$ $")
         os.write(terminal, keys.encode())

@@ -216,7 +216,7 @@ def made_of(
                 progress=stages,
             )
     except InputError as error:
-        if "--" in str(error):
+        if "--" in str(error) and "cocite ingest --" not in str(error):
             error.add_note(
                 f"Such options are those of cocite ingest {file} -o DIR; then {_THEN} in the place "
                 "of the file"

@@ -57,6 +57,7 @@ _REASONS = {
     "rest": _NUMBER,
     "unplaced": _NUMBER,
 }
+_PATH = "from {} to the page, both included; empty where no such path is known"
 _SCHEMAS: dict[str, Schema] = {
     "Hit": _object({"node": _TEXT, **_SCORE}, {"title": _MAYBE_TEXT, "pagerank": _NUMBER}),
     "Related": _object(
@@ -82,8 +83,8 @@ _SCHEMAS: dict[str, Schema] = {
             "links": _TEXT,
             "samples": {"type": ["integer", "null"]},
             "steps": {"type": ["integer", "null"]},
-            "path_a": _list(_TEXT),
-            "path_b": _list(_TEXT),
+            "path_a": _list(_TEXT) | {"description": _PATH.format("a")},
+            "path_b": _list(_TEXT) | {"description": _PATH.format("b")},
         },
         {"title": _MAYBE_TEXT},
     ),

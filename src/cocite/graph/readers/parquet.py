@@ -214,7 +214,8 @@ def _taken(
             f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes are integers or text. "
             "Convert it, or choose others with --columns"
         )
-    guessed = wanted == 2 and not options.columns and len(types) > 2 and ends_of(chosen) is None
+    more = len(types) > 2 + (weight is not None)
+    guessed = wanted == 2 and not options.columns and more and ends_of(chosen) is None
     return _Taken(chosen, weight, all(types[name] in _INTEGERS for name in chosen), guessed)
 
 

@@ -28,6 +28,7 @@ from cocite.errors import NotLinks
 from cocite.graph.readers.chains import follow
 from cocite.graph.readers.clean import new_clean_file, relation_of
 from cocite.graph.readers.crawl.sitemap import read_listed
+from cocite.graph.readers.html.counted import in_words
 from cocite.graph.readers.html.page import TAGS
 from cocite.graph.readers.reader import Job, Read, no_report
 from cocite.graph.readers.sources import Source
@@ -87,13 +88,7 @@ class CrawlFound:
         text += f": {self.pages:,} pages {self.what}"
         text += f", {self.redirects:,} redirects" if self.redirects else ""
         text += f", {self.copies:,} copies of pages" if self.copies else ""
-        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
-        text += f"; {sum(self.links.values()):,} links"
-        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
-        others = [f"{count:,} {what}" for what, count in self.others.items()]
-        text += f"; {', '.join(others)}" if others else ""
-        records = [f"{count:,} {what}" for what, count in self.records.items()]
-        return text + (f"; left out: {', '.join(records)}" if records else "")
+        return text + in_words(self.links, self.others, self.records)
 
 
 class Captures:

@@ -31,6 +31,7 @@ from typing import Any
 from cocite.errors import InputError, NotLinks, UsageError
 from cocite.graph.readers.clean import clean_relation
 from cocite.graph.readers.crawl.sitemap import read_listed
+from cocite.graph.readers.html.counted import in_words
 from cocite.graph.readers.html.page import TAGS
 from cocite.graph.readers.html.pages import Page, Pages
 from cocite.graph.readers.html.site import HERE, Site
@@ -70,13 +71,7 @@ class SiteFound:
         text = f"{self.file}: {self.pages:,} HTML pages"
         text += f" of {self.site}" if self.site else ""
         text += f", and {self.copies:,} copies of some of them" if self.copies else ""
-        kinds = [f"{count:,} by {tag}" for tag, count in self.links.items() if count]
-        text += f"; {sum(self.links.values()):,} links between them"
-        text += f" ({', '.join(kinds)})" if len(kinds) > 1 else ""
-        others = [f"{count:,} {what}" for what, count in self.others.items()]
-        text += f"; {', '.join(others)}" if others else ""
-        out = [f"{count:,} {what}" for what, count in self.left_out.items()]
-        return text + (f"; left out: {', '.join(out)}" if out else "")
+        return text + in_words(self.links, self.others, self.left_out, " between them")
 
 
 class HtmlReader:
