@@ -81,7 +81,7 @@ def no_sides(path: str) -> str:
     """What to say where a stored graph or index is to be bipartite."""
     return (
         f"{path} is no file of links: leave --bipartite out. A stored graph has the sides that "
-        " cocite ingest LINKS --bipartite -o DIR gave it, and an index those of its graph"
+        "cocite ingest LINKS --bipartite -o DIR gave it, and an index those of its graph"
     )
 
 
