@@ -73,7 +73,7 @@ def test_titles_say_which_column_is_which(here: Path, capsys: pytest.CaptureFixt
     for sides, titles in frames.items():
         frame = pd.DataFrame({title: range(len(TABLE)) for title in titles})
         left, right = (t for side in sides.split(",") for t in titles if side.lower() in t.lower())
-        frame[left], frame[right] = zip(*TABLE, strict=True)
+        frame[[left, right]] = TABLE
         frame.to_csv("s.csv", index=False)
         frame.to_parquet("s.parquet")
         frame.to_json("s.jsonl", orient="records", lines=True)
@@ -89,8 +89,8 @@ def test_titles_say_which_column_is_which(here: Path, capsys: pytest.CaptureFixt
     assert "sides: 3 shopper, such as 'shopper:ann'; 2 sku, such as 'dune' (if it is" in said
     (here / "two.csv").write_text("sku,shopper\ndune,ann\nshopper,bob\n")
     graph = cocite.ingest("two.csv", bipartite=True, sides="shopper,sku")  # a node of that name
-    left = ["shopper:dune", "shopper:shopper", "shopper:sku"]
-    assert list(graph.names) == [*left, "ann", "bob", "shopper"]
+    before = ["shopper:dune", "shopper:shopper", "shopper:sku"]
+    assert list(graph.names) == [*before, "ann", "bob", "shopper"]
 
 
 def _table(seed: int) -> list[tuple[int, int]]:
@@ -133,7 +133,7 @@ def test_answers_of_one_side_are_judged(tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i")
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"{i}\tg{i // 10}\n" for i in range(40)))
-    found = evaluate(index.stored.store.path, labels=labels)
+    found: Any = evaluate(index.stored.store.path, labels=labels)
     assert found.study.methods[0].figures["precision@5"].value > 0.95  # groups of ten items
     with labels.open("a") as file:
         file.write("user:1\tg1\n")
