@@ -44,7 +44,13 @@ def test_an_index_and_a_plan_of_the_table_itself(
     }
     assert told(capsys, "plan", "t.csv", "--bipartite")["graph"].endswith("-item.cocite/graph")
     assert told(capsys, "verify", "t.csv")["stores"]
-    for verb in (["index", "-o", "no.index"], ["info"], ["plan"], ["tune"], ["exact", "-o", "x"]):
+    for verb in (
+        ["index", "-o", "no.index"],
+        ["info"],
+        ["plan"],
+        ["tune"],
+        ["exact", "-o", "x.csv"],
+    ):
         assert main([verb[0], "t.index", *verb[1:], "--bipartite"]) == 2
         assert re.search("leave (--bipartite|it) out", capsys.readouterr().err)
     assert main(["info", "--cache", "--bipartite"]) == 2
