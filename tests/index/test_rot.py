@@ -1,5 +1,5 @@
-"""Bits that changed on the disk: what is made of a damaged file is an error that names it, and never
-another result that ends well.
+"""Bits that changed on the disk: what is made of a damaged file is an error that names it, and
+never another result that ends well.
 
 Each flip is judged by what a sound store gives: a verb either raises :class:`Damaged` with the
 file's name, or makes what it made before, to the byte (a file that it does not read may be

@@ -50,6 +50,7 @@ _OPTIONS = (
     "ids",
     "refine",
     "target_error",
+    "side",
 )
 
 
