@@ -44,7 +44,13 @@ def test_what_was_cut_or_changed_is_not_loaded(tmp_path: Path) -> None:
     save(at(tmp_path), "a.nbc", b"code")
     file = tmp_path / folder_name() / "a.nbc"
     whole = file.read_bytes()
-    for spoilt in (b"", whole[:-1], whole[:10], whole[:-1] + b"X"):
+    flips = [
+        whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :]
+        for at in range(len(whole))
+        for bit in range(8)
+    ]
+    cuts = [whole[:end] for end in range(len(whole))]
+    for spoilt in (*cuts, *flips, whole + b"X"):
         file.write_bytes(spoilt)
         assert load(at(tmp_path), "a.nbc") is None
     file.write_bytes(whole)

@@ -37,6 +37,8 @@ from cocite.memory import loading
 __all__ = ["helper", "kernel", "leading_zeros", "prefetch", "shared", "word_at"]
 
 _log = logging.getLogger("cocite")
+_told: list[OSError] = []
+"""The first kernel that could not be kept, if one could not."""
 _LITERALS = types.IntegerLiteral, types.BooleanLiteral
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
@@ -106,18 +108,23 @@ class _Kept(NullCache):
             data = kept.load(place(), self._name(sig, target_context.codegen()))
             if data is None:
                 return None
-            return CompileResult._rebuild(target_context, *pickle.loads(data))
+            try:
+                return CompileResult._rebuild(target_context, *pickle.loads(data))
+            except Exception:  # whole, and nothing that is understood: compiled and kept anew
+                return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled; where that fails, it is used all the same."""
         try:
             kept.save(place(), self._name(sig, data.codegen), dumps(data._reduce()))
         except OSError as error:
-            where = place().written
-            _log.warning(
-                f"a compiled kernel could not be kept in {where}: {error.strerror}; it is compiled "
-                f"anew by every command. {VARIABLE} names another place"
-            )
+            if not _told:  # the others will not fit either
+                _told.append(error)
+                where = place().written
+                _log.warning(
+                    f"compiled kernels cannot be kept in {where}: {error.strerror}; they are "
+                    f"compiled anew by every command. {VARIABLE} names another place"
+                )
 
     def _name(self, sig: Any, codegen: Any) -> str:
         digest = blake2b(repr((sig, codegen.magic_tuple())).encode(), digest_size=8)
