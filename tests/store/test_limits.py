@@ -14,19 +14,20 @@ import pytest
 
 import cocite
 from cocite.errors import ResourceError
+from cocite.store import Draft, Manifest
 from tests.conftest import MakeGraph
 
 CHILD = """
 import resource, sys
 from cocite.cli.main import main
 
-resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]),) * 2)
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[3])))
 sys.exit(main(["related", sys.argv[1], "a"]))
 """
 
 
-def asked(index: Path, files: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CHILD, str(index), str(files)]
+def asked(index: Path, files: int, most: int | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CHILD, str(index), str(files), str(most or files)]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
@@ -41,6 +42,16 @@ def test_more_files_than_may_be_open(make_graph: MakeGraph, tmp_path: Path, file
     assert asked(tmp_path / "x", 200).returncode == 0
 
 
+@pytest.mark.parametrize("files", [20, 21])
+def test_a_process_is_allowed_more_files_where_it_may(
+    make_graph: MakeGraph, tmp_path: Path, files: int
+) -> None:
+    graph = make_graph([("a", "b"), ("c", "b"), ("b", "a")])
+    cocite.build(graph, tmp_path / "x", samples=60, shard=1, measure="psimrank")
+    found = asked(tmp_path / "x", files, 4096)
+    assert (found.returncode, found.stdout) == (0, asked(tmp_path / "x", 200).stdout)
+
+
 def test_no_room_to_map_a_file(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,3 +64,17 @@ def test_no_room_to_map_a_file(
     monkeypatch.setattr(mmap, "mmap", full)
     with pytest.raises(ResourceError, match=r"cannot be mapped: Cannot allocate memory\. Allow"):
         cocite.open(tmp_path / "x")
+
+
+def test_a_manifest_that_no_reader_would_take_is_not_published(tmp_path: Path) -> None:
+    facts = {"sources": ["x" * 1000] * 17_000}
+    with (
+        Draft(tmp_path / "g", "graph") as draft,
+        pytest.raises(ResourceError, match=r"would have 1\d\.\d MB, for 0 files; no more than 16"),
+    ):
+        draft.publish(Manifest("graph", facts))
+    assert not (tmp_path / "g").exists()
+    assert not (tmp_path / "g.building").exists()
+    with Draft(tmp_path / "g", "graph") as draft:
+        draft.publish(Manifest("graph", {"sources": ["x" * 1000] * 16_000}))
+    assert Manifest.read(tmp_path / "g", "graph").facts["sources"][0] == "x" * 1000

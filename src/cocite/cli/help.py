@@ -25,7 +25,7 @@ __all__ = ["SETTING", "Sectioned", "SectionedVerb"]
 
 SETTING = "setting_"
 """What the commands' parameters begin with: a setting may be called what an option is called."""
-_SCREEN = 45
+_SCREEN = 46
 """Lines that a help has at most, unless there are more options than that."""
 _NAMED = 24
 """Columns for the names of options: what is longer has its values behind it, or not at all."""

@@ -146,7 +146,7 @@ def run_across(
         graph, data = graph_of(replace(suite.data, texts=""), folder, place, told)
         judge = replace(plan.judge, gamma_least=suite.judge.gamma_least)
         here = replace(plan, name=suite.name, about=suite.about, data=data, judge=judge)
-        truth = read_truth(graph.names, data, judge, folder or Path(), seed, told)
+        truth = read_truth(graph.names, data, judge, folder or Path(), seed, told, means.memory)
         across.facts[suite.name] = facts_of(graph.nodes, graph.edges, truth, seed)
         at = _Place(here, graph, truth, place, seed, means, told)
         found = list(_labelled(at, across) if truth.labels else _unlabelled(at))

@@ -62,7 +62,9 @@ def compare_indexes(
     if len(graphs) > 1:
         raise UsageError("the indexes are of different graphs; compare those of one")
     first = indexes[0]
-    truth = read_truth(first.nodes, suite.data, suite.judge, seed=seed, progress=progress)
+    truth = read_truth(
+        first.nodes, suite.data, suite.judge, seed=seed, progress=progress, memory=means.memory
+    )
     judge, plan = truth.judge(suite.judge), suite.judge
     bootstrap = Bootstrap(truth.queries.size, plan.resamples, plan.confidence, seed)
     edges = int(first.stored.graph["edges"])

@@ -15,6 +15,7 @@ Source: Lin, King, Lyu 2006, *PageSim*, 6; Salton, Buckley 1988 for the weights.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
+from cocite.errors import InputError, ResourceError
 from cocite.extras import need
 from cocite.graph.names import Names
 from cocite.graph.readers.texts import texts_of
+from cocite.memory import format_size
 
 __all__ = ["Content", "read_texts"]
 
@@ -33,12 +35,25 @@ Progress = Callable[[int, int], None]
 
 
 def read_texts(
-    path: Path, names: Names, progress: Progress = lambda done, total: None
+    path: Path,
+    names: Names,
+    progress: Progress = lambda done, total: None,
+    memory: int | None = None,
 ) -> dict[int, str]:
     """The texts of nodes, by id: :func:`~cocite.graph.readers.texts.texts_of` says which, and what
-    it raises.
+    it raises; and :class:`~cocite.errors.ResourceError` where they, and as much again for their
+    words, take more than ``memory`` bytes.
     """
-    return dict(texts_of(path, names, progress))
+    found, held = dict[int, str](), 0
+    for node, text in texts_of(path, names, progress):
+        held += sys.getsizeof(text) - sys.getsizeof(found.get(node, ""))
+        if memory is not None and 2 * held > memory:
+            raise ResourceError(
+                f"the texts in {path} take more than {format_size(memory)} of memory, after "
+                f"{len(found):,} of them. Give more with --memory, or fewer texts"
+            )
+        found[node] = text
+    return found
 
 
 class Content:

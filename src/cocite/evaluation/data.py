@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -109,11 +110,13 @@ def read_truth(
     folder: Path = Path(),
     seed: int = 0,
     progress: Progress = lambda stage, done, total: None,
+    memory: int | None = None,
 ) -> Truth:
-    """Labels and texts, and the queries: all nodes with either, or so many of them at random.
+    """Labels and texts, each in ``memory`` bytes at most, and the queries: all nodes with either,
+    or so many of them at random.
 
     Raises :class:`~cocite.errors.UsageError` if there is neither and the plan does not say so, and
-    :class:`~cocite.errors.InputError`.
+    :class:`~cocite.errors.InputError`, :class:`~cocite.errors.ResourceError`.
     """
     if not plan.labels and not plan.texts:
         if not plan.unlabelled:
@@ -134,11 +137,13 @@ def read_truth(
             delimiter=plan.delimiter,
             header=plan.header,
             skip_bad_rows=plan.skip_bad_rows if type(plan.skip_bad_rows) is bool else "all",
+            memory=memory,
         )
     texts: dict[int, str] = {}
     if plan.texts:
         stage = "reading texts"
-        texts = read_texts(folder / plan.texts, names, lambda done, _: progress(stage, done, 0))
+        told = partial(progress, stage)
+        texts = read_texts(folder / plan.texts, names, told, memory)
         progress("weighing words", 0, 0)
         content = Content(texts, len(names))
     known = np.array(sorted(texts), np.uint32) if labels is None else labels.labelled

@@ -28,15 +28,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError, UsageError
+from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph.names import Names
 from cocite.graph.readers import Labelled, ReadOptions
+from cocite.memory import format_size
 
 __all__ = ["OTHER", "SAME", "SIBLING", "Hierarchy", "Labels", "read_labels"]
 
 _log = logging.getLogger("cocite")
 OTHER, SIBLING, SAME = 0, 1, 2
 _EXAMPLES = 3
+_PAIR, _PART = 300, 60
+"""Bytes that a pair of node and label takes, or a label, and each part of one."""
 _FEW = 10
 """Below so many rows labels of one node each are nothing to warn of."""
 
@@ -84,6 +87,7 @@ def read_labels(
     delimiter: str = "auto",
     header: str = "auto",
     skip_bad_rows: bool | str = False,
+    memory: int | None = None,
 ) -> Labels:
     """Labels from a table of names and paths, a row for each.
 
@@ -101,33 +105,53 @@ def read_labels(
         As for :func:`~cocite.ingest`. A first row that names a node of the graph is no header,
         unless it is said to be one.
 
+    memory
+        Bytes that the labels may take: some 300 for each pair, and the different labels.
+
     Raises
     ------
+    ResourceError
+        If they take more.
     InputError
         If it cannot be read, or labels no node of the graph.
     UsageError
         For an option that is not allowed, or a file that could be read in several ways.
     """
     found: dict[tuple[str, ...], int] = {}
-    ids: dict[str, int | None] = {}
+    ids: dict[str, int] = {}
     pairs: set[tuple[int, int]] = set()
-    strangers: list[str] = []
+    strangers: dict[str, None] = {}
+    unknown = held = 0
     options = ReadOptions(delimiter, header, tuple(map(str, columns)), skip_bad_rows=skip_bad_rows)
     table = Labelled(path, options, lambda name: names.find(name) is not None)
     for name, label in table:
-        if name not in ids:
-            ids[name] = names.find(name)
-        node = ids[name]
-        parts = tuple(filter(None, label.split(separator))) if separator else (label,)
+        node = ids.get(name)
         if node is None:
-            strangers.append(name)
-        elif parts:
-            pairs.add((node, found.setdefault(parts, len(found))))
+            node = names.find(name)
+            if node is None:
+                unknown += 1
+                if len(strangers) < _EXAMPLES:
+                    strangers[name] = None
+                continue
+            ids[name] = node
+        parts = tuple(filter(None, label.split(separator))) if separator else (label,)
+        if not parts:
+            continue
+        if parts not in found:
+            found[parts] = len(found)
+            held += _PAIR + _PART * len(parts) + len(label)
+        held += _PAIR * ((node, found[parts]) not in pairs)
+        pairs.add((node, found[parts]))
+        if memory is not None and held > memory:
+            raise ResourceError(
+                f"the labels in {path} take more than {format_size(memory)} of memory, after "
+                f"{len(pairs):,} pairs of a node and a label. Give more with --memory, or fewer"
+            )
     if not pairs:
         how = table.describe().removeprefix(f"{table.label}: ")
         raise InputError(
             f"{path} labels no node of the graph; it names "
-            + (", ".join(map(repr, list(dict.fromkeys(strangers))[:_EXAMPLES])) or "nothing")
+            + (", ".join(map(repr, strangers)) or "nothing")
             + f". It was read as {how}; choose the columns of name and label with --label-columns, "
             "or how they are separated with --delimiter"
         )
@@ -139,7 +163,7 @@ def read_labels(
             f"nothing of the lists; read as name and label were columns {columns[0]} and "
             f"{columns[1]}. If others are: --label-columns (label_columns=)"
         )
-    return Labels(tuple(found), nodes.astype(np.uint32), labels, len(strangers), table.describe())
+    return Labels(tuple(found), nodes.astype(np.uint32), labels, unknown, table.describe())
 
 
 class Hierarchy:

@@ -77,9 +77,9 @@ def run_suite(
     UsageError, InputError, StoreError, ResourceError
     """
     graph, data = graph_of(suite.data, folder, work, progress)
-    truth = read_truth(graph.names, data, suite.judge, folder or Path(), seed, progress)
-    texts = (folder or Path()) / data.texts if data.texts else None
-    means = Means.checked(threads, memory)
+    means, place = Means.checked(threads, memory), folder or Path()
+    truth = read_truth(graph.names, data, suite.judge, place, seed, progress, means.memory)
+    texts = place / data.texts if data.texts else None
     return run_on(suite, graph, truth, work, seed, means, progress, texts)
 
 

@@ -16,11 +16,12 @@ import os
 import re
 import resource
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, TypeVar
 
 import numpy as np
 import xxhash
@@ -43,6 +44,7 @@ __all__ = [
     "open_regular",
 ]
 
+_Made = TypeVar("_Made")
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _DIGEST = re.compile("[0-9a-f]{32}")
@@ -162,10 +164,7 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
 
     Raises :class:`Damaged`, and :class:`ResourceError` if too many files are open.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise _unopened(path, error) from error
+    descriptor = _allowed(path, lambda: os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
@@ -177,9 +176,32 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
     return descriptor
 
 
+def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
+    """What ``call`` makes of the file; where this process may not have so many files open, it is
+    allowed more, up to what the system lets it have: an index is a file a shard.
+    """
+    while True:
+        try:
+            return call()
+        except OSError as error:
+            if error.errno != errno.EMFILE or not _allow_more():
+                raise _unopened(path, error) from error
+
+
+def _allow_more() -> bool:
+    """Let this process have twice as many files open; False if it has all that it may."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * now if most == resource.RLIM_INFINITY else min(2 * now, most)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    except (ValueError, OSError):
+        return False
+    return wanted > now
+
+
 def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         return ResourceError(
             f"{path} is one file too many: this process may have {most:,} open. Allow more, such "
             "as ulimit -n 4096, or build the index with more samples to a file (--shard)"
@@ -187,7 +209,7 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
     if error.errno == errno.ENOMEM:
         return ResourceError(
             f"{path} cannot be mapped: {error.strerror}. Allow more address space, such as "
-            "ulimit -v unlimited"
+            "ulimit -v unlimited, or more maps (vm.max_map_count)"
         )
     return Damaged(f"{path} cannot be opened: {error.strerror}. {_REBUILD}")
 
@@ -205,9 +227,7 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
             array = np.empty(entry.shape, entry.dtype)
             array.flags.writeable = False
             return array
-        view = mmap.mmap(descriptor, entry.nbytes, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise _unopened(path, error) from error
+        view = _allowed(path, lambda: mmap.mmap(descriptor, entry.nbytes, access=mmap.ACCESS_READ))
     finally:
         os.close(descriptor)
     return np.frombuffer(view, entry.dtype).reshape(entry.shape)

@@ -19,7 +19,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from cocite.errors import Busy, Damaged, NotAStore, StoreError, WrongFormat
+from cocite.errors import Busy, Damaged, NotAStore, ResourceError, StoreError, WrongFormat
+from cocite.memory import format_size
 from cocite.store import disk
 from cocite.store.arrays import (
     Access,
@@ -54,7 +55,9 @@ class Manifest:
     files: dict[str, Entry] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
-        """Write it into ``directory``: the last file of a store to appear."""
+        """Write it into ``directory``: the last file of a store to appear. Raises
+        :class:`~cocite.errors.ResourceError` for one that no reader would take.
+        """
         value = {
             "cocite": self.kind,
             "format": FORMAT_VERSION,
@@ -63,9 +66,16 @@ class Manifest:
         }
         body = json.dumps(value, indent=1, ensure_ascii=False)
         value["checksum"] = _body_checksum(body)
-        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        text = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+        if len(text) > _MAX_MANIFEST:
+            raise ResourceError(
+                f"the manifest of {directory} would have {format_size(len(text))}, for "
+                f"{len(self.files):,} files; no more than {format_size(_MAX_MANIFEST)} is read. "
+                "Nothing was published. Have fewer files: more samples in each (--shard), or fewer "
+                "components and inputs"
+            )
         with written_beside(directory / MANIFEST) as file:
-            disk.write(file, text.encode())
+            disk.write(file, text)
 
     @classmethod
     def read(cls, directory: Path, kind: str) -> Manifest:

@@ -5,26 +5,28 @@ dialects, are read by ``labelled.py``. Text is cut at tabs,
 or by the rules of CSV if the file's name ends in ``.csv``; lines that begin with ``#`` and blank
 ones are passed over. A row that lacks a column is malformed.
 
-Cost: one pass, a row at a time; nothing but the rows asked for is kept.
+Cost: one pass, a row at a time; nothing but the rows asked for is kept. A row has at most 32 Mi
+characters, as it is in memory whole: a few megabytes that are packed may be gigabytes.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from cocite.errors import InputError, MalformedRow, UsageError
 from cocite.graph.readers.recognise import PARQUET
 from cocite.graph.readers.sources import Source, unpack_errors
 
-__all__ = ["Lines", "parquet_rows", "parquet_titles", "read_columns"]
+__all__ = ["LONGEST", "Lines", "parquet_rows", "parquet_titles", "read_columns"]
 
 _COMMENT = "#"
 _ROWS = 1 << 12
+LONGEST = 1 << 25
+"""Characters of a row, or of a text."""
 
 
 def read_columns(path: Path, columns: tuple[int, int] = (1, 2)) -> Iterator[tuple[str, str]]:
@@ -48,14 +50,14 @@ def _text(source: Source, columns: tuple[int, int]) -> Iterator[tuple[str, str]]
         with io.TextIOWrapper(
             cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
         ) as text:
-            yield from _rows(source, Lines(text), columns)
+            yield from _rows(source, Lines(text, source.label), columns)
     except unpack_errors() as error:
         raise InputError(f"{source.label} cannot be read: {error}") from error
 
 
 def _rows(source: Source, lines: Lines, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
     comma = ".csv" in (Path(source.label).suffixes[-2:])
-    before = csv.field_size_limit(sys.maxsize)
+    before = csv.field_size_limit(LONGEST)
     try:
         for row in (
             csv.reader(lines)
@@ -74,15 +76,23 @@ def _rows(source: Source, lines: Lines, columns: tuple[int, int]) -> Iterator[tu
 
 
 class Lines:
-    """Lines that are neither comments nor blank, and the number of the last one."""
+    """Lines that are neither comments nor blank, and the number of the last one. Raises
+    :class:`~cocite.errors.InputError` for one that is longer than any row.
+    """
 
-    def __init__(self, lines: Iterable[str], comment: str = _COMMENT) -> None:
-        self._lines, self._marks = enumerate(lines, 1), (comment,) if comment else ()
+    def __init__(self, lines: TextIO, label: str, comment: str = _COMMENT) -> None:
+        self._lines, self._label = lines, label
+        self._marks = (comment,) if comment else ()
         self.number = 0
 
     def __iter__(self) -> Iterator[str]:
-        for number, line in self._lines:
-            self.number = number
+        while line := self._lines.readline(LONGEST + 1):
+            self.number += 1
+            if len(line) > LONGEST:
+                raise InputError(
+                    f"{self._label}:{self.number}: a line of more than {LONGEST:,} characters, the "
+                    "most that a row has. Give a table with a row a line"
+                )
             if line.strip() and not line.startswith(self._marks):
                 yield line
 

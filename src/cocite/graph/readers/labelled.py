@@ -13,13 +13,12 @@ from __future__ import annotations
 import csv
 import io
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from cocite.errors import InputError, MalformedRow, UsageError
-from cocite.graph.readers.columns import Lines, parquet_rows, parquet_titles
+from cocite.graph.readers.columns import LONGEST, Lines, parquet_rows, parquet_titles
 from cocite.graph.readers.dialect import (
     fields,
     guess_delimiter,
@@ -35,6 +34,8 @@ __all__ = ["Labelled"]
 
 _FIRST = ("1", "2")
 _KEPT_EXAMPLES = 3
+_LONGEST_LABEL = 65_535
+"""Characters of a name, as in a graph, and of a label."""
 _QUOTING = ("comma", "semicolon")
 
 
@@ -153,7 +154,7 @@ class Labelled:
             with io.TextIOWrapper(
                 cast(BinaryIO, stream), "utf-8-sig", errors="surrogateescape", newline=""
             ) as text:
-                yield from self._read(Lines(text, self._options.comment))
+                yield from self._read(Lines(text, self.label, self._options.comment))
         except unpack_errors() as error:
             raise InputError(f"{self.path} cannot be read: {error}") from error
         if self._options.skip_bad_rows is True and self.bad_rows > self.rows:
@@ -184,6 +185,8 @@ class Labelled:
             return f"{len(row)} columns, where {max(self.places) + 1} are needed"
         if self.delimiter == "space" and len(row) != self._wide:
             return f"not {self._wide} blank-separated columns"
+        if max(len(row[place]) for place in self.places) > _LONGEST_LABEL:
+            return f"a name or label of more than {_LONGEST_LABEL:,} characters"
         return "" if all(row[place].strip() for place in self.places) else "an empty name or label"
 
     def _refuse(self, line: int, what: str, row: list[str]) -> None:
@@ -199,7 +202,7 @@ class Labelled:
         if self.delimiter not in _QUOTING:
             yield from (fields(line.rstrip("\r\n"), self.delimiter) for line in lines)
             return
-        before = csv.field_size_limit(sys.maxsize)
+        before = csv.field_size_limit(LONGEST)
         try:
             yield from csv.reader(
                 lines, delimiter=DELIMITERS[self.delimiter], skipinitialspace=True

@@ -8,10 +8,10 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from cocite.errors import InputError
-from cocite.graph.readers.columns import read_columns
+from cocite.graph.readers.columns import LONGEST, read_columns
 
 if TYPE_CHECKING:
     from cocite.graph.names import Names
@@ -64,7 +64,8 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
     if path.is_dir():
         for file in sorted(path.rglob("*")):
             if file.is_file():
-                yield file.name, file.read_text("utf-8", errors="replace")
+                with file.open("rb") as opened:
+                    yield file.name, _text(opened, str(file))
         return
     if not path.is_file():
         raise InputError(f"{path} is not there; texts are a folder, a tar archive or a table")
@@ -77,6 +78,17 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
                 content = archive.extractfile(member) if member.isfile() else None
                 if content is not None:
                     name = member.name.rsplit("/", 1)[-1]
-                    yield name, content.read().decode("utf-8", errors="replace")
+                    yield name, _text(content, f"{member.name} in {path}")
     except (tarfile.TarError, EOFError, OSError) as error:
         raise InputError(f"{path} cannot be read to its end: {error}") from error
+
+
+def _text(file: IO[bytes], label: str) -> str:
+    """All of a file; raises :class:`InputError` for one that is longer than any text."""
+    content = file.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise InputError(
+            f"{label} has more than {LONGEST:,} bytes, the most that a text has. Cut it, or leave "
+            "it out"
+        )
+    return content.decode("utf-8", errors="replace")

@@ -1,0 +1,109 @@
+"""Labels and texts that unpack to more than a process may take: an error, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.errors import InputError, MalformedRow, ResourceError
+from cocite.evaluation import read_labels, read_texts
+from cocite.graph.readers.columns import LONGEST
+from tests.conftest import MakeGraph
+
+NODES = [("a", "b"), ("b", "c"), ("c", "a")]
+MEGABYTE = b"z" * (1 << 20)
+
+CHILD = """
+import resource, sys
+from cocite.cli.main import main
+
+code = main(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def bomb(path: Path, pieces: Iterable[bytes]) -> Path:
+    with gzip.open(path, "wb", compresslevel=9) as file:
+        for piece in pieces:
+            file.write(piece)
+    return path
+
+
+@pytest.mark.parametrize("option", ["--labels", "--texts"])
+def test_a_line_without_end_is_refused_in_little_memory(
+    make_graph: MakeGraph, tmp_path: Path, option: str
+) -> None:
+    """600 MB of one line, in 600 kB: it took 2.5 GB, and 3 GB as a text."""
+    cocite.build(make_graph(NODES), tmp_path / "i")
+    file = bomb(tmp_path / "x.tsv.gz", [b"a\tx y\nb\tx z\nc\t", *[MEGABYTE] * 600, b"\n"])
+    command = ["evaluate", tmp_path / "i", option, file, "--memory", "300MB"]
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, *map(str, command)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in done.stderr
+    assert int(done.stderr.splitlines()[-1]) < 600
+
+
+def test_a_label_is_no_longer_than_a_name(make_graph: MakeGraph, tmp_path: Path) -> None:
+    names = make_graph(NODES).names
+    for label, fine in (("x" * 65_535, True), ("x" * 65_536, False)):
+        (tmp_path / "l.tsv").write_text(f"a\tx\nb\t{label}\n")
+        if fine:
+            assert (label,) in read_labels(tmp_path / "l.tsv", names, header="no").paths
+        else:
+            with pytest.raises(MalformedRow, match="a name or label of more than 65,535"):
+                read_labels(tmp_path / "l.tsv", names, header="no")
+
+
+def test_labels_take_no_more_memory_than_is_given(make_graph: MakeGraph, tmp_path: Path) -> None:
+    names = make_graph(NODES).names
+    (tmp_path / "l.tsv").write_text("".join(f"a\tlabel {i}\n" for i in range(5000)))
+    assert len(read_labels(tmp_path / "l.tsv", names, header="no", memory=5_000_000).paths) == 5000
+    with pytest.raises(ResourceError, match=r"take more than 500 kB of memory, after [\d,]+ pairs"):
+        read_labels(tmp_path / "l.tsv", names, header="no", memory=500_000)
+
+
+def test_rows_of_strangers_are_counted_and_not_kept(make_graph: MakeGraph, tmp_path: Path) -> None:
+    names = make_graph(NODES).names
+    rows = "".join(f"stranger {i}\tx\n" for i in range(5000))
+    (tmp_path / "l.tsv").write_text(f"a\tx\n{rows}")
+    assert read_labels(tmp_path / "l.tsv", names, header="no", memory=2000).unknown == 5000
+    (tmp_path / "l.tsv").write_text(rows)
+    with pytest.raises(InputError, match=r"it names 'stranger 0', 'stranger 1', 'stranger 2'\. It"):
+        read_labels(tmp_path / "l.tsv", names, header="no")
+
+
+def test_texts_take_no_more_memory_than_is_given(make_graph: MakeGraph, tmp_path: Path) -> None:
+    names = make_graph(NODES).names
+    file = tmp_path / "t.tsv"
+    file.write_text("".join(f"{name}\t{'word ' * 20_000}\n" for name in "abc"))
+    assert len(read_texts(file, names, memory=700_000)) == 3
+    with pytest.raises(ResourceError, match="take more than 500 kB of memory, after 2 of them"):
+        read_texts(file, names, memory=500_000)
+
+
+def test_a_file_in_an_archive_or_a_folder_has_an_end(make_graph: MakeGraph, tmp_path: Path) -> None:
+    names = make_graph(NODES).names
+    content = bytes(LONGEST + 1)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_bytes(content)
+    with tarfile.open(tmp_path / "texts.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("a.txt")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    for place in ("texts", "texts.tar.gz"):
+        with pytest.raises(InputError, match="has more than 33,554,432 bytes"):
+            read_texts(tmp_path / place, names)
