@@ -154,7 +154,11 @@ class Names(ABC):
         return found
 
     def unknown(self, name: object, text: str) -> UnknownNode:
-        """What is to be said of a name, ``text``, that is not there."""
+        """What is to be said of a name, ``text``, that is not there; raises :class:`Damaged` if it
+        is there and was not found.
+        """
+        if isinstance(self.stored, TextNames):
+            self.stored.lacks(text)
         titles = self.titles()
         if titles is None or self._count > _SCAN_LIMIT or not text.strip():
             return UnknownNode(name, self.nearest(text), self.note)
@@ -343,9 +347,21 @@ class TextNames(Names):
         for node in self._by_hash[low:high].tolist():
             if node >= self._count:
                 raise self._damaged()
-            if self.name(node) == name:
+            found = self.name(node)
+            if found == name:
                 return int(node)
+            if name_hash(found.encode()) != wanted:
+                raise self._damaged()
         return None
+
+    def lacks(self, name: str) -> None:
+        """See that no node is called so by the order of names either: one that is was not found by
+        its hash. Raises :class:`Damaged`.
+        """
+        wanted = name.encode("utf-8", "surrogatepass")
+        rank = self._first(lambda other: other >= wanted)
+        if rank < self._count and self.name(self._ranked(rank)) == name:
+            raise self._damaged()
 
     def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
         wanted = prefix.encode("utf-8", "surrogatepass")
@@ -353,12 +369,19 @@ class TextNames(Names):
         # Names that begin so stand together: behind them come only larger ones.
         end = self._first(lambda name: name[: len(wanted)] > wanted)
         end = min(end, begin + limit)
-        ranks = np.arange(begin, end)
+        return self.ranked(np.arange(begin, end))
+
+    @property
+    def has_order(self) -> bool:
+        """Whether ids are in another order than names, which is stored then."""
+        return self._by_name is not None
+
+    def ranked(self, ranks: NDArray[Any]) -> NDArray[Any]:
+        """The ids of the names that have so many names before them."""
         return ranks if self._by_name is None else self._nodes(self._by_name[ranks])
 
     def _ranked(self, rank: int) -> int:
-        """The id of the name that has ``rank`` names before it."""
-        return rank if self._by_name is None else int(self._nodes(self._by_name[[rank]])[0])
+        return int(self.ranked(np.array([rank]))[0])
 
     def _first(self, reached: Callable[[bytes], bool]) -> int:
         """The lowest rank whose name satisfies a condition that then stays true."""
