@@ -57,6 +57,27 @@ def test_a_name_that_is_there_and_not_found_is_damage(
     assert "fits its checksum, and not the format: " in faults[0]
 
 
+@pytest.mark.parametrize("sign", [b"\x1b", b"\0", b"\n", b"\x7f"])
+def test_a_control_character_in_a_name_is_damage(graph: Graph, sign: bytes) -> None:
+    other = changed(
+        graph, "names.data", lambda data: np.where(data == 103, ord(sign), data).astype("u1")
+    )
+    with pytest.raises(Damaged, match="its names are damaged"):
+        list(other.names)
+    with pytest.raises(Damaged, match="its names are damaged"):
+        other.names.containing("a")
+
+
+def test_numbers_out_of_order_are_damage_and_no_unknown_names(make_graph: MakeGraph) -> None:
+    graph = make_graph([(3, 5), (7, 9), (11, 3)])
+    with pytest.raises(cocite.UnknownNode):
+        graph.names.id("4")
+    other = changed(graph, "names.values", lambda values: values[::-1].copy())
+    with pytest.raises(Damaged, match="its names are damaged"):
+        other.names.id("3")
+    assert "numbers do not ascend" in verify(graph.path).faults[0]
+
+
 def test_a_name_that_is_not_there_is_no_damage(graph: Graph) -> None:
     with pytest.raises(cocite.UnknownNode, match="no node is named 'page 40'"):
         graph.names.id("page 40")

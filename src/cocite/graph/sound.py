@@ -32,7 +32,8 @@ __all__ = ["graph_faults", "name_faults", "title_faults"]
 
 Fault = tuple[str, str]
 """A file, and what is wrong with it, in words."""
-_PIECE = 1 << 16
+_PIECE, _NAMES = 1 << 16, 1 << 12
+"""Links, and names, that are looked at at a time."""
 
 
 def graph_faults(graph: Graph) -> Iterator[Fault]:
@@ -74,8 +75,8 @@ def name_faults(names: Names) -> Iterator[Fault]:
 def _text_faults(names: TextNames) -> Iterator[Fault]:
     count = len(names)
     before = b""
-    for low in range(0, count, _PIECE):
-        ranks = np.arange(low, min(low + _PIECE, count))
+    for low in range(0, count, _NAMES):
+        ranks = np.arange(low, min(low + _NAMES, count))
         called = [name.encode() for name in names.names(names.ranked(ranks))]
         if any(a >= b for a, b in pairwise((before, *called))):
             yield (BY_NAME if names.has_order else DATA), "names do not ascend"
@@ -86,8 +87,8 @@ def _text_faults(names: TextNames) -> Iterator[Fault]:
     except Damaged:
         yield HASHES, "hashes do not ascend, or are of no nodes"
         return
-    for low in range(0, count, _PIECE):
-        part = slice(low, low + _PIECE)
+    for low in range(0, count, _NAMES):
+        part = slice(low, low + _NAMES)
         found = [name_hash(name.encode()) for name in names.names(nodes[part])]
         if found != hashes[part].tolist():
             yield HASHES, "hashes are not those of the names"
@@ -100,7 +101,7 @@ def title_faults(titles: Titles | None) -> Iterator[Fault]:
     """What is wrong with titles, if there are any."""
     try:
         if titles is not None:
-            for low in range(0, len(titles), _PIECE):
-                titles.of(np.arange(low, min(low + _PIECE, len(titles))))
+            for low in range(0, len(titles), _NAMES):
+                titles.of(np.arange(low, min(low + _NAMES, len(titles))))
     except Damaged:
         yield TITLES_DATA, "titles cannot be read"
