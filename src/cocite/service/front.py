@@ -126,7 +126,10 @@ class Guard:
             return await self.app(scope, receive, send)
         scope["state"]["verb"] = "refused"
         await asyncio.sleep(_HELD_BACK)
-        return await problem_reply(busy)(scope, receive, send)
+        headers = list(busy.raw_headers)  # others are added to them
+        await send({"type": "http.response.start", "status": busy.status, "headers": headers})
+        await send({"type": "http.response.body", "body": busy.body})
+        return None
 
 
 def _no_key() -> Response:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -29,6 +30,15 @@ __all__ = ["SETTINGS", "Parameter", "TooMany", "Verb", "pairs_of", "verbs_of"]
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 _LEAST_ERROR = 1e-4
 """The smallest error that refined answers are asked for: what they cost grows without bound."""
+
+
+_BOUNDS = {
+    "effort": (1, 10_000_000),
+    "reach": (1, 100_000),
+    "widest": (0, 10_000),
+    "tolerance": (1e-8, 1.0),
+}
+"""What settings may be, of those by which a question can be made to take any time or memory."""
 
 
 class TooMany(UsageError):
@@ -181,10 +191,16 @@ class Verb:
             raise UsageError(f"the body is {_shown(body)}; it is a JSON object")
         return self._checked(body, Parameter.checked)
 
+    @cached_property
+    def _known(self) -> tuple[dict[str, Parameter], tuple[Parameter, ...]]:
+        """What it takes by name, and what it cannot do without."""
+        named = {parameter.name: parameter for parameter in self.takes}
+        return named, tuple(parameter for parameter in self.takes if parameter.required)
+
     def _checked(
         self, given: Mapping[str, Any], read: Callable[[Parameter, Any], Any]
     ) -> dict[str, Any]:
-        known = {parameter.name: parameter for parameter in self.takes}
+        known, required = self._known
         for name in given:
             if name not in known:
                 near = get_close_matches(name[:64], known)
@@ -192,8 +208,8 @@ class Verb:
                 raise UsageError(
                     f"{self.name} takes no {_shown(name)}; it takes {', '.join(known)}.{like}"
                 )
-        for parameter in self.takes:
-            if parameter.required and parameter.name not in given:
+        for parameter in required:
+            if parameter.name not in given:
                 raise UsageError(f"{parameter.name} is missing: {parameter.text}")
         return {name: read(known[name], value) for name, value in given.items()}
 
@@ -224,11 +240,14 @@ def _settings(limits: Limits) -> tuple[Parameter, ...]:
     for name, (setting, takers) in kinds.items():
         text = setting.text[0].upper() + setting.text[1:]
         choices = () if name == BY.name else tuple(setting.choices)
+        low, high = _BOUNDS.get(name, (-math.inf, math.inf))
         found.append(
             Parameter(
                 name,
                 type(setting.default),
                 f"{text}. For indexes of: {', '.join(takers)}.",
+                low=low,
+                high=high,
                 choices=choices,
                 longest=limits.name,
             )

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from cocite.errors import CociteError, NotAStore, UnknownNode, UsageError
+from cocite.errors import CociteError, NotAStore, TookTooLong, UnknownNode, UsageError
 from cocite.service.parameters import TooMany
 
 __all__ = ["KINDS", "MEDIA", "Problem", "Refused", "Scrub", "problem_of"]
@@ -39,6 +39,7 @@ KINDS = {
     "graph-needed": (422, "The graph is needed, and is not here"),
     "busy": (429, "The server has too much to do"),
     "fault": (500, "The server failed"),
+    "took-too-long": (503, "The answer took too long"),
 }
 """Kind -> its status and title."""
 
@@ -67,6 +68,13 @@ class Problem:
     def body(self) -> bytes:
         """The same, encoded."""
         return msgspec.json.encode(self.to_json())
+
+    @cached_property
+    def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Its headers, encoded: what is told again and again is made once."""
+        told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
+        told["content-length"] = str(len(self.body))
+        return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
 
 
 class Refused(Exception):
@@ -108,6 +116,8 @@ def problem_of(error: CociteError, scrub: Scrub) -> Problem:
         return Problem("too-many", detail)
     if isinstance(error, UsageError):
         return Problem("not-allowed", detail)
+    if isinstance(error, TookTooLong):
+        return Problem("took-too-long", detail)
     if isinstance(error, NotAStore):
         return Problem(
             "graph-needed",

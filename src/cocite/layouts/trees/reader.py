@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.deadline import check
 from cocite.errors import Damaged
 from cocite.layouts.reader import Ids, Listed, weights_of
 from cocite.layouts.scratch import QueryScratch, borrowed
@@ -41,9 +42,11 @@ class TreeReader(ReplayedReader):
         from cocite.kernels import trees_lookup
 
         times = np.empty((self.part.samples, others.size), np.uint8)
-        bad = int(trees_lookup.meeting_times(self.table, np.uint32(node), others, times))
-        if bad != trees_lookup.SOUND:
-            raise self._damaged(bad)
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), others, times[some]
+            bad = int(trees_lookup.meeting_times(*rows))
+            if bad != trees_lookup.SOUND:
+                raise self._damaged(some.start + bad)
         return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
@@ -51,10 +54,12 @@ class TreeReader(ReplayedReader):
         from cocite.kernels import trees_lookup
 
         weights = weights_of(self.worth(settings).values)
-        sums, used = scratch.sums.reshape(-1), scratch.used
-        count = int(trees_lookup.gather(self.table, np.uint32(node), weights, sums, used, 0))
-        if count < 0:
-            raise self._damaged(-1 - count)
+        sums, used, count = scratch.sums.reshape(-1), scratch.used, 0
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), weights, sums, used, count
+            count = int(trees_lookup.gather(*rows))
+            if count < 0:
+                raise self._damaged(some.start - 1 - count)
         return count
 
     def at_once(
@@ -64,8 +69,10 @@ class TreeReader(ReplayedReader):
         from cocite.kernels import trees_answer
 
         part = self.part
-        if part.weight != 1 or len(part.freshness.generations) > 1 or k > _MOST_HITS:
+        one = part.weight == 1 and len(part.freshness.generations) == 1
+        if not one or k > _MOST_HITS or part.samples > part.at_once:
             return None
+        check()
         worth, span = self.worth(settings), self.span(settings)
         weights, (level, rounding) = weights_of(worth.values), bets
         most = math.ceil(span.most * GRAINS)
