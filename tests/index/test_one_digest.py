@@ -13,6 +13,7 @@ import subprocess
 import sys
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from tests.conftest import MakeGraph
 
 DIGEST = "c237f6b13d629126005095bb771da5e8"
 SAMPLES, SHARD = 9, 4
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "memory": {},
     "blocks": {"blocks": 3},
     "external": {"blocks": 4, "external": True},
