@@ -1,5 +1,5 @@
-"""The picture of the page in the README: modules of the standard library, as ``make serve-demo`` has
-them, in Debian's chromium.
+"""The picture of the page in the README: modules of the standard library, as ``make serve-demo``
+has them, in Debian's chromium.
 
     python -m benchmarks.picture [FILE]          docs/page.png unless another is named
 
@@ -47,16 +47,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         indexes = demo().build(Path(folder))
         command = [sys.executable, "-m", "cocite", "serve", *indexes, "--port", "0"]
-        with serving([*command, "--no-requests", "--target-latency", "100000"]) as server:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(
-                    executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-                )
-                page = browser.new_page(viewport=SIZE, color_scheme="light")  # type: ignore[arg-type]
-                page.goto(f"http://127.0.0.1:{server.port}{PAGE}")
-                page.wait_for_selector("svg.map")
-                shot = page.screenshot()
-                browser.close()
+        options = ["--no-requests", "--target-latency", "100000"]
+        with serving([*command, *options]) as server, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+            )
+            page = browser.new_page(viewport=SIZE, color_scheme="light")  # type: ignore[arg-type]
+            page.goto(f"http://127.0.0.1:{server.port}{PAGE}")
+            page.wait_for_selector("svg.map")
+            shot = page.screenshot()
+            browser.close()
     Image.open(BytesIO(shot)).convert("RGB").quantize(COLOURS).save(given.file, optimize=True)
     print(f"{given.file}: {given.file.stat().st_size:,} bytes")
 
