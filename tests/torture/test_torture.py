@@ -1,5 +1,5 @@
-"""A part of ``make torture`` in every run of the tests, the same cases each time: zeros in all columns
-that no store may come to.
+"""A part of ``make torture`` in every run of the tests, the same cases each time: zeros in all
+columns that no store may come to.
 """
 
 from __future__ import annotations
