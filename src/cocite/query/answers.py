@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.codes import GRAINS
 from cocite.deadline import check
 from cocite.index import StoredIndex
@@ -259,7 +260,7 @@ class Answers:
 
     def _most(self, asked: WholeSettings) -> float:
         """The most that the samples of two different nodes say."""
-        return sum(
+        return added(
             reader.part.weight * reader.span(reader.part.ask_settings(asked)).most
             for reader in self._sampling(asked)
         )
