@@ -44,6 +44,7 @@ from cocite.index.stored import StoredIndex
 from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.sound import part_faults
 from cocite.layouts.table import is_sampled, sampled_format
 from cocite.layouts.texts import OldTexts, Texts
 from cocite.means import Means
@@ -114,7 +115,8 @@ class RefreshBuild(IndexBuild):
             asks=old.asks,
             texts=None if texts is None else Path(texts),
         )
-        super().__init__(graph, index, options, means, overwrite=True, restart=restart)
+        place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
+        super().__init__(graph, place, options, means, overwrite=True, restart=restart)
 
     def _check_layouts(self, graph: Graph) -> None:
         """Raises :class:`UsageError` if graph and index do not go together."""
@@ -194,6 +196,9 @@ class RefreshBuild(IndexBuild):
         given = super()._texts_compared()
         if given is not None or not self._old.measure.texts:
             return given
+        for part in self._old.parts:
+            for name, _ in part_faults(part) if part.measure.texts else ():
+                raise part.damaged_file(name)  # its rows are copied
         return OldTexts(self._old_array, lambda: self._ids)
 
     def _old_array(self, prefix: str, name: str) -> NDArray[Any]:

@@ -8,6 +8,7 @@ a file. The facts hold no time and no absolute path: equal input gives equal byt
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ _MAX_MANIFEST = 1 << 24
 _PIECE = 1 << 20
 """Bytes of an array that are compared with its checksum, and in memory, at a time."""
 _TRIES = 100
+_DIGITS, _DEEPEST = 20, 20
+"""Characters of a whole number, and how deep facts may lie within each other."""
 _MOST_NAMES = 10_000
 """Names of a folder that are compared with one that was mistyped."""
 
@@ -84,7 +87,7 @@ class Manifest:
         if not os.path.lexists(path):
             raise NotAStore(_not_a_store(directory, kind))
         try:
-            value = json.loads(_read(path))
+            value = _parsed(_read(path))
             stated = value.pop("checksum")
             found, version = value["cocite"], value["format"]
             facts, files = value["facts"], value["files"]
@@ -92,11 +95,7 @@ class Manifest:
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise Damaged(f"{path} cannot be read ({type(error).__name__}: {error})") from error
         if version != FORMAT_VERSION:
-            raise WrongFormat(
-                f"{directory} is in format {version}; this release reads format "
-                f"{FORMAT_VERSION}. Build it again with: cocite "
-                + ("ingest" if found == "graph" else "index")
-            )
+            raise WrongFormat(_other_format(directory, found, version))
         if stated != checked:
             raise Damaged(f"{path} does not match its own checksum: it was changed or cut")
         if found != kind:
@@ -277,6 +276,36 @@ def _read(path: Path) -> bytes:
     return content
 
 
+def _parsed(content: bytes) -> Any:
+    """The JSON of a manifest; raises :class:`ValueError` for what no manifest has: numbers that are
+    none, or do not go into 64 bits, and facts within facts without end.
+    """
+    value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
+    if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
+        raise ValueError(f"facts lie more than {_DEEPEST} deep")
+    return value
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(found := float(text)):
+        raise ValueError(f"{text} is no number")
+    return found
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS or not -(2**63) <= (found := int(text)) < 2**64:
+        raise ValueError(f"{text[:_DIGITS]}... is no number of 64 bits")
+    return found
+
+
+def _shallow(value: Any, most: int) -> bool:
+    """Whether lists and objects lie within each other no deeper than this."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return most > 0 and all(_shallow(each, most - 1) for each in inner)
+
+
 def _body_checksum(body: str) -> str:
     return xxhash.xxh3_128(body.encode()).hexdigest()
 
@@ -288,6 +317,15 @@ def kind_of(path: str | Path) -> str | None:
         return str(value["cocite"])
     except (Damaged, OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _other_format(directory: Path, found: object, version: object) -> str:
+    """What to do about a store of a format that this release does not read."""
+    told = f"{directory} is in format {str(version)[:20]}; this release reads format "
+    told += str(FORMAT_VERSION)
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        return f"{told}. A newer release made it: update cocite"
+    return f"{told}. Build it again with: cocite " + ("ingest" if found == "graph" else "index")
 
 
 def _not_a_store(directory: Path, kind: str) -> str:
