@@ -37,7 +37,7 @@ from cocite.graph.readers.urls import IS_WEB
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
-from cocite.memory import OWN_MEMORY, format_size
+from cocite.memory import OWN_MEMORY, database_memory, format_size
 from cocite.store import Draft, Manifest, Store, kind_of
 from cocite.store.temporary import Temporary
 
@@ -213,7 +213,7 @@ def ingest(
     means = Means.checked(threads, memory)
     asked = Query(sql, database, table).source(
         inputs,
-        means.memory - OWN_MEMORY,
+        database_memory(means.memory),
         format=(format, "auto"),
         delimiter=(delimiter, "auto"),
         header=(header, "auto"),
@@ -293,7 +293,7 @@ def ingest(
         threads = threads_for(given.all, cores)
         titling = Titling(given.titles, called, options, work, options.called, pairs or ())
         with Tables(
-            work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
+            work, given.all, database_memory(memory_limit), threads, weighted=bool(weight)
         ) as tables:
             titling.read(tables, progress)
             job = partial(
