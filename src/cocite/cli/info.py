@@ -75,6 +75,7 @@ def _graph_text(found: GraphDocument) -> str:
         {
             "graph": found.path,
             "nodes": f"{info.nodes:,}, named by {info.names}",
+            **({"sides": found.sides.in_words()} if found.sides else {}),
             "links": f"{info.edges:,}, {mean:.1f} a node",
             **weights,
             **({"titles": _titles_text(found.titles)} if found.titles else {}),
@@ -119,6 +120,7 @@ def _index_text(found: IndexDocument) -> str:
             "layout": found.layout,
             **_shown_parts(found),
             "nodes": f"{found.nodes:,}",
+            **({"sides": found.sides.in_words()} if found.sides else {}),
             **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
             **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
             **settings_told(found.settings),

@@ -8,7 +8,7 @@ from textwrap import fill
 import click
 
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import said_of, said_of_titles
+from cocite.cli.links import bipartite_option, said_of, said_of_titles
 from cocite.cli.options import (
     exclude_option,
     excluded_in,
@@ -142,6 +142,12 @@ and counted.
     help="The character that begins a comment line; empty if there are no comments.",
 )
 @click.option("--undirected", is_flag=True, help="Store every link in both directions.")
+@bipartite_option
+@click.option(
+    "--sides",
+    metavar="SOURCE,TARGET",
+    help="What the two kinds of a --bipartite table are called.  [default: user,item]",
+)
 @click.option("--keep-self-loops", is_flag=True, help="Keep links from a node to itself.")
 @click.option(
     "--skip-bad-rows",

@@ -16,6 +16,7 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import counted, held, say
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
+from cocite.graph.sides import DEFAULT_SIDES
 from cocite.measures import DEFAULT
 from cocite.memory import format_size
 
@@ -23,10 +24,12 @@ if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
 __all__ = [
+    "bipartite_option",
     "cache_option",
     "graph_of",
     "index_of",
     "made_of",
+    "no_sides",
     "no_titles",
     "refuse_folder",
     "said_of",
@@ -66,6 +69,22 @@ titles_option = click.option(
 )
 
 
+bipartite_option = click.option(
+    "--bipartite",
+    is_flag=True,
+    help="The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
+    "only nodes of one kind are compared. An item is asked for by its name, a user as user:NAME.",
+)
+
+
+def no_sides(path: str) -> str:
+    """What to say where a stored graph or index is to be bipartite."""
+    return (
+        f"{path} is no file of links: leave --bipartite out. A stored graph has the sides that "
+        "cocite ingest LINKS --bipartite -o DIR gave it, and an index those of its graph"
+    )
+
+
 def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **means: Any) -> str:
     """The graph that a verb works on: ``path``, or what is made of it if it is a file of links, by
     ``means``, the ``memory`` and the ``threads``. ``lasting``: what is made must stay where it is.
@@ -76,6 +95,8 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
         refuse_folder(path)
         if means.get("titles"):
             raise UsageError(no_titles(path))
+        if means.get("bipartite"):
+            raise UsageError(no_sides(path))
         if no_cache:
             raise UsageError(f"{path} is no file of links: leave --no-cache out")
         return path
@@ -172,9 +193,9 @@ def made_of(
     measure: str = "",
 ) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
-    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads``, ``exclude`` and
-    ``titles`` where the verb takes them. ``made`` is what the index is made of, unless it is the
-    default one; ``measure`` is what answers, for a graph that is asked.
+    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads``, ``exclude``,
+    ``titles`` and ``bipartite`` where the verb takes them. ``made`` is what the index is
+    made of, unless it is the default one; ``measure`` is what answers, for a graph that is asked.
     """
     from cocite.graph.hubs import HUBS_LOG
     from cocite.query.kept import keep
@@ -188,6 +209,7 @@ def made_of(
                 options=made,
                 exclude=options.get("exclude") or (),
                 titles=options.get("titles") or (),
+                sides=DEFAULT_SIDES if options.get("bipartite") else None,
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),

@@ -35,6 +35,8 @@ _WAYS = _pairs(
     citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
     follower-followee follower-followed followerid-followeeid followerid-followedid
     sender-receiver sender-recipient caller-callee importer-imported referrer-referred
+    user-item userid-itemid user-product userid-productid customer-product customer-item
+    customerid-productid userid-movieid user-movie reader-book userid-bookid
     page-linksto page-linkto page-linkedpage pageid-linksto page-target page-link pageid-target
     url-link url-target article-link article-target paper-reference document-reference
     subject-object
@@ -43,8 +45,7 @@ _WAYS = _pairs(
 """Titles of source and target."""
 _SIDES = _pairs(
     """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
-    userid-friendid follower-following user-follows user-product user-item userid-itemid
-    customer-product customer-item customerid-productid"""
+    userid-friendid follower-following user-follows"""
 )
 """Titles of two ends of which it is not clear, or does not matter, which is which."""
 
