@@ -96,7 +96,8 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called; or a folder of HTML pages. Or, together with
+        told apart by what they hold and are called; or a folder of HTML pages, or a tar or zip
+        archive of one. Or, together with
         ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
         of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
         or igraph.
@@ -114,7 +115,7 @@ def ingest(
         The table of ``database`` that holds links, unless ``sql`` asks for them; by default its
         only one. ``columns`` and ``weight_column`` name its columns.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"archive"``, ``"bvgraph"``,
         ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
         ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
         ``"mediawiki"``, ``"sitemap"``, ``"spreadsheet"``.
