@@ -28,7 +28,11 @@ PAGES = {
     "site/logo.png": "no page",
     "site/.hidden.html": '<a href="index.html">x</a>',
 }
-FOUND = {("index.html", "guide/index.html"), ("guide/index.html", "program"), ("program", "index.html")}
+FOUND = {
+    ("index.html", "guide/index.html"),
+    ("guide/index.html", "program"),
+    ("program", "index.html"),
+}
 
 
 def tarred(files: dict[str, str], form: int = tarfile.PAX_FORMAT) -> bytes:

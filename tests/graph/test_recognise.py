@@ -13,8 +13,6 @@ import shlex
 import sqlite3
 import subprocess
 import sys
-import tarfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,23 +42,6 @@ XML = """<?xml version="1.0" encoding="UTF-8"?>
 <link source="b" target="a"/>
 </graph>
 """
-
-
-def zipped(name: str) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr(name, "a\tb\n" * 10)
-    return out.getvalue()
-
-
-def tarred(form: int) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
-        member = tarfile.TarInfo("links.tsv")
-        member.size = 4
-        archive.addfile(member, io.BytesIO(b"a\tb\n"))
-    content = out.getvalue()
-    return content.replace(b"ustar\x0000", bytes(8)) if form == tarfile.USTAR_FORMAT else content
 
 
 def database() -> bytes:

@@ -115,9 +115,9 @@ def ingest(
         The table of ``database`` that holds links, unless ``sql`` asks for them; by default its
         only one. ``columns`` and ``weight_column`` name its columns.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"archive"``, ``"bvgraph"``,
-        ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
-        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``,
+        ``"archive"``, ``"bvgraph"``, ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``,
+        ``"json-lines"``, ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
         ``"mediawiki"``, ``"sitemap"``, ``"spreadsheet"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is

@@ -1,6 +1,6 @@
 """An archive of HTML pages, tar (packed or not) or zip: unpacked for as long as it is read.
 
-    names, links of the file system, and what may be a page -> a scratch folder -> site.py, reader.py
+    names, links of the file system, what may be a page -> a scratch folder -> site.py, reader.py
 
 The site is the archive; or, where all of it lies in one folder, that folder, so that pages are
 called as those of a folder that was named. What can be no page is there by its name only, so that
@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tarfile import EOFHeaderError, HeaderError, ReadError  # type: ignore[attr-defined]
+from tarfile import HeaderError, ReadError
 from typing import IO, NamedTuple, Self
 
 from cocite.errors import InputError, NotLinks
@@ -143,7 +143,7 @@ class _Header(tarfile.TarInfo):
         try:
             return super().fromtarfile(tarfile)
         except HeaderError as error:
-            if isinstance(error, EOFHeaderError):  # the mark of the end
+            if type(error).__name__ == "EOFHeaderError":  # the mark of the end
                 raise
             raise ReadError(f"at byte {at:,}: {error}") from error
 
@@ -195,11 +195,14 @@ def _in_zip(job: Job, left_out: Counter[str]) -> Iterator[_Member]:
 @contextmanager
 def _told(job: Job, member: str = "") -> Iterator[None]:
     """Damage is told by the file, and the member where that is known."""
-    wrong = (tarfile.TarError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+    wrong: tuple[type[Exception], ...] = (
+        *(tarfile.TarError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError),
+        *unpack_errors(),
+    )
     at = f": {member}" if member else ""
     try:
         yield
-    except (*wrong, *unpack_errors()) as error:
+    except wrong as error:
         raise InputError(
             f"{job.source.label}{at} cannot be unpacked: {error}. Fetch or copy the archive again"
         ) from error
