@@ -117,8 +117,8 @@ def ingest(
     format
         ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``,
         ``"archive"``, ``"bvgraph"``, ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``,
-        ``"json-lines"``, ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
-        ``"mediawiki"``, ``"sitemap"``, ``"spreadsheet"``.
+        ``"json-lines"``, ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``,
+        ``"packages"``, ``"mediawiki"``, ``"sitemap"``, ``"spreadsheet"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
