@@ -41,7 +41,6 @@ __all__ = [
     "asking_options",
     "draft_options",
     "narrowing",
-    "on_side",
     "opened",
     "preparing",
     "refine_options",
@@ -185,16 +184,6 @@ def asked_nodes(
         read = Draft.read(file.read(), "standard input" if draft == "-" else draft)
     found = index.drafted(read, name=draft_name, skip_unknown=skip_unknown)
     return found, [found.nodes.name(len(found.nodes) - 1)]
-
-
-def on_side(index: Index, nodes: Sequence[str], side: str | None) -> list[str]:
-    """The names of nodes of a side, as they are stored; raises :class:`UsageError`."""
-    if side is None:
-        return list(nodes)
-    sides = index.nodes.sides
-    if sides is None:
-        raise UsageError(f"{index.stored.store.path} is not bipartite: leave --side out")
-    return [sides.name(side, node) for node in nodes]
 
 
 def asking_options(command: Command) -> Command:

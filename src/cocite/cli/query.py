@@ -15,12 +15,12 @@ from cocite.cli.asking import (
     asking_options,
     draft_options,
     narrowing,
-    on_side,
     opened,
     preparing,
     refine_options,
     together_option,
 )
+from cocite.cli.called import as_stored
 from cocite.cli.completion import node_names
 from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import (
@@ -160,7 +160,7 @@ def related(
         return RelatedDocument.of(opened_index, tuple(asked), k, **chosen)
 
     def called(names: Sequence[str]) -> list[str]:
-        return on_side(opened_index, names, options["side"])
+        return as_stored(opened_index, index, names, options["side"])
 
     if from_input:
         with preparing(opened_index, refine or target_error is not None):
@@ -318,7 +318,7 @@ def similarity(
     from cocite.query.documents import SimilarityDocument
 
     opened_index, settings = opened(index, options, (a, b))
-    a, b = on_side(opened_index, (a, b), options["side"])
+    a, b = as_stored(opened_index, index, (a, b), options["side"])
     with preparing(opened_index, refine or target_error is not None):
         found = SimilarityDocument.of(
             opened_index,
