@@ -262,7 +262,8 @@ def open_duckdb(place: str, config: dict[str, Any], *, read_only: bool = False) 
     """
     import duckdb
 
-    connection = duckdb.connect(place, read_only=read_only, config=config)
+    more = {"read_only": True} if read_only else {}
+    connection = duckdb.connect(place, config=config, **more)
     connection.execute("SET enable_progress_bar = false")
     return connection
 

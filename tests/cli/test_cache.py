@@ -151,7 +151,7 @@ def test_after_warm_the_verbs_compile_nothing(tmp_path: Path, links: Path) -> No
     kept = sorted((tmp_path / "cache").rglob("*.nbc"))
     Writer().write(tmp_path / "web", [[1, 2, 3], [], [0, 1, 3], [0]])
     (tmp_path / "wiki.sql").write_bytes(b"".join(tables("old").values()))
-    (tmp_path / "titles.tsv").write_text("Bird\tA bird\n", "utf-8")
+    (tmp_path / "titles.tsv").write_text("Page 1\tOne\n", "utf-8")
     for verb in (
         ("ingest", links, "-o", tmp_path / "g"),
         ("ingest", tmp_path / "web.graph", "-o", tmp_path / "b"),

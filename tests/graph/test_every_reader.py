@@ -20,9 +20,9 @@ import cocite
 from cocite.errors import CociteError, InputError
 from cocite.graph.readers.recognise import readers
 from tests.graph.plain import links, nothing_left
-from tests.graph.test_archives import tarred, zipped
+from tests.graph.test_archives import tarred
 from tests.graph.test_mediawiki import dump
-from tests.graph.test_spreadsheet import workbook
+from tests.graph.test_spreadsheet import Cell, workbook
 from tests.graph.test_warc import page
 from tests.oracles.bvgraph import Writer
 
@@ -113,7 +113,8 @@ def wiki(more: bytes = b"") -> bytes:
 
 
 def sheet(*more: tuple[str, str]) -> Callable[[Path], object]:
-    rows = [("source", "target"), *(("abc"[a], "abc"[b]) for a, b in LINKS), *more]
+    rows: list[tuple[Cell, ...]] = [("source", "target")]
+    rows += [*(("abc"[a], "abc"[b]) for a, b in LINKS), *more]
     return lambda path: workbook(path, links=rows)
 
 
@@ -134,10 +135,8 @@ def graphml(end: str) -> str:
 def gexf(end: str) -> str:
     nodes = "".join(f'<node id="{name}"/>\n' for name in "abc")
     edges = texts('<edge source="{0}" target="{1}"/>\n')
-    return (
-        f'<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>\n{nodes}</nodes><edges>\n{edges}'
-        + end
-    )
+    graph = f'<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>\n{nodes}</nodes><edges>\n'
+    return graph + edges + end
 
 
 def gml(end: str) -> str:
@@ -173,30 +172,47 @@ SAMPLES = {
         r"l\.tgz cannot be unpacked: at byte 1,024: ",
         HTML,
     ),
-    "bvgraph": Sample("w.graph", bvgraph(), bvgraph(1), r"w\.graph .* node \d, at byte \d", NUMBERS),
+    "bvgraph": Sample(
+        "w.graph", bvgraph(), bvgraph(1), r"w\.graph .* node \d, at byte \d", NUMBERS
+    ),
     "common-crawl": Sample(
-        "web-edges.txt", common_crawl(), common_crawl("0\t9\n"), r"web-edges\.txt:5: ",
+        "web-edges.txt",
+        common_crawl(),
+        common_crawl("0\t9\n"),
+        r"web-edges\.txt:5: ",
         ["a.org", "b.org", "c.org"],
     ),
     "warc": Sample("w.warc", warc(), warc()[:-9], r"w\.warc: at byte [\d,]+: ", URLS),
     "mediawiki": Sample(
-        "w.sql", wiki(), wiki(b"INSERT INTO `page` VALUES (4,0,'D);\n"), r"w\.sql:9: ",
+        "w.sql",
+        wiki(),
+        wiki(b"INSERT INTO `page` VALUES (4,0,'D);\n"),
+        r"w\.sql:9: ",
         ["A", "B", "C"],
     ),
     "spreadsheet": Sample("l.xlsx", sheet(), sheet(("a", "")), r"l\.xlsx:6: ", ABC),
     "graphml": Sample(
-        "l.graphml", graphml("</graph></graphml>"), graphml("</edge></graph></graphml>"),
-        r"l\.graphml:9: ", ABC,
+        "l.graphml",
+        graphml("</graph></graphml>"),
+        graphml("</edge></graph></graphml>"),
+        r"l\.graphml:9: ",
+        ABC,
     ),
     "gexf": Sample(
-        "l.gexf", gexf("</edges></graph></gexf>"), gexf("</edge></edges></graph></gexf>"),
-        r"l\.gexf:10: ", ABC,
+        "l.gexf",
+        gexf("</edges></graph></gexf>"),
+        gexf("</edge></edges></graph></gexf>"),
+        r"l\.gexf:10: ",
+        ABC,
     ),
     "gml": Sample("l.gml", gml("]\n"), gml("edge [ source 0 ]\n]\n"), r"l\.gml:10: ", ABC),
     "node-link": Sample("l.json", node_link(), node_link({"source": "a"}), r"l\.json:\d+: ", ABC),
     "json-lines": Sample(
-        "l.jsonl", texts('["{0}", "{1}"]\n'), texts('["{0}", "{1}"]\n') + '["a"\n',
-        r"l\.jsonl:5: ", ABC,
+        "l.jsonl",
+        texts('["{0}", "{1}"]\n'),
+        texts('["{0}", "{1}"]\n') + '["a"\n',
+        r"l\.jsonl:5: ",
+        ABC,
     ),
     "adjacency": Sample(
         "l.adj", "a: b c\nb: c\nc: a\n", "a: b c\nb: c\nc: a\x01\n", r"l\.adj:3: ", ABC

@@ -488,7 +488,7 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
     with pytest.raises(NotLinks, match=r"is a file\. HTML is read as a folder"):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"), format="html")
-    with pytest.raises(UsageError, match="folder of HTML pages, which have no columns"):
+    with pytest.raises(UsageError, match="site holds HTML pages, which have no columns"):
         graph_of(folder, columns="1,2")
     with pytest.raises(MalformedRow, match="control character in a name"):
         graph_of(folder)

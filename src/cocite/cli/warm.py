@@ -193,7 +193,14 @@ def _read(folder: Path) -> None:
     for name, content in _SAMPLES.items():
         (folder / name).write_bytes(content)
     for name in _READ:
-        _must("ingest", folder / name, "-o", folder / f"{name} read", "--titles", folder / "titles.tsv")
+        _must(
+            "ingest",
+            folder / name,
+            "-o",
+            folder / f"{name} read",
+            "--titles",
+            folder / "titles.tsv",
+        )
     words = [f"Page {v}\tword{v % 7} word{v % 5} word{v}" for v in range(_PAGES)]
     (folder / "texts.tsv").write_text("\n".join(words) + "\n", encoding="utf-8")
     _may("related", folder / "names", "page 1x")
