@@ -236,10 +236,7 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
     hits, offset = found.hits, found.offset
     if not hits:
         return _nobody(and_of(found.nodes), found.measure, offset, filters)
-    rows = [
-        (str(i), *(f"{number:.4f}" for number in hit[1:]), hit.node)
-        for i, hit in enumerate(hits, offset + 1)
-    ]
+    rows = [(str(i), *_numbers(hit), hit.node) for i, hit in enumerate(hits, offset + 1)]
     titles = ["rank", "score", "error", "low", "high", "node"]
     if found.pageranks is not None:
         titles.insert(5, "pagerank")
@@ -257,6 +254,16 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
     probably = "" if found.surely else f" ({found.confidence:.0%})"
     among = "" if found.pageranks is None else ", among the best by score"
     return f"{text}\n{_certainty(found.certain, offset, hits)}{among}{probably}"
+
+
+def _numbers(hit: Hit) -> list[str]:
+    """Score, error, low and high."""
+    return [f"{hit.score:.4f}", _error(hit.stderr), f"{hit.low:.4f}", f"{hit.high:.4f}"]
+
+
+def _error(value: float) -> str:
+    """An error: 0.0000 is none at all."""
+    return "<0.0001" if 0 < value < 0.00005 else f"{value:.4f}"
 
 
 def _open(found: Hit | Score) -> bool:
@@ -349,7 +356,7 @@ def _similarity_text(found: SimilarityDocument, closer: str) -> str:
             "a": _called(found.a, found.titles, 0),
             "b": _called(found.b, found.titles, 1),
             "score": f"{score.score:.4f}",
-            "error": f"{score.stderr:.4f}",
+            "error": _error(score.stderr),
             "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
             **steps,
         }
