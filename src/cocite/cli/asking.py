@@ -22,6 +22,7 @@ from cocite.cli.links import (
     no_sides,
     no_titles,
     refuse_folder,
+    side_option,
     titles_option,
 )
 from cocite.cli.options import Sectioned, exclude_option, excluded_in, was_given
@@ -64,11 +65,9 @@ _EXCLUDE = exclude_option(
     "links to and from them, such as hubs that are linked with all.",
     dash=False,
 )
-_SIDE = click.option(
-    "--side",
-    metavar="NAME",
-    help="Of what is bipartite the side of the nodes that are asked for, such as user.  [default: "
-    "the side of the targets, item]",
+_SIDE = side_option(
+    "Of what is bipartite the side of the nodes that are asked for, such as user.  [default: "
+    "the side of the targets, item]"
 )
 _ONLY = (
     click.option(

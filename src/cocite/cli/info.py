@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import bipartite_option, cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import asks_text, counted, facts_text, settings_told, texts_in_words
@@ -32,18 +32,23 @@ __all__ = ["graph_reply", "info"]
     is_flag=True,
     help="Show where compiled kernels are kept instead, how large they are, and their versions.",
 )
+@bipartite_option
 @cache_option
 @format_option
-def info(path: str | None, cache: bool, no_cache: bool, show: Show) -> None:
+def info(path: str | None, cache: bool, bipartite: bool, no_cache: bool, show: Show) -> None:
     """Show what the stored graph or index at the path holds, or the graph of a file of links."""
     if cache == (path is not None):
         raise UsageError("name a graph, an index or a file of links, or pass --cache")
     if path is None:
+        if bipartite:
+            raise UsageError(
+                "--bipartite is of a file of links, and --cache shows none: leave one out"
+            )
         from cocite.cli.cache import cache_reply
 
         show(cache_reply())
         return
-    path = graph_of(path, no_cache=no_cache)
+    path = graph_of(path, no_cache=no_cache, bipartite=bipartite)
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 

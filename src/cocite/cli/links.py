@@ -33,7 +33,9 @@ __all__ = [
     "no_titles",
     "refuse_folder",
     "said_of",
+    "said_of_sides",
     "said_of_titles",
+    "side_option",
     "stored_of",
     "titles_option",
 ]
@@ -75,6 +77,11 @@ bipartite_option = click.option(
     help="The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
     "only nodes of one kind are compared. An item is asked for by its name, a user as user:NAME.",
 )
+
+
+def side_option(help: str) -> Callable[..., Any]:
+    """``--side``, a side of what is bipartite by its title; ``help`` tells what of it."""
+    return click.option("--side", metavar="NAME", help=help)
 
 
 def no_sides(path: str) -> str:
@@ -120,6 +127,8 @@ def index_of(path: str, *, no_cache: bool = False, **means: Any) -> str:
     if is_links(path):
         return made_of(path, {"no_cache": no_cache, **means}, index=True)
     refuse_folder(path)
+    if means.get("bipartite"):
+        raise UsageError(no_sides(path))
     if no_cache:
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
     return path
@@ -174,7 +183,8 @@ def stored_of(path: str) -> list[str]:
     if not is_links(path):
         refuse_folder(path)
         return [path]
-    kept = [] if path == "-" else [str(each) for each in kept_of(path)]
+    ways = (None, DEFAULT_SIDES)
+    kept = [] if path == "-" else [str(each) for two in ways for each in kept_of(path, two)]
     if not kept:
         file = "FILE" if path == "-" else shlex.quote(path)
         raise UsageError(
@@ -234,12 +244,15 @@ def made_of(
         measure = made.measure.name if made is not None else DEFAULT
     by = f"; {measure} answers" if measure else ""
     if kept.made:
-        for source in Graph.open(kept.graph).store.facts["sources"]:
-            said_of(
-                source,
-                lambda option: f"cocite ingest {file} -o DIR {option}; then {_THEN}",
-            )
-        said_of_titles(Graph.open(kept.graph).store.facts.get("titles"))
+        graph, two = Graph.open(kept.graph), " --bipartite" if options.get("bipartite") else ""
+
+        def typed(option: str) -> str:
+            return f"cocite ingest {file}{two} -o DIR {option}; then {_THEN}"
+
+        for source in graph.store.facts["sources"]:
+            said_of(source, typed)
+        said_of_sides(graph, typed)
+        said_of_titles(graph.store.facts.get("titles"))
         for note in notes:
             say(note)
     if kept.temporary is not None:
@@ -269,6 +282,21 @@ def said_of_titles(titles: dict[str, Any] | None) -> None:
         say(f"  no node is called like {names} with a title: {some}{more}")
     if titles["others"]:
         say(f"  {titles['others']:,} more titles of nodes that have one: the first one is taken")
+
+
+def said_of_sides(graph: Graph, typed: Callable[[str], str] = str) -> None:
+    """Say which nodes of a bipartite graph are on which side, by an example of each, and what to
+    type if it is the other way round: ``typed`` of an option of ``cocite ingest``.
+    """
+    sides = graph.sides
+    if sides is None or not sides.left or not sides.right:
+        return
+    each = (
+        f"{count:,} {title}, such as {graph.names.stored.name(sides.named(title).start)!r}"
+        for title, count in zip(sides.titles, (sides.left, sides.right), strict=True)
+    )
+    line = f"  sides: {'; '.join(each)} (if it is the other way round: --columns SOURCE,TARGET)"
+    say(_OPTION.sub(lambda option: typed(option[0]), line))
 
 
 def said_of(source: dict[str, Any], typed: Callable[[str], str] = str) -> None:

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.links import bipartite_option, cache_option, graph_of, titles_option
+from cocite.cli.links import (
+    bipartite_option,
+    cache_option,
+    graph_of,
+    side_option,
+    titles_option,
+)
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import say, table_text
@@ -37,11 +43,7 @@ _SHOWN = 10
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."
 )
 @click.option("--graph", metavar="DIR", help="Where the graph of an INDEX is now, if it was moved.")
-@click.option(
-    "--side",
-    metavar="NAME",
-    help="Of a bipartite graph the nodes of this side alone, such as item.  [default: both]",
-)
+@side_option("Of a bipartite graph the nodes of this side alone, such as item.  [default: both]")
 @bipartite_option
 @cache_option
 @titles_option

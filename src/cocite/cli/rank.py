@@ -11,7 +11,13 @@ from click.core import ParameterSource
 
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
-from cocite.cli.links import bipartite_option, cache_option, graph_of, titles_option
+from cocite.cli.links import (
+    bipartite_option,
+    cache_option,
+    graph_of,
+    side_option,
+    titles_option,
+)
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -72,10 +78,8 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many ranks to print."
 )
-@click.option(
-    "--side",
-    metavar="NAME",
-    help="Of a bipartite graph print the ranks of this side alone, such as item.  [default: both]",
+@side_option(
+    "Of a bipartite graph print the ranks of this side alone, such as item.  [default: both]"
 )
 @click.option(
     "--damping",

@@ -139,9 +139,11 @@ class Exchanged:
         """
         from cocite.graph.objects.kinds import links_of
         from cocite.graph.objects.tables import Wanted
+        from cocite.graph.sides import checked_sides
 
         chosen = tuple(columns.split(",") if isinstance(columns, str) else columns)
-        wanted = Wanted(chosen, weight_column, nodes).checked()
+        two = checked_sides(options.get("bipartite", False), options.get("sides"))
+        wanted = Wanted(chosen, weight_column, nodes, two).checked()
         return cls(store_object(links_of(links, wanted, tables=True), output, **options))
 
     @classmethod

@@ -221,7 +221,7 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    means = Means.checked(threads, memory)
+    means, two = Means.checked(threads, memory), checked_sides(bipartite, sides)
     asked = Query(sql, database, table).source(
         inputs,
         database_memory(means.memory),
@@ -248,7 +248,7 @@ def ingest(
         )
         named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         kept = store_object(
-            links_of(inputs, Wanted(named, weight_column, nodes).checked()),
+            links_of(inputs, Wanted(named, weight_column, nodes, two).checked()),
             output,
             undirected=undirected,
             keep_self_loops=keep_self_loops,
@@ -277,9 +277,8 @@ def ingest(
     )
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(of_pages, _numbers(namespaces), normalise_urls, sheet, bipartite),
+        *(of_pages, _numbers(namespaces), normalise_urls, sheet, two),
     )
-    two = checked_sides(bipartite, sides)
     how = How(undirected, keep_self_loops, count_duplicates, two)
     names, stored = checked_names(exclude), _stored_graph(inputs)
     if stored is not None and names is not None:

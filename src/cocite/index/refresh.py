@@ -109,7 +109,8 @@ class RefreshBuild(IndexBuild):
             asks=old.asks,
             texts=None if texts is None else Path(texts),
         )
-        super().__init__(graph, index, options, means, overwrite=True, restart=restart)
+        place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
+        super().__init__(graph, place, options, means, overwrite=True, restart=restart)
 
     def _check_layouts(self, graph: Graph) -> None:
         """Raises :class:`UsageError` if graph and index do not go together."""

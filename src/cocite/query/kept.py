@@ -112,13 +112,15 @@ def is_links(path: str) -> bool:
     return kind_of(path) is None and is_site(Path(path))
 
 
-def kept_of(links: str) -> list[Path]:
-    """What is kept of a file of links as it is now: the graph, if it is there, and indexes."""
+def kept_of(links: str, sides: tuple[str, str] | None = None) -> list[Path]:
+    """What is kept of a file of links as it is now: the graph, if it is there, and indexes; of a
+    bipartite table with these ``sides``.
+    """
     file = file_of(links)
     if file is None:
         return []
     now = state_of(file)
-    for folder in places_of(file, os.environ):
+    for folder in places_of(file, os.environ, "", sides):
         if is_whole(folder, now, None):
             indexes = [folder / name for name in indexes_in(folder)]
             return [folder / "graph", *(p for p in indexes if is_whole(folder, now, p.name))]

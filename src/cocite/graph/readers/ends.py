@@ -7,6 +7,8 @@ which end is which, so that ``target,source`` is read backwards; one of :data:`_
 its columns are taken as they stand. Of several pairs the first of the tables is taken. A first
 column without a title, whose cells are 0, 1, 2, ..., is the index that pandas writes.
 
+The titles of a bipartite table may be those of its sides: ``item,user`` is read backwards.
+
 Cost: that of a few comparisons; nothing but the first lines is looked at.
 """
 
@@ -197,11 +199,19 @@ def plain_title(title: str) -> str:
     return re.sub(r"[\W_]", "", title.lower())
 
 
-def ends_of(titles: Sequence[str]) -> tuple[int, int] | None:
+def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
     """The columns of source and target, from 0 on, as their titles name them; None if they name
-    none, or one of them twice.
+    none, or one of them twice. Those that are called as the ``sides`` of a bipartite table, with
+    ``id`` behind or not, go before all others.
     """
     plain = [plain_title(title) for title in titles]
+    if sides is not None:
+        left, right = (
+            [i for i, title in enumerate(plain) if title in (side, f"{side}id")]
+            for side in map(plain_title, sides)
+        )
+        if len(left) == len(right) == 1:
+            return left[0], right[0]
     for (first, second), ways in [(p, True) for p in _WAYS] + [(p, False) for p in _SIDES]:
         if plain.count(first) == 1 and plain.count(second) == 1:
             source, target = plain.index(first), plain.index(second)

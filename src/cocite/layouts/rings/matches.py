@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.codes import ONE
 from cocite.layouts.reader import Ids, SampledReader, Span
 from cocite.layouts.stored import Shard
@@ -50,7 +51,7 @@ class MatchReader(SampledReader):
     def _masks_with(self, node: int, others: Ids) -> Masks:
         """uint16[samples, h]: the masks of a node and others, none of them itself."""
         found = np.empty((self.part.samples, others.size), np.uint16)
-        for shard in self.part.shards:
+        for shard in self.part.pieces():
             out = found[shard.first : shard.first + shard.samples]
             if not self._read_masks(shard, node, others, out):
                 raise self.part.damaged(shard.first)
@@ -66,7 +67,7 @@ class MatchReader(SampledReader):
 
     def span(self, settings: PartSettings) -> Span:
         """All rings match at best."""
-        return Span(0.0, 0.0, sum(self.weights(settings)))
+        return Span(0.0, 0.0, added(self.weights(settings)))
 
     def weights(self, settings: PartSettings) -> tuple[float, ...]:
         """What each ring is worth."""
