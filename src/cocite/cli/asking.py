@@ -18,6 +18,8 @@ from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import (
     bipartite_option,
     cache_option,
+    dialect_of,
+    dialect_options,
     made_of,
     no_sides,
     no_titles,
@@ -192,6 +194,7 @@ def asking_options(command: Command) -> Command:
         cache_option,
         titles_option,
         _EXCLUDE,
+        dialect_options,
         bipartite_option,
         _SIDE,
         ask_options,
@@ -236,6 +239,10 @@ def opened(
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
     if not links and options["titles"]:
         raise UsageError(no_titles(path))
+    if not links and (said := dialect_of(options)):
+        raise UsageError(
+            f"{path} is no file of links, and is not read anew: leave --{next(iter(said))} out"
+        )
     if not links and options["bipartite"]:
         raise UsageError(no_sides(path))
     options = options | {"exclude": _left_out(path, options["exclude_nodes"], links, named)}
