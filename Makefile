@@ -1,4 +1,4 @@
-# make demo | serve-demo | test | test-quick | test-matrix | check | audit | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | test | test-quick | test-image | test-matrix | check | audit | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -25,7 +25,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-quick test-matrix check audit bench reproduce-sor lock clean
+.PHONY: demo serve-demo test test-quick test-image test-matrix check audit bench reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -51,6 +51,9 @@ test: $(VENV)/.dev
 test-quick: $(VENV)/.dev
 	@echo "the quick tests: two to three minutes on two cores; more where kernels are compiled first"
 	$(call pytest,$(QUICK))
+
+test-image: $(VENV)/.dev
+	COCITE_TEST_IMAGE=1 $(BIN)/python -m pytest -m image tests/service/test_image.py
 
 test-matrix: $(VENV)/.dev
 	@echo "the quick tests on every Python with the oldest and the newest dependencies: about 5 minutes each"
