@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli import KEPT
-from cocite.cli.help import Sectioned
 from cocite.cli.progress import Stages
 from cocite.cli.text import counted, held, say
 from cocite.errors import InputError, UsageError
@@ -84,25 +83,27 @@ bipartite_option = click.option(
 )
 
 
-_READ = "How a file of LINKS is read"
 DIALECT = ("delimiter", "header", "columns")
 """The options of :func:`dialect_options`."""
 
 
 def dialect_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add those that say how a file of links is read, where it is not found out rightly."""
+    """Add those that say how a file of links is read, where it is not found out rightly. Help shows
+    the first, which tells of the others.
+    """
     kinds = click.Choice(["tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False)
     asked = click.Choice(["yes", "no"], case_sensitive=False)
-    for name, more, text in (
-        (
+    for option in (
+        click.option("--delimiter", type=kinds, hidden=True),
+        click.option("--header", type=asked, hidden=True),
+        click.option(
             "--columns",
-            {"metavar": "SOURCE,TARGET"},
-            "The two columns of a link, as titles or numbers from 1.",
+            metavar="SOURCE,TARGET",
+            help="The two columns of LINKS, by their names or by numbers from 1. --header yes|no "
+            "and --delimiter NAME are as for cocite ingest, too.",
         ),
-        ("--header", {"type": asked}, "Whether the first row names the columns."),
-        ("--delimiter", {"type": kinds}, "Between columns, in a text."),
     ):
-        command = click.option(name, cls=Sectioned, section=_READ, help=text, **more)(command)
+        command = option(command)
     return command
 
 

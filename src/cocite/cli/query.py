@@ -23,6 +23,7 @@ from cocite.cli.asking import (
 from cocite.cli.called import as_stored
 from cocite.cli.completion import node_names
 from cocite.cli.filters import filter_options, order_options
+from cocite.cli.links import dialect_options
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
@@ -104,6 +105,7 @@ one line of JSON, as soon as it is read.
 @refine_options
 @confidence_option
 @bound_option
+@dialect_options
 @asking_options
 @means_options
 @graph_format_option
@@ -304,6 +306,7 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
 @refine_options
 @confidence_option
 @bound_option
+@dialect_options
 @asking_options
 @means_options
 @format_option

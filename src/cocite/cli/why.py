@@ -20,6 +20,7 @@ from cocite.cli.asking import (
 )
 from cocite.cli.called import as_stored
 from cocite.cli.completion import node_names
+from cocite.cli.links import dialect_options
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, prose_text, table_text
@@ -52,6 +53,7 @@ _LEGIBLE = 36
 )
 @draft_options
 @together_option
+@dialect_options
 @asking_options
 @memory_option
 @format_option
