@@ -94,8 +94,8 @@ def dialect_options(command: Callable[..., Any]) -> Callable[..., Any]:
     kinds = click.Choice(["tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False)
     asked = click.Choice(["yes", "no"], case_sensitive=False)
     for option in (
-        click.option("--delimiter", type=kinds, hidden=True),
-        click.option("--header", type=asked, hidden=True),
+        click.option("--delimiter", type=kinds, hidden=True, help="Between columns, in a text."),
+        click.option("--header", type=asked, hidden=True, help="Whether the first row is titles."),
         click.option(
             "--columns",
             metavar="SOURCE,TARGET",
