@@ -125,10 +125,10 @@ class Guard:
         """As ASGI calls it."""
         if scope["type"] != "http" or scope["path"] in OPEN:
             return await self.app(scope, receive, send)
-        keys, headers = self.service.keys, Headers(scope=scope)
-        if self.asked and not is_known(headers.get("host", ""), self.names):
-            return await _unknown_host(headers["host"])(scope, receive, send)
-        if keys is not None and keys.holder(shown_key(headers)) is None:
+        keys, head = self.service.keys, Headers(scope=scope)
+        if self.asked and not is_known(head.get("host", ""), self.names):
+            return await _unknown_host(head["host"])(scope, receive, send)
+        if keys is not None and keys.holder(shown_key(head)) is None:
             return await _no_key()(scope, receive, send)
         busy = self.service.overloaded(scope["path"])
         if busy is None:
