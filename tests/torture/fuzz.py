@@ -1,4 +1,5 @@
-"""Coverage-guided fuzzing (atheris) of what reads bytes of others: a target each.
+"""Fuzzing, by atheris, of what reads bytes of others, a target each; guided by coverage where that
+is Python.
 
     pip install atheris
     python -m tests.torture.fuzz manifest -runs=200000 CORPUS
@@ -151,7 +152,9 @@ def main() -> None:
             target(content)
 
     # All is imported now, what runs as Python with its branches counted, and kernels are compiled.
-    with atheris.instrument_imports(include=["cocite"], exclude=["cocite.kernels"]):
+    compiled = target in (_names, _trees)
+    guided = atheris.instrument_imports(include=["cocite"], exclude=["cocite.kernels"])
+    with contextlib.nullcontext() if compiled else guided:
         once(b"12345678")
     atheris.Setup([sys.argv[0], *sys.argv[2:]], once)
     try:
