@@ -66,7 +66,9 @@ class Unpacked:
     raw: BinaryIO
 
     def read(self, size: int) -> bytes:
+        """Some of it."""
         return self.stream.read(size)
 
     def tell(self) -> int:
+        """How many bytes were read, packed."""
         return self.raw.tell()

@@ -147,6 +147,8 @@ class Cleaner:
     """One pass over one text. ``unit`` is what examples of bad rows are numbered by."""
 
     unit = "line"
+    as_written = True  # rows are those of the input, and may have a comma in their weight
+    _to_do = ""
 
     def __init__(self, source: Source, wanted: int, options: ReadOptions) -> None:
         from cocite.kernels import text as kernels
@@ -207,17 +209,18 @@ class Cleaner:
         for line, low, high, reason in self._bad[:wrong].tolist():
             content = piece[low:high].decode("utf-8", "backslashreplace")
             what = advice = ""
-            if reason == self._k.NO_WEIGHT:
+            if reason == self._k.NO_WEIGHT and self.as_written:
                 told = self.found.weight, self.found.delimiter, self._source.printed_by
                 what, advice = with_comma(content, *told)
             content = content if len(content) <= 100 else content[:100] + "..."
-            self.refuse(line, what or self._explain(reason), content, advice)
+            self._to_do = advice
+            self.refuse(line, what or self._explain(reason), content)
 
-    def refuse(self, line: int, what: str, content: str, advice: str = "") -> None:
+    def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row: an error, or an example if such rows are to be skipped."""
         if not self.options.skip_bad_rows:
-            told = advice or self._advice(line)
-            raise MalformedRow(self._source.label, line, what, content, told)
+            advice = self._to_do or self._advice(line)
+            raise MalformedRow(self._source.label, line, what, content, advice)
         if len(self.found.examples) < _KEPT_EXAMPLES:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
