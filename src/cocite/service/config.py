@@ -84,6 +84,8 @@ class Config:
     keys: str | None = None
     origins: tuple[str, ...] = ()
     ancestors: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Names of this server beside ``localhost``, where it listens at this machine alone."""
     requests: bool = True
     """Whether every request is logged, and not only what is wrong."""
     log_json: bool = False
