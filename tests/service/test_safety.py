@@ -21,7 +21,7 @@ from starlette.types import Message
 
 from cocite.cli.main import main
 from cocite.errors import InputError
-from cocite.service.config import Config, Limits
+from cocite.service.config import Config, Limits, served_indexes
 from cocite.service.front import Front
 from cocite.service.hosts import is_known
 from cocite.service.keys import Keys, new_key
@@ -241,6 +241,14 @@ def test_a_wrong_start_is_told(
 ) -> None:
     assert main(["serve", *arguments]) in (1, 2)
     assert says in capsys.readouterr().err
+
+
+def test_what_is_kept_of_a_file_is_served_by_the_name_of_the_file() -> None:
+    named = {"web.index": "web", "a=b.index": "a", "links.cocite/index": "links"}
+    named["my.site.cocite/index-0f3a"] = "my.site-0f3a"
+    for text, name in named.items():
+        (served,) = served_indexes([text])
+        assert served.name == name
 
 
 def test_links_in_the_place_of_an_index_are_told_how_to_become_one(

@@ -129,8 +129,17 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _VERBS.items()])
 
 
+_CODES = (
+    "Exit codes: 0 done. 1 failed: a file is missing, damaged or malformed, an output is there "
+    "already, or memory or disk do not suffice. 2 wrong use: an option, a node that is not there, "
+    "or a file of another kind than is asked for. 130 interrupted."
+)
+"""What the process ends with (``errors.py``)."""
+
+
 @click.group(
     cls=_LazyGroup,
+    epilog=_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )

@@ -62,8 +62,8 @@ def written_beside(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]
     """
     private = (folder or path.parent) / _private(path.name)
     try:
+        disk.make_folder(path.parent)
         private.parent.mkdir(parents=True, exist_ok=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
         file = disk.create(private)
     except OSError as error:
         raise StoreError(

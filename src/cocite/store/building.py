@@ -53,7 +53,7 @@ class Building:
     def __enter__(self) -> Self:
         for _ in range(_TRIES):
             try:
-                self.output.parent.mkdir(parents=True, exist_ok=True)
+                disk.make_folder(self.output.parent)
                 self.path.mkdir(exist_ok=True)
                 self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except OSError as error:

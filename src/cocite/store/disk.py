@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import logging
 import os
 import shutil
 import tempfile
@@ -23,6 +24,7 @@ __all__ = [
     "create",
     "create_anew",
     "exchange",
+    "make_folder",
     "remove",
     "remove_tree",
     "rename",
@@ -34,7 +36,17 @@ __all__ = [
 ]
 
 _AT_FDCWD = -100
+_log = logging.getLogger("cocite")
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+
+
+def make_folder(folder: Path) -> None:
+    """The folder of an output, with those above it; one that was not there is told, as its name may
+    be a slip.
+    """
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        _log.info(f"the folder {folder} was not there, and is made")
 
 
 def create(path: Path) -> BinaryIO:

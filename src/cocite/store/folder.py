@@ -58,7 +58,7 @@ def new_folder(path: Path, contents: str, facts: dict[str, Any]) -> Iterator[Pat
     :class:`~cocite.errors.OutputExists` if anybody else's files came to be there meanwhile.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(path.parent)
         beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     except OSError as error:
         raise StoreError(

@@ -32,6 +32,7 @@ from cocite.errors import OutputExists, ResourceError, StoreError, UsageError
 from cocite.graph.writers.dialects import Dialect, opened
 from cocite.graph.writers.targets import Target
 from cocite.graph.writers.writer import Columns, Types
+from cocite.store import disk
 
 __all__ = ["DatabaseTarget", "database_target"]
 
@@ -96,7 +97,7 @@ class DatabaseTarget(Target):
         path = Path(address.place) if address.is_file else None
         made = path is not None and not path.exists()
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            disk.make_folder(path.parent)
         target = DatabaseTarget(address, self.overwrite, self.append)
         try:
             with target._transaction() as database:

@@ -131,7 +131,7 @@ class _Folder(Output):
         content = json.dumps(told, indent=1, ensure_ascii=False).encode(errors="surrogateescape")
         with written_beside(inside / MANIFEST, work) as manifest:
             disk.write(manifest, content)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(path.parent)
         if path.exists() and os.listdir(path):
             disk.exchange(inside, path)
         else:
