@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import tempfile
 import threading
 import time
@@ -62,6 +63,7 @@ def test_its_steps_lead_to_a_server(folder: Path) -> None:
         pytest.skip(reason)
     key, line = new_key("reader")
     place = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    process: subprocess.Popen[str] | None = None
     try:
         served = place / "served"
         shutil.copytree(folder / "web.index", served)
@@ -75,11 +77,9 @@ def test_its_steps_lead_to_a_server(folder: Path) -> None:
         process = image.run(place / "image", mounts, [*image.command, "--port", "0"])
         said: list[str] = []
 
-        def read() -> None:
-            assert process.stderr is not None
-            said.extend(iter(process.stderr.readline, ""))
-
-        reader = threading.Thread(target=read, daemon=True)
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        reader = threading.Thread(target=said.extend, args=(lines,), daemon=True)
         reader.start()
         end, port = time.monotonic() + 1800, 0
         while not port and process.poll() is None and time.monotonic() < end:
@@ -99,6 +99,7 @@ def test_its_steps_lead_to_a_server(folder: Path) -> None:
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{url}/v1/related?node=red", timeout=60)
         assert refused.value.code == 401
+        refused.value.close()
         status = Path(f"/proc/{process.pid}/status").read_text()
         assert re.search(r"^Uid:\s+65534\s+65534", status, re.M)
         assert re.search(r"^CapEff:\s+0+$", status, re.M)
@@ -111,4 +112,9 @@ def test_its_steps_lead_to_a_server(folder: Path) -> None:
         assert process.wait(40) == 0, "".join(said[-40:])
         reader.join()
     finally:
+        if process is not None:
+            process.kill()
+            process.wait()
+            assert process.stderr is not None
+            process.stderr.close()
         shutil.rmtree(place, ignore_errors=True)

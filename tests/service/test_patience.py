@@ -39,12 +39,12 @@ def server(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Server:
 
 
 def test_a_long_question_is_given_up_and_said_to_be(server: Server) -> None:
-    assert server.ask("related", node="n0").status == 200
+    server.until(lambda: server.ask("related", node="n0").status == 200)  # kernels are there
     pair = {name: value for name, value in LONG.items() if name != "node"} | {"a": "n0", "b": "n1"}
     for verb, query in (("related", LONG), ("similarity", pair)):
         began = time.monotonic()
         found = server.ask(verb, **query)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 25  # and not minutes
         assert found.status == 503
         assert found.headers["content-type"] == "application/problem+json"
         assert found.json["type"] == "/docs#took-too-long"
@@ -55,25 +55,30 @@ def test_a_long_question_is_given_up_and_said_to_be(server: Server) -> None:
 
 
 def test_others_are_answered_meanwhile(server: Server) -> None:
-    """As many long questions as there are threads, again and again."""
-    stop = time.monotonic() + 3
+    """As many long questions as there are threads, again and again: others wait until a thread is
+    free, and not for the long ones that come after them.
+    """
+    stop, ends = threading.Event(), time.monotonic() + 60
+    given_up: list[int] = []
 
     def long() -> None:
-        while time.monotonic() < stop:
-            assert server.ask("related", **LONG).status == 503
+        while not stop.is_set():
+            given_up.append(server.ask("related", **LONG).status)
 
     clients = [threading.Thread(target=long) for _ in range(2)]
     for client in clients:
         client.start()
-    answered, slowest = 0, 0.0
-    while time.monotonic() < stop:
-        began = time.monotonic()
-        assert server.ask("related", node=f"n{answered}").status == 200
-        slowest, answered = max(slowest, time.monotonic() - began), answered + 1
+    waits: list[int] = []
+    while (len(waits) < 5 or len(given_up) < 6) and time.monotonic() < ends:
+        before = len(given_up)
+        if server.ask("related", node=f"n{before}").status == 200:
+            waits.append(len(given_up) - before)
+    stop.set()
     for client in clients:
         client.join()
-    assert answered >= 3
-    assert slowest < 4 * GIVEN + 1
+    assert len(waits) >= 5
+    assert max(waits) <= 8  # four times the time given, on two threads
+    assert set(given_up) == {503}
 
 
 @pytest.mark.parametrize("form", ["application/json", "application/x-ndjson"])
@@ -150,7 +155,7 @@ def test_another_thread_stands_in_for_one_that_cannot_be_ended() -> None:
             began = time.monotonic()
             with pytest.raises(TookTooLong, match=r"0.1 s"):
                 await pool.run(lambda: kernel.wait(30))
-            assert time.monotonic() - began < 4
+            assert time.monotonic() - began < 25  # it waits for 30
             assert await pool.run(lambda: 1) == 1
         assert pool.waiting == 0
         for _ in range(2):  # four stand in at most, and then there is nobody
