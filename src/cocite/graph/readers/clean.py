@@ -1,4 +1,5 @@
-"""Clean files: rows that DuckDB loads without a question.
+"""What text comes from, and clean files, what becomes of it: rows that DuckDB loads without a
+question.
 
 A row a line, fields between tabs, LF at the end, no titles, no quotes, as ``kernels/text.py``
 writes them. A clean file begins with a byte order mark, so that no name's U+FEFF is taken for one.
@@ -9,13 +10,14 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, Protocol
 
 from cocite.graph.readers.reader import Job
 from cocite.store import disk
 
-__all__ = ["clean_relation", "new_clean_file", "relation_of"]
+__all__ = ["Lines", "Unpacked", "clean_relation", "new_clean_file", "relation_of"]
 
 _NAME = "clean.tsv"
 
@@ -44,3 +46,29 @@ def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
         "quote = '', escape = '', comment = '', new_line = '\\n', nullstr = '\x01', "
         f"columns = {{{typed}}})"
     )
+
+
+class Lines(Protocol):
+    """A stream of text."""
+
+    def read(self, size: int) -> bytes:
+        """Some of it; nothing at the end."""
+
+    def tell(self) -> int:
+        """How many bytes of the input were read for it."""
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """An unpacked stream above the packed one."""
+
+    stream: IO[bytes]
+    raw: BinaryIO
+
+    def read(self, size: int) -> bytes:
+        """Some of it."""
+        return self.stream.read(size)
+
+    def tell(self) -> int:
+        """How many bytes were read, packed."""
+        return self.raw.tell()

@@ -71,6 +71,8 @@ class RowWriter(Cleaner):
     columns as they are. Rows are pushed one by one, each with its place, a number of the ``unit``.
     """
 
+    as_written = False
+
     def __init__(
         self,
         job: Job,

@@ -14,13 +14,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
-from cocite.graph.readers.clean import clean_relation, new_clean_file
+from cocite.graph.readers.clean import Lines, Unpacked, clean_relation, new_clean_file
+from cocite.graph.readers.commas import with_comma
 from cocite.graph.readers.dialect import (
     fields,
     guess_delimiter,
@@ -134,7 +135,7 @@ def clean_text(
     """
     stream, raw = source.open()
     try:
-        return Cleaner(source, wanted, options).run(_Text(stream, raw), out, progress)
+        return Cleaner(source, wanted, options).run(Unpacked(stream, raw), out, progress)
     except unpack_errors() as error:
         raise InputError(f"{source.label} cannot be read to its end: {error}") from error
     finally:
@@ -142,34 +143,12 @@ def clean_text(
         raw.close()
 
 
-class Lines(Protocol):
-    """A stream of text."""
-
-    def read(self, size: int) -> bytes:
-        """Some of it; nothing at the end."""
-
-    def tell(self) -> int:
-        """How many bytes of the input were read for it."""
-
-
-@dataclass(frozen=True)
-class _Text:
-    """An unpacked stream above the packed one."""
-
-    stream: IO[bytes]
-    raw: BinaryIO
-
-    def read(self, size: int) -> bytes:
-        return self.stream.read(size)
-
-    def tell(self) -> int:
-        return self.raw.tell()
-
-
 class Cleaner:
     """One pass over one text. ``unit`` is what examples of bad rows are numbered by."""
 
     unit = "line"
+    as_written = True  # rows are those of the input, and may have a comma in their weight
+    _to_do = ""
 
     def __init__(self, source: Source, wanted: int, options: ReadOptions) -> None:
         from cocite.kernels import text as kernels
@@ -229,13 +208,19 @@ class Cleaner:
         wrong = self._k.normalise(text, rules, room, self._bad, self._tally)
         for line, low, high, reason in self._bad[:wrong].tolist():
             content = piece[low:high].decode("utf-8", "backslashreplace")
+            what = advice = ""
+            if reason == self._k.NO_WEIGHT and self.as_written:
+                told = self.found.weight, self.found.delimiter, self._source.printed_by
+                what, advice = with_comma(content, *told)
             content = content if len(content) <= 100 else content[:100] + "..."
-            self.refuse(line, self._explain(reason), content)
+            self._to_do = advice
+            self.refuse(line, what or self._explain(reason), content)
 
     def refuse(self, line: int, what: str, content: str) -> None:
         """A bad row: an error, or an example if such rows are to be skipped."""
         if not self.options.skip_bad_rows:
-            raise MalformedRow(self._source.label, line, what, content, self._advice(line))
+            advice = self._to_do or self._advice(line)
+            raise MalformedRow(self._source.label, line, what, content, advice)
         if len(self.found.examples) < _KEPT_EXAMPLES:
             self.found.examples.append(f"{self.unit} {line}: {what}: {content!r}")
 
