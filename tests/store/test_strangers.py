@@ -104,14 +104,18 @@ def test_what_a_killed_run_left_in_its_store_is_not_somebody_elses(
     def killed(path: Path) -> None:
         raise KeyboardInterrupt
 
-    with Draft(tmp_path / "s", "graph", overwrite=True) as draft:
+    with Draft(tmp_path / "s", "graph", overwrite=True, resumable=True) as draft:
         (draft.path / "work").mkdir()
         (draft.path / "work" / "file").touch()
         (draft.path / "plan.json").touch()
         with monkeypatch.context() as patch:
             real = disk.remove
             gone = tmp_path / "s.building"
-            patch.setattr(disk, "remove", lambda p: real(p) if p.parent == gone else killed(p))
+
+            def remove(path: Path) -> None:
+                (real if path.parent == gone or path.suffix == ".new" else killed)(path)
+
+            patch.setattr(disk, "remove", remove)
             with pytest.raises(KeyboardInterrupt):
                 draft.publish(Manifest("graph", {}))
     assert names(tmp_path / "s") == [".cocite-draft", "manifest.json", "plan.json", "work"]

@@ -1,5 +1,6 @@
 """Checking every byte of a store: each file is read in full and compared with its checksum, and
-what its manifest tells with what a store of its kind has.
+what its manifest tells with what a store of its kind has. What is in its directory and no part of
+it is told, too: nothing reads it, so it is no fault, but nothing of ours leaves it there either.
 
 Cost: one pass over all files, in constant memory.
 """
@@ -23,12 +24,15 @@ from cocite.store import Manifest, Store, kind_of
 
 __all__ = ["VerifiedLinks", "VerifyDocument"]
 
+_NAMED = 5
+"""Surplus files that are named."""
+
 
 @dataclass(frozen=True)
 class VerifyDocument(Document):
     """What was found: the ``faults`` of ``files`` files, none if all are whole, behind that of the
     manifest, which has one unless it is ``sound``; and of an index that lacks nothing but samples,
-    what is ``left`` of it, in words.
+    what is ``left`` of it, in words. ``surplus`` is what lies in it and is no part of it.
     """
 
     path: str
@@ -38,6 +42,7 @@ class VerifyDocument(Document):
     sound: bool
     faults: Sequence[str]
     left: str = ""
+    surplus: Sequence[str] = ()
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
@@ -50,12 +55,22 @@ class VerifyDocument(Document):
         told = _told(store)
         size = len(store.manifest.files), store.nbytes
         left = "" if told else _left(store, faults)
-        return cls(name, kind, *size, not told, [*told, *faults.values()], left)
+        surplus = store.surplus()
+        return cls(name, kind, *size, not told, [*told, *faults.values()], left, surplus)
 
     def facts(self) -> dict[str, Any]:
         """Without what there is nothing to say of."""
-        facts = super().facts()
-        return facts if self.left else {name: facts[name] for name in facts if name != "left"}
+        facts, spare = super().facts(), {"left": self.left, "surplus": self.surplus}
+        return {name: facts[name] for name in facts if spare.get(name, True)}
+
+    @property
+    def beside(self) -> str:
+        """What lies in it and is no part of it, in words; "" if nothing does."""
+        if not self.surplus:
+            return ""
+        more = len(self.surplus) - _NAMED
+        named = ", ".join(self.surplus[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+        return f"{self.path} holds what is no part of it: {named}"
 
     @property
     def verdict(self) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
@@ -284,6 +284,7 @@ def refresh(
     memory: str | int | None = None,
     restart: bool = False,
     texts: str | os.PathLike[str] | None = None,
+    again: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
     """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
@@ -312,6 +313,9 @@ def refresh(
         The texts of the pages as they are now, as for :func:`build`, of an index that compares
         them. Without them pages keep the words that the index has of them, and their weights, and
         pages that are new have none.
+    again
+        Refresh an index also from the graph that its newest samples are of already. By default it
+        stays as it is then, so that a refresh that was killed can be repeated, however far it came.
     progress
         Called with (done, total), as for :func:`build`.
 
@@ -324,6 +328,7 @@ def refresh(
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
     means = Means.checked(threads, memory)
-    with RefreshBuild(index, graph, share, means, date=date, restart=restart, texts=texts) as work:
+    chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
+    with RefreshBuild(index, graph, share, means, **chosen) as work:
         work.run(progress)
     return Index(_opened(index, graph), means)

@@ -3,25 +3,33 @@
 While it grows it is called ``<output>.building`` (``building.py``). ``publish`` writes the
 manifest last, then renames. A process that is killed at any moment leaves either the old output
 untouched or the new one whole, and a directory that the next run takes over.
+
+What of a draft is no part of the store goes before that has its name; but for that by which a run
+that is killed there goes on, which goes afterwards. An old output that was replaced has the draft's
+name until it is removed. The mark of either says what it is, and who next comes to that output
+removes what was left behind (:class:`Draft`), whether the output is replaced or not.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from cocite.errors import Damaged, NotAStore, OutputExists, StoreError
 from cocite.store import disk
 from cocite.store.arrays import Entry, checksum
 from cocite.store.beside import written_beside
-from cocite.store.building import MARK, Building, lock
+from cocite.store.building import MARK, Building
+from cocite.store.locks import lock, unclaimed
 from cocite.store.manifest import MANIFEST, Manifest, kind_of
 
 __all__ = ["Draft", "copy_array"]
 
 _NAMED = 5
 """Strangers that a message names."""
+_REST, _OLD = "rest", "replaced"
 
 
 class Draft(Building):
@@ -39,6 +47,7 @@ class Draft(Building):
         super().__init__(output, resumable=resumable)
         self._kind, self._overwrite = kind, overwrite
         if os.path.lexists(self.output):
+            self._finish_earlier()
             if not overwrite:
                 raise OutputExists(
                     f"{self.output} exists. Choose another output, or pass --overwrite "
@@ -53,7 +62,7 @@ class Draft(Building):
         came to be there during the build; the draft is kept.
         """
         manifest.write(self.path)
-        rest = self._mark_rest({*manifest.files, MANIFEST, MARK})
+        rest = self._rest({*manifest.files, MANIFEST, MARK})
         if self._overwrite and os.path.lexists(self.output):
             self._check_replaceable()
             self._replace()
@@ -66,19 +75,52 @@ class Draft(Building):
                 ) from error
             self._published = True
             disk.sync_directory(self.output.parent)
-        for name in (*rest, MARK):
-            disk.remove(self.output / name)
+        _clean(self.output, rest)
         return self.output
 
-    def _mark_rest(self, kept: set[str]) -> list[str]:
-        """What of the draft is no part of the store, and goes when that is published; it is written
-        down, so that it is known for ours if the process does not come so far.
+    def _rest(self, kept: set[str]) -> list[str]:
+        """What of the draft is no part of the store, and goes when that is published, as a run that
+        is killed goes on by it. It is written down, so that it is known for ours if the process
+        does not come so far. If no run goes on it goes now.
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
+        if self._resumable:
+            if rest:
+                _mark(self.path, rest=rest)
+            return rest
+        for name in rest:
+            disk.remove(self.path / name)
         if rest:
-            with written_beside(self.path / MARK) as file:
-                disk.write(file, json.dumps(rest).encode())
-        return rest
+            disk.sync_directory(self.path)
+        return []
+
+    def _finish_earlier(self) -> None:
+        """Remove what a run has left that was killed when it had published its output: in that,
+        and what it replaced, which has the draft's name. It is removed if it can be.
+        """
+        for path in (self.output, self.path):
+            mark = path / MARK
+            if path.is_symlink() or mark.is_symlink() or not mark.is_file():
+                continue
+            if kind_of(path) != self._kind:
+                continue
+            rest, old = _left(path)
+            with suppress(OSError), unclaimed(path) as free:
+                if free and path == self.output:
+                    _clean(path, sorted(rest & (set(_names(path)) - _in_manifest(path))))
+                elif free and old:
+                    _remove_own(path)
+
+    def _is_old(self) -> bool:
+        """Whether it is what an earlier run has replaced: nothing to go on with."""
+        return _left(self.path)[1]
+
+    def clear(self) -> None:
+        """Remove what an earlier, unfinished run left."""
+        super().clear()
+        if _left(self.path) != (set(), False):
+            disk.sync_directory(self.path)  # what is left behind is no old output any more
+            _mark(self.path)
 
     def _check_replaceable(self) -> None:
         """See that the output is such a store and that nothing of anybody else is in it."""
@@ -106,21 +148,20 @@ class Draft(Building):
             # After the exchange the old one has the draft's name: locked, nobody takes it over, and
             # marked, who comes after a kill does.
             lock(old)
-            mark = None if link or (self.output / MARK).exists() else self.output / MARK
             try:
-                if mark is not None:
-                    disk.touch(mark)
+                if not link:
+                    _mark(self.output, old=True)
                 disk.exchange(self.path, self.output)
             except BaseException:
-                if mark is not None:
-                    mark.unlink(missing_ok=True)
+                if not link:
+                    disk.remove(self.output / MARK)
                 raise
             self._published = True
             try:
                 disk.sync_directory(self.output.parent)
             finally:
                 if link:
-                    self.path.unlink()
+                    disk.remove(self.path)
                 else:
                     self._remove_old()
         finally:
@@ -128,11 +169,8 @@ class Draft(Building):
 
     def _remove_old(self) -> None:
         """Remove the old store, which has the draft's name."""
-        for name in sorted(_own(self.path) - {MARK}):
-            disk.remove(self.path / name)
-        (self.path / MARK).unlink()
         try:
-            self.path.rmdir()
+            _remove_own(self.path)
         except OSError as error:
             raise StoreError(
                 f"{self.output} is whole; what came into the old one while it was replaced is in "
@@ -140,15 +178,52 @@ class Draft(Building):
             ) from error
 
 
+def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> None:
+    """Say in the mark what a directory is, besides a draft: what in it is no part of the store; and
+    whether it is the old store that is being replaced.
+    """
+    told = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
+    with written_beside(directory / MARK) as file:
+        disk.write(file, json.dumps(told).encode() if told else b"")
+
+
+def _left(directory: Path) -> tuple[set[str], bool]:
+    """What the mark says of a directory."""
+    mark = directory / MARK
+    if mark.is_symlink():
+        return set(), False
+    try:
+        told = json.loads(mark.read_bytes() or b"{}")
+        return set(map(str, told.get(_REST, ()))), told.get(_OLD) is True
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return set(), False
+
+
+def _clean(directory: Path, rest: list[str]) -> None:
+    """Remove what is no part of a store that was published, then its mark."""
+    for name in rest:
+        disk.remove(directory / name)
+    if rest:
+        disk.sync_directory(directory)  # whatever is left is known by the mark
+    disk.remove(directory / MARK)
+
+
+def _remove_own(directory: Path) -> None:
+    """Remove a store that was replaced: its own files, its mark behind them, and itself."""
+    for name in sorted(_own(directory) - {MARK}):
+        disk.remove(directory / name)
+    disk.sync_directory(directory)
+    disk.remove(directory / MARK)
+    disk.remove_empty(directory)
+
+
 def _own(directory: Path) -> set[str]:
     """What is in a store and its own: the files that its manifest lists, and what a draft has left.
 
     Names are those of the directory, whatever is listed: nothing else can be meant by them.
     """
-    listed = {MANIFEST, *_listed(directory / MANIFEST, "files")}
-    left = set()
-    if not (directory / MARK).is_symlink():
-        left = {MARK, *_listed(directory / MARK, None)}
+    listed = _in_manifest(directory)
+    left = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
     return {
         entry.name
         for entry in directory.iterdir()
@@ -165,13 +240,17 @@ def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _listed(path: Path, key: str | None) -> set[str]:
-    """The names in a file of JSON, under a key or as they are; none if it is no such file."""
+def _names(directory: Path) -> list[str]:
+    return [entry.name for entry in directory.iterdir()]
+
+
+def _in_manifest(directory: Path) -> set[str]:
+    """The files that are listed, and the list; that alone if it cannot be read."""
     try:
-        value = json.loads(path.read_bytes())
-        return set(map(str, value if key is None else value[key]))
+        value = json.loads((directory / MANIFEST).read_bytes())
+        return {MANIFEST, *map(str, value["files"])}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return set()
+        return {MANIFEST}
 
 
 def copy_array(source: Path, target: Path, entry: Entry) -> None:

@@ -32,6 +32,7 @@ from cocite.errors import OutputExists, ResourceError, StoreError, UsageError
 from cocite.graph.writers.dialects import Dialect, opened
 from cocite.graph.writers.targets import Target
 from cocite.graph.writers.writer import Columns, Types
+from cocite.store import disk
 
 __all__ = ["DatabaseTarget", "database_target"]
 
@@ -84,7 +85,7 @@ class DatabaseTarget(Target):
         """The bytes that some rows take, which are taken back."""
         if self.address.is_file:
             kind, place = self.address.kind, folder / "trial"
-            place.unlink(missing_ok=True)
+            disk.remove(place)
             return self._write(Address(kind, str(place), "trial"), pieces, types)
         with self._transaction() as database:
             place_of = database.beside(database.find(self.address.table))
@@ -96,7 +97,7 @@ class DatabaseTarget(Target):
         path = Path(address.place) if address.is_file else None
         made = path is not None and not path.exists()
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            disk.make_folder(path.parent)
         target = DatabaseTarget(address, self.overwrite, self.append)
         try:
             with target._transaction() as database:
@@ -105,7 +106,7 @@ class DatabaseTarget(Target):
         except BaseException:
             if made and path is not None:
                 for ending in _BESIDE:
-                    Path(f"{path}{ending}").unlink(missing_ok=True)
+                    disk.remove(Path(f"{path}{ending}"))
             raise
         return path.stat().st_size if made and path is not None else size
 

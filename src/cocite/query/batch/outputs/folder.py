@@ -35,7 +35,7 @@ from urllib.parse import quote
 
 from cocite.errors import OutputExists, StoreError
 from cocite.query.batch.outputs.output import Output, Pages, json_of
-from cocite.store import disk, written_beside
+from cocite.store import disk, publishing, written_beside
 
 __all__ = ["MANIFEST", "SCRIPT", "file_name", "output", "script"]
 
@@ -98,11 +98,11 @@ class _Folder(Output):
         work = scratch / f"{_KIND}-{'ids' if ids else 'names'}"
         log = work.with_suffix(".written")
         inside = work / "files"
-        inside.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(inside)
         disk.touch(log)
         before, made = log.stat().st_size, set[str]()
         with (
-            log.open("ab", buffering=0) as marks,
+            disk.append(log) as marks,
             written_beside(inside / _FILES, work) as listed,
         ):
             disk.write(listed, b"node,file\n")
@@ -120,7 +120,7 @@ class _Folder(Output):
         if self.kind == "site":
             with written_beside(inside / SCRIPT, work) as put:
                 disk.write(put, script())
-        os.sync()  # all files at once, before the manifest says that they are there
+        disk.sync_all()  # all files at once, before the manifest says that they are there
         count, size = _counted(inside)
         if count != facts["nodes"]:
             raise StoreError(
@@ -131,7 +131,8 @@ class _Folder(Output):
         content = json.dumps(told, indent=1, ensure_ascii=False).encode(errors="surrogateescape")
         with written_beside(inside / MANIFEST, work) as manifest:
             disk.write(manifest, content)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(path.parent)
+        publishing(inside, scratch)
         if path.exists() and os.listdir(path):
             disk.exchange(inside, path)
         else:
@@ -152,9 +153,9 @@ class _Folder(Output):
 def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
     parent = os.path.dirname(name)
     if parent not in made:
-        (folder / parent).mkdir(parents=True, exist_ok=True)
+        disk.make_folder(folder / parent)
         made.add(parent)
-    with open(folder / name, "wb", buffering=0) as file:
+    with disk.rewrite(folder / name) as file:
         disk.write(file, text.encode(errors="surrogateescape"))
 
 
