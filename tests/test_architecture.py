@@ -27,6 +27,8 @@ BESIDE = {
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
     ("plots", "extras"): "without matplotlib, the command that installs it is named",
+    ("deadline", "compiled"): "a deadline waits while kernels are compiled",
+    ("deadline", "errors"): "everything reports through one tree",
     ("means", "memory"): "what is not given is read of the machine there",
     ("means", "errors"): "everything reports through one tree",
 }

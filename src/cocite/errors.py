@@ -13,6 +13,7 @@
     │   ├── OutputExists        the output is there already
     │   └── Busy                another process is building it
     ├── NotConverged            a computation that ends without a result that says anything
+    ├── TookTooLong             a question that took longer than it was given
     └── ResourceError           it does not fit: memory, disk, ids
 
 A message says what was found, what is allowed and what to do. The command line prints it
@@ -35,6 +36,7 @@ __all__ = [
     "OutputExists",
     "ResourceError",
     "StoreError",
+    "TookTooLong",
     "UnknownNode",
     "UsageError",
     "WrongFormat",
@@ -138,6 +140,10 @@ class Busy(StoreError):
 
 class NotConverged(CociteError):
     """An iteration diverges, or its result may be off by more than there is."""
+
+
+class TookTooLong(CociteError):
+    """A question took longer than it was given (``deadline.py``)."""
 
 
 class ResourceError(CociteError):

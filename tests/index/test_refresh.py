@@ -94,12 +94,12 @@ def test_the_same_graph_keeps_the_samples_and_links_their_shards(
     held = cocite.open(tmp_path / "x")
     before = held.related("p7", 100)
     inode = (tmp_path / "x" / "in.samples-000009").stat().st_ino
-    cocite.refresh(tmp_path / "x", graphs[0], share=0.25)
+    cocite.refresh(tmp_path / "x", graphs[0], share=0.25, again=True)
     assert (tmp_path / "x" / "in.samples-000009").stat().st_ino == inode
     assert held.related("p7", 100) == before  # whoever has it open keeps it
     build(graphs[0], tmp_path / "all", 16, **kind)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[3:15]
-    cut = cocite.refresh(tmp_path / "x", graphs[0], share=1 / 12)  # in the middle of a shard
+    cut = cocite.refresh(tmp_path / "x", graphs[0], share=1 / 12, again=True)  # in the middle of a shard
     assert cut.samples == 12
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[4:]
     assert not {p for p in tmp_path.iterdir() if p.name.endswith(".building")}
@@ -135,7 +135,7 @@ def test_when_all_samples_have_retired_nothing_of_the_old_graph_is_left(
     build(graphs[0], tmp_path / "x")
     drawn = 12
     for share in shares:
-        index = cocite.refresh(tmp_path / "x", graphs[1], share=share)
+        index = cocite.refresh(tmp_path / "x", graphs[1], share=share, again=True)
         drawn += int(np.ceil(round(share * 12, 9)))
     build(graphs[1], tmp_path / "n", drawn)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "n")[-12:]
@@ -212,7 +212,7 @@ def test_many_small_shards_are_written_anew_fuller(
     monkeypatch.setattr("cocite.index.carried._MOST_LINKED", 5)
     build(graphs[0], tmp_path / "x", 40, shard=10)
     for _ in range(7):
-        cocite.refresh(tmp_path / "x", graphs[0], share=1 / 40)
+        cocite.refresh(tmp_path / "x", graphs[0], share=1 / 40, again=True)
         assert len(list((tmp_path / "x").glob("in.samples-*"))) <= 9
     build(graphs[0], tmp_path / "n", 47)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "n")[7:]

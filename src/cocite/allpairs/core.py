@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.allpairs.order import bandwidth, reordered
-from cocite.graph import Graph
+from cocite.allpairs.turned import LinkRows
 
-__all__ = ["Core", "CoreLinks", "link_weights", "node_rows", "reduce"]
+__all__ = ["Core", "CoreLinks", "node_rows", "reduce"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -111,13 +111,8 @@ class Core:
         return found
 
 
-def link_weights(graph: Graph) -> NDArray[np.float32] | None:
-    """The weights of the graph's links, aligned with ``in_sources``; None if all count the same."""
-    return graph.in_weights
-
-
 def reduce(
-    graph: Graph,
+    graph: LinkRows,
     *,
     weights: NDArray[np.float32] | None = None,
     teleport: float | None = None,
@@ -167,7 +162,7 @@ def offsets_of(counts: NDArray[np.integer]) -> Ints:
 
 
 def node_rows(
-    graph: Graph, weights: NDArray[np.float32] | None, teleport: float | None
+    graph: LinkRows, weights: NDArray[np.float32] | None, teleport: float | None
 ) -> CoreLinks:
     """Q by nodes. With teleportation it is eq. 7's matrix, but that of its uniform rows, which are
     all equal, the first stands for all.

@@ -21,6 +21,7 @@ class ExactDocument(Document):
     graph: str
     output: str
     measure: str
+    direction: str
     method: str
     products: str
     precision: str
@@ -30,10 +31,10 @@ class ExactDocument(Document):
     ended: ExactConvergence
 
     @classmethod
-    def of(cls, graph: str, output: str, measure: str, found: Scores) -> Self:
+    def of(cls, graph: str, output: str, measure: str, direction: str, found: Scores) -> Self:
         """What ``found`` says of itself."""
         how = found.method, found.products, found.precision, found.nodes, found.rows
-        return cls(graph, output, measure, *how, found.bandwidth, found.convergence)
+        return cls(graph, output, measure, direction, *how, found.bandwidth, found.convergence)
 
     def facts(self) -> dict[str, Any]:
         """The facts of the iteration stand beside the others."""

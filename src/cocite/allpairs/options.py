@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from cocite.errors import UsageError
 
-__all__ = ["MEASURES", "METHODS", "Options"]
+__all__ = ["DIRECTIONS", "MEASURES", "METHODS", "Options"]
 
 MEASURES = ("simrank", "psimrank")
+DIRECTIONS = ("in", "out", "any")
 METHODS = ("gauss-seidel", "plain", "sor", "psum", "svd")
 _PRECISIONS = ("auto", "single", "double")
 _ORDERS = ("stored", "rcm")
@@ -32,6 +33,7 @@ class Options:
     precision: str
     products: str
     rank: int
+    direction: str
 
     @classmethod
     def checked(
@@ -49,6 +51,7 @@ class Options:
         precision: str = "auto",
         products: str = "auto",
         rank: int | None = None,
+        direction: str = "in",
     ) -> Options:
         """Raises :class:`UsageError` for what is not allowed, alone or together."""
         _choice("measure", measure, MEASURES)
@@ -58,6 +61,9 @@ class Options:
         _choice("order", order, _ORDERS)
         _choice("precision", precision, _PRECISIONS)
         _choice("products", products, _PRODUCTS)
+        _choice("direction", direction, DIRECTIONS)
+        if direction == "any":
+            _only("direction any", method, "gauss-seidel", "plain", "sor", "svd")
         _within("decay", decay, 0, 1)
         _within("epsilon", epsilon, 0, 1)
         if sweeps < 1:
@@ -98,6 +104,7 @@ class Options:
             precision,
             products,
             rank or _RANK,
+            direction,
         )
 
     @property

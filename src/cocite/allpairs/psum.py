@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.allpairs.stopping import ExactSweep
-from cocite.graph import Graph
+from cocite.allpairs.turned import LinkRows
 from cocite.runner import Team
 
 __all__ = ["PartialSums", "sweeps_for"]
@@ -33,7 +33,7 @@ def sweeps_for(epsilon: float, decay: float) -> int:
 class PartialSums:
     """Sweeps over the whole matrix; ``matrix`` float64[n, n] holds the scores."""
 
-    def __init__(self, graph: Graph, decay: float, team: Team) -> None:
+    def __init__(self, graph: LinkRows, decay: float, team: Team) -> None:
         self._offsets = graph.in_offsets.astype(np.int64)
         self._sources, self._decay, self._team = graph.in_sources, decay, team
         self.matrix: NDArray[np.float64] = np.eye(graph.nodes)

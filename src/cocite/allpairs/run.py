@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.allpairs import dense
-from cocite.allpairs.core import link_weights, node_rows, reduce
+from cocite.allpairs.core import node_rows, reduce
 from cocite.allpairs.options import Options
 from cocite.allpairs.panels import PanelSweeps, panel_width
 from cocite.allpairs.products import (
@@ -34,6 +34,7 @@ from cocite.allpairs.scores import DenseMatrix, MatrixByRow, Scores
 from cocite.allpairs.stopping import Bounds, ExactConvergence, Progress, iterate
 from cocite.allpairs.svd import low_rank_bytes, low_rank_scores
 from cocite.allpairs.sweeps import PlainSweeps, RelaxedSweeps
+from cocite.allpairs.turned import checked_weights, compared, turned
 from cocite.errors import NotConverged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.memory import budget, checked_threads, format_size
@@ -62,6 +63,8 @@ def exact_simrank(
     order: str = "stored",
     precision: str = "auto",
     products: str = "auto",
+    direction: str = "in",
+    side: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
     progress: Progress = lambda sweeps, error: None,
@@ -109,6 +112,11 @@ def exact_simrank(
         of ``epsilon``.
     products
         ``sparse``, ``dense``, or ``auto``: dense from a quarter of all possible links.
+    direction
+        Which links are looked at: ``in``, ``out``, or ``any``, links taken either way.
+    side
+        Of a bipartite graph the side whose nodes are compared, by its title, such as ``"user"``; by
+        default the right one, the items.
     threads
         How many cores to use, by default all. The scores do not depend on it, but for the last
         bits of dense products.
@@ -142,10 +150,10 @@ def exact_simrank(
         precision=precision,
         products=products,
         rank=rank,
+        direction=direction,
     )
-    run = AllPairs(
-        graph, options, threads=threads, memory=memory, weights=weights, weighted=weighted
-    )
+    means: dict[str, Any] = {"threads": threads, "memory": memory}
+    run = AllPairs(graph, options, weights=weights, weighted=weighted, side=side, **means)
     return run.run(progress)
 
 
@@ -161,13 +169,22 @@ class AllPairs:
         memory: str | int | None = None,
         weights: NDArray[np.float32] | None = None,
         weighted: bool = True,
+        side: str | None = None,
     ) -> None:
         graph.check()
         self.graph, self.options = graph, options
+        self.within = compared(graph, options, side)
         self.threads, self._budget = checked_threads(threads), budget(memory)
-        self._weights = _checked_weights(graph, options, weights, weighted)
-        self.core = reduce(
+        self._links = turned(
             graph,
+            options.direction,
+            self._budget,
+            weighted=weighted,
+            sets=options.measure == "psimrank",
+        )
+        self._weights = checked_weights(self._links, options, weights, weighted)
+        self.core = reduce(
+            self._links,
             weights=self._weights,
             teleport=options.teleport,
             order=options.order == "rcm",
@@ -303,6 +320,7 @@ class AllPairs:
             matrix,
             number,
             core.size,
+            self.within,
         )
 
     def _iterated(self, team: Team, progress: Progress) -> tuple[ExactConvergence, MatrixByRow]:
@@ -342,7 +360,7 @@ class AllPairs:
     def _partial_sums(self, team: Team, progress: Progress) -> tuple[ExactConvergence, MatrixByRow]:
         """As published: as many sweeps as the accuracy asks for, whatever they change."""
         options = self.options
-        sweeps = PartialSums(self.graph, options.decay, team)
+        sweeps = PartialSums(self._links, options.decay, team)
         limit = min(options.sweeps, sweeps_for(options.epsilon, options.decay))
         made = [sweeps() for _ in _counted(limit, progress, options.decay)]
         rounding = self._bounds(self.dtype, False).rounding_error()
@@ -355,7 +373,7 @@ class AllPairs:
     def _low_rank(self, team: Team) -> tuple[ExactConvergence, MatrixByRow]:
         """The closed form, and one plain step to tell how far it is off."""
         options, core = self.options, self.core
-        rows = node_rows(self.graph, self._weights, None)
+        rows = node_rows(self._links, self._weights, None)
         scores = low_rank_scores(rows, core, options.rank, options.decay, options.epsilon)
         products = SparseProducts(core, self.dtype, team, self.width)
         change = PlainSweeps(products, options.decay, scores)().change
@@ -378,21 +396,3 @@ def _counted(limit: int, progress: Progress, decay: float) -> Any:
     for sweeps in range(1, limit + 1):
         yield sweeps
         progress(sweeps, decay ** (sweeps + 1))
-
-
-def _checked_weights(
-    graph: Graph, options: Options, weights: NDArray[np.float32] | None, weighted: bool
-) -> NDArray[np.float32] | None:
-    if weights is None:
-        weights = link_weights(graph) if weighted else None
-    if weights is None:
-        return None
-    found = np.asarray(weights, np.float32)
-    if found.shape != (graph.edges,) or not np.isfinite(found).all() or (found <= 0).any():
-        raise UsageError(f"weights are {graph.edges:,} positive, finite numbers, one a link")
-    if options.measure == "psimrank" or options.method == "psum":
-        raise UsageError(
-            "weights are for simrank, and not for the psum baseline: pass --unweighted "
-            "(weighted=False) to let all links count the same"
-        )
-    return found

@@ -65,7 +65,8 @@ class Scores:
 
     ``convergence`` tells how far they may be from the exact ones. ``method`` and ``products`` say
     how they were computed, ``rows`` how many rows the matrix had, ``bandwidth`` how wide the links
-    between them were before and after ordering.
+    between them were before and after ordering. ``within`` are the ids of the nodes whose pairs are
+    told: all, or of a bipartite graph those of a side.
     """
 
     convergence: ExactConvergence
@@ -77,6 +78,7 @@ class Scores:
     matrix: MatrixByRow
     number: NDArray[np.int64]
     rows: int
+    within: range
 
     @property
     def nodes(self) -> int:
@@ -104,15 +106,18 @@ class Scores:
         return found
 
     def array(self) -> NDArray[Any]:
-        """All scores, [nodes, nodes]: 4 or 8 bytes a pair."""
-        found = np.empty((self.nodes, self.nodes), self.dtype)
-        for node in range(self.nodes):
-            found[node] = self.row(node)
+        """All scores, [nodes, nodes], or those of a side, in order of id: 4 or 8 bytes a pair."""
+        found = np.empty(self._shape, self.dtype)
+        for at, row in enumerate(self._rows(lambda nodes: None)):
+            found[at] = row
         return found
 
     def similarity(self, a: object, b: object) -> float:
         """The score of two nodes, by name; raises :class:`~cocite.errors.UnknownNode`."""
-        return float(self.row(self.names.id(a))[self.names.id(b)])
+        pair = self.names.id(a), self.names.id(b)
+        if self.names.sides is not None:
+            self.names.sides.check_alike(pair, [a, b])
+        return float(self.row(pair[0])[pair[1]])
 
     def top(self, node: object, k: int = 20) -> list[tuple[str, float]]:
         """The k nodes most similar to ``node`` with their scores, best first, ties by id.
@@ -128,6 +133,9 @@ class Scores:
             raise UsageError(f"k is {k!r}; it is a whole number, 1 or more")
         row = self.row(node)
         row[node] = 0
+        if self.names.sides is not None:
+            beside = self.names.sides.beside(node)
+            row[: beside.start] = row[beside.stop :] = 0
         if k < row.size:
             least = np.partition(row, row.size - k)[row.size - k]
             ids = np.flatnonzero((row >= least) & (row > 0))
@@ -183,7 +191,7 @@ class Scores:
         of nodes done.
         """
         if isinstance(target, FileTarget) and target.is_array:
-            target.write_array(self._rows(progress), self.dtype, (self.nodes, self.nodes))
+            target.write_array(self._rows(progress), self.dtype, self._shape)
             return
         pairs = self.best(top) if top else self.pairs(least)
         target.write_table(self._named(pairs, progress), self._types)
@@ -197,13 +205,17 @@ class Scores:
         for batch in pairs:
             yield {"node": names[batch.nodes], "other": names[batch.others], "score": batch.scores}
             if batch.nodes.size:
-                progress(int(batch.nodes[-1]) + 1)
+                progress(int(batch.nodes[-1]) + 1 - self.within.start)
 
     def _rows(self, progress: Callable[[int], None]) -> Iterator[NDArray[Any]]:
-        """float32 or float64[nodes], for each node in order of id."""
-        for node in range(self.nodes):
-            yield self.row(node)
-            progress(node + 1)
+        """float32 or float64[nodes compared], for each of them in order of id."""
+        for done, node in enumerate(self.within, 1):
+            yield self.row(node)[self.within.start : self.within.stop]
+            progress(done)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self.within), len(self.within)
 
     def pairs(self, least: float) -> Iterator[Pairs]:
         """All pairs u < v, by id, that score ``least`` or more and are not 0; in batches."""
@@ -214,14 +226,14 @@ class Scores:
         return self._batches(lambda node: self._best(node, k))
 
     def _beyond(self, node: int, least: float) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        row = self.row(node)[node + 1 :]
+        row = self.row(node)[node + 1 : self.within.stop]
         ids = np.flatnonzero((row >= least) & (row > 0))
         return ids + node + 1, row[ids]
 
     def _batches(self, of_node: Any) -> Iterator[Pairs]:
         found: list[Pairs] = []
         held = 0
-        for node in range(self.nodes):
+        for node in self.within:
             ids, scores = of_node(node)
             found.append(Pairs(np.full(ids.size, node), ids, scores))
             held += ids.size

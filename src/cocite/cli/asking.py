@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.completion import direction_names, measure_names
-from cocite.cli.links import cache_option, made_of, no_titles, refuse_folder, titles_option
+from cocite.cli.links import (
+    bipartite_option,
+    cache_option,
+    made_of,
+    no_sides,
+    no_titles,
+    refuse_folder,
+    side_option,
+    titles_option,
+)
 from cocite.cli.options import Sectioned, exclude_option, excluded_in, was_given
 from cocite.cli.progress import Stages
 from cocite.cli.settings import ask_options, given, graph_options
@@ -33,6 +42,7 @@ __all__ = [
     "asking_options",
     "draft_options",
     "narrowing",
+    "on_side",
     "opened",
     "preparing",
     "refine_options",
@@ -55,6 +65,10 @@ _EXCLUDE = exclude_option(
     "Leave these nodes out of a file of LINKS: named in this file, one a line, with all "
     "links to and from them, such as hubs that are linked with all.",
     dash=False,
+)
+_SIDE = side_option(
+    "Of what is bipartite the side of the nodes that are asked for, such as user.  [default: "
+    "the side of the targets, item]"
 )
 _ONLY = (
     click.option(
@@ -172,6 +186,16 @@ def asked_nodes(
     return found, [found.nodes.name(len(found.nodes) - 1)]
 
 
+def on_side(index: Index, nodes: Sequence[str], side: str | None) -> list[str]:
+    """The names of nodes of a side, as they are stored; raises :class:`UsageError`."""
+    if side is None:
+        return list(nodes)
+    sides = index.nodes.sides
+    if sides is None:
+        raise UsageError(f"{index.stored.store.path} is not bipartite: leave --side out")
+    return [sides.name(side, node) for node in nodes]
+
+
 def asking_options(command: Command) -> Command:
     """Add ``--graph``, ``--no-cache``, the settings of questions, and what is of a graph only."""
     options: list[Command] = [
@@ -179,6 +203,8 @@ def asking_options(command: Command) -> Command:
         cache_option,
         titles_option,
         _EXCLUDE,
+        bipartite_option,
+        _SIDE,
         ask_options,
         *_ONLY,
         graph_options(_GRAPH_ONLY),
@@ -221,6 +247,8 @@ def opened(
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
     if not links and options["titles"]:
         raise UsageError(no_titles(path))
+    if not links and options["bipartite"]:
+        raise UsageError(no_sides(path))
     options = options | {"exclude": _left_out(path, options["exclude_nodes"], links, named)}
     if not links and kind_of(path) != "graph":
         if chosen:

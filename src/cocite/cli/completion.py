@@ -148,26 +148,30 @@ def node_names(context: click.Context, parameter: click.Parameter, begun: str) -
     does not complain.
     """
     path = context.params.get("index") or context.params.get("path")
+    two, side = context.params.get("bipartite"), context.params.get("side")
     try:
-        return _names(os.fspath(path), begun) if path else []
+        return _names(os.fspath(path), begun, bool(two), side) if path else []
     except (CociteError, OSError, ValueError):
         return []
 
 
-def _names(path: str, begun: str) -> list[Any]:
+def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any]:
     from cocite.graph.names import open_names
+    from cocite.graph.sides import DEFAULT_SIDES
     from cocite.graph.titles import open_titles
     from cocite.store import Store, kind_of
 
     if kind_of(path) is None:
         from cocite.query.kept import kept_of
 
-        path = os.fspath(next(iter(kept_of(path)), ""))
+        path = os.fspath(next(iter(kept_of(path, DEFAULT_SIDES if bipartite else None)), ""))
     store = Store.open(path, "index" if kind_of(path) == "index" else "graph")
     names = open_names(store)
-    found = names.complete(begun, _OFFERED)
+    sides, mark = names.sides, ""
+    if sides is not None and side is not None and not begun.startswith(sides.mark):
+        mark = sides.name(side, "")  # left out of what is typed, as --side says it
+    found = names.complete(mark + begun, _OFFERED)
     titles = open_titles(store, len(names))
-    if titles is None:
-        return found
-    told = titles.of(names.ids(found))
-    return [CompletionItem(node, help=title) for node, title in zip(found, told, strict=True)]
+    told = [""] * len(found) if titles is None else titles.of(names.ids(found))
+    pairs = zip(found, told, strict=True)
+    return [CompletionItem(node.removeprefix(mark), help=title) for node, title in pairs]

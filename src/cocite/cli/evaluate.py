@@ -12,7 +12,7 @@ import click
 
 from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import cache_option, index_of
+from cocite.cli.links import bipartite_option, cache_option, index_of
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -197,6 +197,7 @@ def _settings(
     is_flag=True,
     help="Replace the report and the files beside it, or the table. A symbolic link is refused.",
 )
+@bipartite_option
 @cache_option
 @format_option
 def evaluate(
@@ -208,6 +209,7 @@ def evaluate(
     append: bool,
     figures: str | None,
     overwrite: bool,
+    bipartite: bool,
     no_cache: bool,
     show: Show,
     **data: Any,
@@ -248,9 +250,11 @@ def evaluate(
         check_pictures(figures, overwrite)
     means = {name: data[name] for name in ("memory", "threads")}
     if not suites:
-        paths = tuple(index_of(path, no_cache=no_cache, **means) for path in paths)
-    elif no_cache:
-        raise click.UsageError("a suite has no file of links: leave --no-cache out")
+        more = {"bipartite": bipartite, **means}
+        paths = tuple(index_of(path, no_cache=no_cache, **more) for path in paths)
+    elif no_cache or bipartite:
+        option = "--no-cache" if no_cache else "--bipartite"
+        raise click.UsageError(f"a suite has no file of links: leave {option} out")
     with Stages(_UNITS) as stages, unsaid(BUILD_LOG):
         found = run(*paths, suite=suites, progress=stages, **data)
         if reported and output is not None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import bipartite_option, cache_option, graph_of, side_option
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import facts_text, or_of, say
+from cocite.graph.links import DIRECTIONS
 from cocite.graph.writers import ARRAYS, TABLES, kinds_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,18 @@ __all__ = ["exact"]
     show_default=True,
     help="How much a step counts, compared with the step before it; between 0 and 1.",
 )
+@click.option(
+    "--direction",
+    type=click.Choice(["in", "out", "any"], case_sensitive=False),
+    default="in",
+    show_default=True,
+    help="Which links count; any: links taken either way.",
+)
+@side_option(
+    "Of a bipartite graph the side whose nodes are compared, such as user.  [default: the side of "
+    "the targets, item]"
+)
+@bipartite_option
 @click.option("--unweighted", is_flag=True, help="Ignore the weights of links.")
 @click.option(
     "--epsilon",
@@ -137,6 +150,8 @@ def exact(
     append: bool,
     min_score: float,
     top: int | None,
+    side: str | None,
+    bipartite: bool,
     no_cache: bool,
     threads: int | None,
     memory: int | None,
@@ -147,8 +162,9 @@ def exact(
 ) -> None:
     """Compute the SimRank of all pairs of nodes, to a stated accuracy.
 
-    First it says how much memory it will take. A table has each pair of different nodes once. If
-    the run diverges, or if scores may be off by 1 or more as --rank is too low, nothing is written.
+    First it says how much memory it will take. A table has each pair of different nodes once, of a
+    bipartite graph those of one side. If the run diverges, or if scores may be off by 1 or more as
+    --rank is too low, nothing is written.
     """
     from cocite.allpairs import AllPairs, Options
     from cocite.allpairs.documents import ExactDocument
@@ -159,12 +175,13 @@ def exact(
     target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=PAIR_TYPES)
     if target is None:
         raise click.UsageError("name an output, by --output or --to")
+    means: dict[str, Any] = {"memory": memory, "threads": threads}
     run = AllPairs(
-        Graph.open(graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)),
+        Graph.open(graph_of(graph, no_cache=no_cache, bipartite=bipartite, **means)),
         Options.checked(**options),
-        threads=threads,
-        memory=memory,
         weighted=not unweighted,
+        side=side,
+        **means,
     )
     say(f"{graph}: {run.estimate()}")
     with Stages({"sweeping": "sweeps", "writing": "nodes"}) as stages:
@@ -173,9 +190,9 @@ def exact(
             target,
             least=min_score,
             top=top,
-            progress=lambda nodes: stages("writing", nodes, found.nodes),
+            progress=lambda nodes: stages("writing", nodes, len(found.within)),
         )
-    told = ExactDocument.of(graph, target.label, options["measure"], found)
+    told = ExactDocument.of(graph, target.label, options["measure"], options["direction"], found)
     show(Reply(told, lambda: _text(told, options["order"] == "rcm")))
     ended = told.ended
     if ended.converged:
@@ -189,13 +206,18 @@ def exact(
         )
 
 
+def _links(found: ExactDocument) -> str:
+    """Which links were looked at, if not those that usually are."""
+    return "" if found.direction == "in" else f", {DIRECTIONS[found.direction]}"
+
+
 def _text(found: ExactDocument, ordered: bool) -> str:
     ended, (stored, meanwhile) = found.ended, found.bandwidth
     rows = f"{found.rows_computed:,} for {found.nodes:,} nodes, bandwidth {stored:,}"
     return facts_text(
         {
             "output": found.output,
-            "method": f"{found.measure}, {found.method}, {found.products} products, "
+            "method": f"{found.measure}{_links(found)}, {found.method}, {found.products} products, "
             f"{found.precision} precision",
             "rows": rows + (f", ordered {meanwhile:,}" if ordered else ""),
             "ended": f"{ended.sweeps} sweeps, {ended.reason}",

@@ -113,6 +113,8 @@ class SectionedVerb(click.Command):
         for option in self.get_params(ctx):
             if not isinstance(option, click.Option) or option.hidden:
                 continue
+            if option.is_eager and option.is_flag and not option.expose_value:
+                continue  # --help, which was just typed, and --help-all, which the last lines tell
             name = str(option.name)
             if name.startswith(SETTING):
                 line = _of_measure(option, name.removeprefix(SETTING), measure, indexed)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from cocite.cli.completion import measure_names
-from cocite.cli.links import graph_of, titles_option
+from cocite.cli.links import bipartite_option, graph_of, titles_option
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
@@ -113,6 +113,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     help="Begin again: throw away an unfinished build, which had other settings.",
 )
 @titles_option
+@bipartite_option
 @format_option
 def index(
     graph: str,
@@ -138,6 +139,7 @@ def index(
     texts: Path | None,
     texts_share: float | None,
     titles: tuple[str, ...],
+    bipartite: bool,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
@@ -170,9 +172,8 @@ def index(
     )
     give_back_at_once()
     means = Means.checked(threads, memory, shard, blocks, external)
-    stored = Graph.open(
-        graph_of(graph, lasting=True, memory=memory, threads=threads, titles=titles)
-    )
+    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
+    stored = Graph.open(graph_of(graph, lasting=True, memory=memory, threads=threads, **more))
     with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)

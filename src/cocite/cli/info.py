@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import bipartite_option, cache_option, graph_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import asks_text, counted, facts_text, settings_told, texts_in_words
@@ -32,18 +32,23 @@ __all__ = ["graph_reply", "info"]
     is_flag=True,
     help="Show where compiled kernels are kept instead, how large they are, and their versions.",
 )
+@bipartite_option
 @cache_option
 @format_option
-def info(path: str | None, cache: bool, no_cache: bool, show: Show) -> None:
+def info(path: str | None, cache: bool, bipartite: bool, no_cache: bool, show: Show) -> None:
     """Show what the stored graph or index at the path holds, or the graph of a file of links."""
     if cache == (path is not None):
         raise UsageError("name a graph, an index or a file of links, or pass --cache")
     if path is None:
+        if bipartite:
+            raise UsageError(
+                "--bipartite is of a file of links, and --cache shows none: leave one out"
+            )
         from cocite.cli.cache import cache_reply
 
         show(cache_reply())
         return
-    path = graph_of(path, no_cache=no_cache)
+    path = graph_of(path, no_cache=no_cache, bipartite=bipartite)
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 
@@ -75,6 +80,7 @@ def _graph_text(found: GraphDocument) -> str:
         {
             "graph": found.path,
             "nodes": f"{info.nodes:,}, named by {info.names}",
+            **({"sides": found.sides.in_words()} if found.sides else {}),
             "links": f"{info.edges:,}, {mean:.1f} a node",
             **weights,
             **({"titles": _titles_text(found.titles)} if found.titles else {}),
@@ -119,6 +125,7 @@ def _index_text(found: IndexDocument) -> str:
             "layout": found.layout,
             **_shown_parts(found),
             "nodes": f"{found.nodes:,}",
+            **({"sides": found.sides.in_words()} if found.sides else {}),
             **({"keeps": found.kept.in_words(found.nodes)} if found.kept else {}),
             **({"texts": texts_in_words(found.texts, found.nodes)} if found.texts else {}),
             **settings_told(found.settings),

@@ -8,7 +8,7 @@ from textwrap import fill
 import click
 
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import said_of, said_of_titles
+from cocite.cli.links import bipartite_option, said_of, said_of_sides, said_of_titles
 from cocite.cli.options import (
     exclude_option,
     excluded_in,
@@ -142,6 +142,12 @@ and counted.
     help="The character that begins a comment line; empty if there are no comments.",
 )
 @click.option("--undirected", is_flag=True, help="Store every link in both directions.")
+@bipartite_option
+@click.option(
+    "--sides",
+    metavar="SOURCE,TARGET",
+    help="What the two kinds of a --bipartite table are called.  [default: user,item]",
+)
 @click.option("--keep-self-loops", is_flag=True, help="Keep links from a node to itself.")
 @click.option(
     "--skip-bad-rows",
@@ -203,6 +209,8 @@ def ingest(
     stored = bool(inputs) and kind_of(inputs[0]) == "graph"
     for source in () if stored else graph.store.facts["sources"]:
         said_of(source)
+    if not stored:
+        said_of_sides(graph)
     said_of_titles(graph.store.facts.get("titles"))
     if "normalised_urls" in graph.store.facts:
         say(f"{graph.store.facts['normalised_urls']:,} names were URLs, and written in another way")

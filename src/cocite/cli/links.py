@@ -16,6 +16,7 @@ from cocite.cli.progress import Stages
 from cocite.cli.text import counted, held, say
 from cocite.errors import InputError, UsageError
 from cocite.graph import Graph
+from cocite.graph.sides import DEFAULT_SIDES
 from cocite.measures import DEFAULT
 from cocite.memory import format_size
 
@@ -23,14 +24,18 @@ if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
 
 __all__ = [
+    "bipartite_option",
     "cache_option",
     "graph_of",
     "index_of",
     "made_of",
+    "no_sides",
     "no_titles",
     "refuse_folder",
     "said_of",
+    "said_of_sides",
     "said_of_titles",
+    "side_option",
     "stored_of",
     "titles_option",
 ]
@@ -66,6 +71,27 @@ titles_option = click.option(
 )
 
 
+bipartite_option = click.option(
+    "--bipartite",
+    is_flag=True,
+    help="The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
+    "only nodes of one kind are compared. An item is asked for by its name, a user as user:NAME.",
+)
+
+
+def side_option(help: str) -> Callable[..., Any]:
+    """``--side``, a side of what is bipartite by its title; ``help`` tells what of it."""
+    return click.option("--side", metavar="NAME", help=help)
+
+
+def no_sides(path: str) -> str:
+    """What to say where a stored graph or index is to be bipartite."""
+    return (
+        f"{path} is no file of links: leave --bipartite out. A stored graph has the sides that "
+        "cocite ingest LINKS --bipartite -o DIR gave it, and an index those of its graph"
+    )
+
+
 def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **means: Any) -> str:
     """The graph that a verb works on: ``path``, or what is made of it if it is a file of links, by
     ``means``, the ``memory`` and the ``threads``. ``lasting``: what is made must stay where it is.
@@ -76,6 +102,8 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
         refuse_folder(path)
         if means.get("titles"):
             raise UsageError(no_titles(path))
+        if means.get("bipartite"):
+            raise UsageError(no_sides(path))
         if no_cache:
             raise UsageError(f"{path} is no file of links: leave --no-cache out")
         return path
@@ -99,6 +127,8 @@ def index_of(path: str, *, no_cache: bool = False, **means: Any) -> str:
     if is_links(path):
         return made_of(path, {"no_cache": no_cache, **means}, index=True)
     refuse_folder(path)
+    if means.get("bipartite"):
+        raise UsageError(no_sides(path))
     if no_cache:
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
     return path
@@ -153,7 +183,8 @@ def stored_of(path: str) -> list[str]:
     if not is_links(path):
         refuse_folder(path)
         return [path]
-    kept = [] if path == "-" else [str(each) for each in kept_of(path)]
+    ways = (None, DEFAULT_SIDES)
+    kept = [] if path == "-" else [str(each) for two in ways for each in kept_of(path, two)]
     if not kept:
         file = "FILE" if path == "-" else shlex.quote(path)
         raise UsageError(
@@ -172,9 +203,9 @@ def made_of(
     measure: str = "",
 ) -> str:
     """The index of a file of links, or its graph, found or made; what is temporary goes when the
-    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads``, ``exclude`` and
-    ``titles`` where the verb takes them. ``made`` is what the index is made of, unless it is the
-    default one; ``measure`` is what answers, for a graph that is asked.
+    verb has ended. ``options`` has ``no_cache``, and ``memory``, ``threads``, ``exclude``,
+    ``titles`` and ``bipartite`` where the verb takes them. ``made`` is what the index is
+    made of, unless it is the default one; ``measure`` is what answers, for a graph that is asked.
     """
     from cocite.graph.hubs import HUBS_LOG
     from cocite.query.kept import keep
@@ -188,6 +219,7 @@ def made_of(
                 options=made,
                 exclude=options.get("exclude") or (),
                 titles=options.get("titles") or (),
+                sides=DEFAULT_SIDES if options.get("bipartite") else None,
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),
@@ -212,12 +244,15 @@ def made_of(
         measure = made.measure.name if made is not None else DEFAULT
     by = f"; {measure} answers" if measure else ""
     if kept.made:
-        for source in Graph.open(kept.graph).store.facts["sources"]:
-            said_of(
-                source,
-                lambda option: f"cocite ingest {file} -o DIR {option}; then {_THEN}",
-            )
-        said_of_titles(Graph.open(kept.graph).store.facts.get("titles"))
+        graph, two = Graph.open(kept.graph), " --bipartite" if options.get("bipartite") else ""
+
+        def typed(option: str) -> str:
+            return f"cocite ingest {file}{two} -o DIR {option}; then {_THEN}"
+
+        for source in graph.store.facts["sources"]:
+            said_of(source, typed)
+        said_of_sides(graph, typed)
+        said_of_titles(graph.store.facts.get("titles"))
         for note in notes:
             say(note)
     if kept.temporary is not None:
@@ -247,6 +282,21 @@ def said_of_titles(titles: dict[str, Any] | None) -> None:
         say(f"  no node is called like {names} with a title: {some}{more}")
     if titles["others"]:
         say(f"  {titles['others']:,} more titles of nodes that have one: the first one is taken")
+
+
+def said_of_sides(graph: Graph, typed: Callable[[str], str] = str) -> None:
+    """Say which nodes of a bipartite graph are on which side, by an example of each, and what to
+    type if it is the other way round: ``typed`` of an option of ``cocite ingest``.
+    """
+    sides = graph.sides
+    if sides is None or not sides.left or not sides.right:
+        return
+    each = (
+        f"{count:,} {title}, such as {graph.names.stored.name(sides.named(title).start)!r}"
+        for title, count in zip(sides.titles, (sides.left, sides.right), strict=True)
+    )
+    line = f"  sides: {'; '.join(each)} (if it is the other way round: --columns SOURCE,TARGET)"
+    say(_OPTION.sub(lambda option: typed(option[0]), line))
 
 
 def said_of(source: dict[str, Any], typed: Callable[[str], str] = str) -> None:

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.links import cache_option, graph_of, titles_option
+from cocite.cli.links import (
+    bipartite_option,
+    cache_option,
+    graph_of,
+    side_option,
+    titles_option,
+)
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import say, table_text
@@ -37,6 +43,8 @@ _SHOWN = 10
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."
 )
 @click.option("--graph", metavar="DIR", help="Where the graph of an INDEX is now, if it was moved.")
+@side_option("Of a bipartite graph the nodes of this side alone, such as item.  [default: both]")
+@bipartite_option
 @cache_option
 @titles_option
 @format_option
@@ -47,6 +55,8 @@ def nodes(
     links: bool,
     k: int,
     graph: str | None,
+    side: str | None,
+    bipartite: bool,
     no_cache: bool,
     titles: tuple[str, ...],
     show: Show,
@@ -62,8 +72,8 @@ def nodes(
     if text is not None and search is not None:
         raise UsageError(f"{text!r} and --search {search!r} are the same: leave one of them out")
     wanted = text if search is None else search
-    path = graph_of(path, no_cache=no_cache, titles=titles)
-    found = NodesDocument.of_path(path, wanted or "", k=k, links=links, graph=graph)
+    path = graph_of(path, no_cache=no_cache, titles=titles, bipartite=bipartite)
+    found = NodesDocument.of_path(path, wanted or "", k=k, links=links, graph=graph, side=side)
     show(Reply(found, lambda: _text(found, links)))
     if not found.found:
         say(f"no name of {found.path} contains {wanted!r}")

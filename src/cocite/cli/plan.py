@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import bipartite_option, cache_option, graph_of
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
@@ -101,6 +101,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
     show_default=True,
     help="How many hits related-all writes a node; of an INDEX only.",
 )
+@bipartite_option
 @cache_option
 @format_option
 @click.pass_context
@@ -127,6 +128,7 @@ def plan(
     texts: Path | None,
     texts_share: float | None,
     k: int,
+    bipartite: bool,
     no_cache: bool,
     show: Show,
     **settings: object,
@@ -148,7 +150,8 @@ def plan(
         return
     if context.get_parameter_source("k") is not ParameterSource.DEFAULT:
         raise UsageError(f"-k is of related-all; {graph} is no index: leave it out")
-    graph = graph_of(graph, no_cache=no_cache, memory=memory, threads=threads)
+    more: dict[str, Any] = {"memory": memory, "threads": threads, "bipartite": bipartite}
+    graph = graph_of(graph, no_cache=no_cache, **more)
     with Stages({"pilot": "samples", "asking": "nodes", "relating": "nodes"}) as stages:
         found = plan_index(
             graph,

@@ -15,6 +15,7 @@ from cocite.cli.asking import (
     asking_options,
     draft_options,
     narrowing,
+    on_side,
     opened,
     preparing,
     refine_options,
@@ -158,13 +159,16 @@ def related(
     def answered(asked: Sequence[str]) -> RelatedDocument:
         return RelatedDocument.of(opened_index, tuple(asked), k, **chosen)
 
+    def called(names: Sequence[str]) -> list[str]:
+        return on_side(opened_index, names, options["side"])
+
     if from_input:
         with preparing(opened_index, refine or target_error is not None):
-            _answer_each(answered)
+            _answer_each(lambda names: answered(called(names)))
         return
     opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
     with preparing(opened_index, refine or target_error is not None):
-        found = answered(asked)
+        found = answered(called(asked))
     typed = _Asked(filters, settings, options["graphs"], is_links(index))
     closer = narrowing(opened_index.stored.measure, found.settings)
 
@@ -314,6 +318,7 @@ def similarity(
     from cocite.query.documents import SimilarityDocument
 
     opened_index, settings = opened(index, options, (a, b))
+    a, b = on_side(opened_index, (a, b), options["side"])
     with preparing(opened_index, refine or target_error is not None):
         found = SimilarityDocument.of(
             opened_index,

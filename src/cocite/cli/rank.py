@@ -11,7 +11,13 @@ from click.core import ParameterSource
 
 from cocite.cli.against import run_against
 from cocite.cli.hits import run_hits
-from cocite.cli.links import cache_option, graph_of, titles_option
+from cocite.cli.links import (
+    bipartite_option,
+    cache_option,
+    graph_of,
+    side_option,
+    titles_option,
+)
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -37,6 +43,7 @@ _HEEDED = {
     "against": (_AGAINST,),
 }
 _WRITTEN = ("output", "kind", "to", "append")
+_HEEDED["side"] = (_PAGERANK,)
 _HEEDED |= dict.fromkeys(("tolerance", "sweeps", *_WRITTEN), (_PAGERANK, _HITS, _AGAINST))
 _HEEDED |= dict.fromkeys(
     ("damping", "dangling", "removals", "toward", "personalise"), (_PAGERANK, _STUDY, _AGAINST)
@@ -70,6 +77,9 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
 )
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many ranks to print."
+)
+@side_option(
+    "Of a bipartite graph print the ranks of this side alone, such as item.  [default: both]"
 )
 @click.option(
     "--damping",
@@ -153,6 +163,7 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     is_flag=True,
     help="Replace the output file, the table, or the study. A symbolic link is refused.",
 )
+@bipartite_option
 @cache_option
 @titles_option
 @format_option
@@ -179,6 +190,8 @@ def rank(
     study: str | None,
     no_cache: bool,
     titles: tuple[str, ...],
+    side: str | None,
+    bipartite: bool,
     **options: Any,
 ) -> None:
     """Compute PageRank, the share of time a random surfer spends at each node.
@@ -195,7 +208,8 @@ def rank(
     give_back_at_once()
     types = numbers_types(*_columns(by, against))
     target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=types)
-    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], titles=titles)
+    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
+    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], **more)
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))
         return
@@ -209,7 +223,7 @@ def rank(
         run_against(graph, against, target, toward, personalise, stop, show, **options)
     else:
         options = {name: options[name] for name in (*_RANKING, "unweighted")}
-        _rank(graph, target, k, toward, personalise, stop, show, **options)
+        _rank(graph, target, k, side, toward, personalise, stop, show, **options)
 
 
 def _columns(by: str, against: str | None) -> tuple[str, ...]:
@@ -246,6 +260,7 @@ def _rank(
     graph: str,
     target: Target | None,
     k: int,
+    side: str | None,
     toward: tuple[str, ...],
     personalise: tuple[str, ...],
     stop: StoppingRule,
@@ -281,7 +296,7 @@ def _rank(
         )
     if target is not None:
         write_numbers(target, found.names, rank=found.values)
-    told, ended = RankDocument.of(opened, found, k), found.convergence
+    told, ended = RankDocument.of(opened, found, k, side), found.convergence
     show(Reply(told, lambda: _text(told)))
     if found.weighted:
         say("links count by their weights")

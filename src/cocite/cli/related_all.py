@@ -49,6 +49,7 @@ _OPTIONS = (
     "ids",
     "refine",
     "target_error",
+    "side",
 )
 
 

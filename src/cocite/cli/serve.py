@@ -68,6 +68,18 @@ __all__ = ["serve"]
     "of fewer samples for that, and say of how many.",
 )
 @click.option(
+    "--question-timeout",
+    "patience",
+    cls=Sectioned,
+    section="Load",
+    metavar="S",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    help="Seconds that an answer may take; what takes longer is given up (503). A batch may take "
+    "ten times as long.",
+)
+@click.option(
     "--samples-floor",
     "floor",
     cls=Sectioned,
@@ -166,6 +178,7 @@ def serve(
     threads: int | None,
     queue: int,
     target: float,
+    patience: float,
     floor: int,
     reload: float,
     graphs: tuple[str, ...],
@@ -220,7 +233,7 @@ def serve(
         not no_requests,
         VOICE.as_json,
         VOICE.quiet,
-        replace(Limits(), k=max_k, batch=max_batch),
+        replace(Limits(), k=max_k, batch=max_batch, question_time=patience),
     )
     for each in config.indexes:  # what is wrong is said once, and not by every process
         refuse_folder(each.path)

@@ -9,7 +9,7 @@ import click
 
 from cocite.cli.evaluate import label_options
 from cocite.cli.help import SectionedVerb
-from cocite.cli.links import cache_option, graph_of
+from cocite.cli.links import bipartite_option, cache_option, graph_of, side_option
 from cocite.cli.options import format_option, means_options
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -130,12 +130,18 @@ _NAME = 20
     is_flag=True,
     help="Begin again: throw away what is unfinished, which had other options.",
 )
+@bipartite_option
+@side_option(
+    "Of a bipartite graph the side that is chosen for, such as user.  [default: the side of the "
+    "targets, item]"
+)
 @cache_option
 @format_option
 def tune(
     graph: str,
     output: str | None,
     show: Show,
+    bipartite: bool,
     no_cache: bool,
     **options: Any,
 ) -> None:
@@ -158,7 +164,7 @@ def tune(
         if options[name] is None:
             del options[name]
     means = {name: options[name] for name in ("memory", "threads")}
-    stored = graph_of(graph, no_cache=no_cache, **means)
+    stored = graph_of(graph, no_cache=no_cache, bipartite=bipartite, **means)
     with Stages({"round": "candidates"}) as stages, unsaid(BUILD_LOG):
         found = run(
             stored,

@@ -26,8 +26,8 @@ def verify(path: str, show: Show) -> None:
     """Read every file at the path in full and compare it with its checksum; of a file of LINKS the
     graph and the indexes that are kept of it.
 
-    Other files that lie there are named. What the manifest tells is compared with what a graph or an index has: its own checksum is right
-    wherever somebody meant to change it.
+    What the manifest tells is compared with what a graph or an index has: its own checksum is right
+    wherever somebody meant to change it. Files that lie there and are no part of it are named.
     """
     from cocite.index.verify import VerifiedLinks, VerifyDocument
 

@@ -15,6 +15,7 @@ from cocite.cli.asking import (
     asked_nodes,
     asking_options,
     draft_options,
+    on_side,
     opened,
     together_option,
 )
@@ -88,7 +89,8 @@ def why(
         )
     opened_index, settings = opened(index, options, (*nodes, b))
     typed = _Asked(settings, options["graphs"])
-    opened_index, asked = asked_nodes(opened_index, nodes, draft, draft_name, skip_unknown)
+    *called, b = on_side(opened_index, (*nodes, b), options["side"])
+    opened_index, asked = asked_nodes(opened_index, called, draft, draft_name, skip_unknown)
     if len(set(asked)) > 1:
         parts = WhyTogetherDocument.of(opened_index, asked, b, k, together=together, **settings)
         show(Reply(parts, lambda: _text_together(opened_index, parts, typed)))

@@ -118,7 +118,8 @@ def read_truth(
     if not plan.labels and not plan.texts:
         if not plan.unlabelled:
             raise UsageError("nothing to judge by: give labels or texts")
-        everyone = np.arange(len(names), dtype=np.uint32)
+        within = names.sides.named(None) if names.sides is not None else range(len(names))
+        everyone = np.arange(within.start, within.stop, dtype=np.uint32)
         return Truth(None, 0, None, drawn(everyone, judge.queries, seed), None)
     if len(plan.label_columns) != 2:
         raise UsageError("label columns are two: that of the name and that of the label")
@@ -141,6 +142,14 @@ def read_truth(
         progress("weighing words", 0, 0)
         content = Content(texts, len(names))
     known = np.array(sorted(texts), np.uint32) if labels is None else labels.labelled
+    if names.sides is not None and known.size:
+        left, right = known[known < names.sides.left], known[known >= names.sides.left]
+        if left.size and right.size:
+            one, other = names.names(np.array([left[0], right[0]]))
+            raise UsageError(
+                f"{plan.labels or plan.texts} has nodes of both sides, such as {one!r} and "
+                f"{other!r}, and only nodes of one side are compared: leave those of one side out"
+            )
     return Truth(
         labels=labels,
         depth=(plan.depth or labels.usual_depth) if labels else 0,

@@ -79,7 +79,7 @@ class IndexRanker:
     def related(self, node: int, k: int) -> Related:
         """As the index says."""
         whole = k >= self.nodes  # a mask is faster than the filter, once all is listed
-        chosen = Filter() if whole else self._filter
+        chosen = (Filter() if whole else self._filter).beside(self._index.nodes, node)
         ids, best = self._index.top(node, k, 0.0, chosen, self._settings)
         scores = best[:, 0] / GRAINS
         if whole and self._filter.only:

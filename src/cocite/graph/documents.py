@@ -12,6 +12,7 @@ from typing import Any, Self
 from cocite.documents import Document
 from cocite.graph.graph import Graph, GraphInfo
 from cocite.graph.hubs import Hub
+from cocite.graph.sides import Sides
 
 __all__ = ["GraphDocument"]
 
@@ -20,7 +21,8 @@ __all__ = ["GraphDocument"]
 class GraphDocument(Document):
     """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;
     ``excluded`` counts the pages that were left out, their links, and names of no page, if any were
-    to be; ``titles`` is what came of titles, None if it has none.
+    to be; ``titles`` is what came of titles, None if it has none; ``sides`` are the two of a
+    bipartite graph.
     """
 
     path: str
@@ -31,6 +33,7 @@ class GraphDocument(Document):
     sources: list[dict[str, Any]]
     excluded: dict[str, int] | None
     titles: dict[str, Any] | None
+    sides: Sides | None
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
@@ -39,7 +42,8 @@ class GraphDocument(Document):
         sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
         titles = None if graph.titles is None else graph.store.facts["titles"]
         path, info = str(graph.path), graph.info()
-        return cls(path, info, weighted, graph.digest, graph.hubs, sources, left_out, titles)
+        told = graph.digest, graph.hubs, sources, left_out, titles, graph.sides
+        return cls(path, info, weighted, *told)
 
     def facts(self) -> dict[str, Any]:
         """All facts side by side."""
@@ -48,4 +52,5 @@ class GraphDocument(Document):
         end["hubs"] = [hub._asdict() for hub in self.hubs]
         end |= {"excluded": self.excluded} if self.excluded else {}
         end |= {"titles": self.titles} if self.titles else {}
+        end |= {"sides": self.sides.to_json()} if self.sides else {}
         return begin | asdict(self.info) | end | {"sources": self.sources}

@@ -47,6 +47,8 @@ def store_object(
     exclude: Iterable[object] | None = None,
     titles: Any = None,
     title_columns: str | Iterable[str | int] = (),
+    bipartite: bool = False,
+    sides: str | Iterable[str] | None = None,
 ) -> Store:
     """Store links that were given; the arguments are those of :func:`cocite.ingest`."""
     from cocite.graph.labelled import text_of
@@ -54,12 +56,16 @@ def store_object(
     from cocite.graph.objects.storing import store_given
     from cocite.graph.objects.titles import titling_of
     from cocite.graph.readers.options import no_progress
+    from cocite.graph.sides import checked_sides, refuse_undirected
     from cocite.graph.storing import How
     from cocite.means import Means
 
     called = tuple(
         title_columns.split(",") if isinstance(title_columns, str) else map(str, title_columns)
     )
+    two = checked_sides(bipartite, sides)
+    if two is not None and given.undirected:
+        raise refuse_undirected(given.what)
     titling = None
     if titles is not None or called:
         titling = titling_of(titles, called)
@@ -67,7 +73,7 @@ def store_object(
     return store_given(
         given,
         output,
-        How(undirected, keep_self_loops, count_duplicates),
+        How(undirected, keep_self_loops, count_duplicates, two),
         Means.checked(threads, memory),
         skip_bad_rows=skip_bad_rows,
         overwrite=overwrite,
@@ -114,8 +120,8 @@ class Exchanged:
             Names of nodes, so that some without any link exist too.
         options
             ``undirected``, ``keep_self_loops``, ``count_duplicates``, ``skip_bad_rows``,
-            ``exclude``, ``titles``, ``title_columns``, ``memory``, ``threads``, ``overwrite``,
-            ``progress``, as for :func:`cocite.ingest`.
+            ``exclude``, ``titles``, ``title_columns``, ``bipartite``, ``sides``, ``memory``,
+            ``threads``, ``overwrite``, ``progress``, as for :func:`cocite.ingest`.
 
         Returns
         -------
@@ -133,9 +139,11 @@ class Exchanged:
         """
         from cocite.graph.objects.kinds import links_of
         from cocite.graph.objects.tables import Wanted
+        from cocite.graph.sides import checked_sides
 
         chosen = tuple(columns.split(",") if isinstance(columns, str) else columns)
-        wanted = Wanted(chosen, weight_column, nodes).checked()
+        two = checked_sides(options.get("bipartite", False), options.get("sides"))
+        wanted = Wanted(chosen, weight_column, nodes, two).checked()
         return cls(store_object(links_of(links, wanted, tables=True), output, **options))
 
     @classmethod

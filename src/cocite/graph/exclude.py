@@ -24,6 +24,7 @@ from cocite.graph.graph import Graph
 from cocite.graph.left_out import LeftOut, nothing_left
 from cocite.graph.readers.options import Progress
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
+from cocite.graph.sides import SIDES
 from cocite.graph.some_names import write_some_names
 from cocite.graph.titles.files import write_some_titles
 from cocite.graph.weights import WeightFacts
@@ -76,6 +77,8 @@ def leave_out(
         before = facts.get("excluded", {})
         told = {key: value + before.get(key, 0) for key, value in out.to_json().items()}
         facts |= {"nodes": ids.size, "edges": edges, "names": kind, "excluded": told, **weights}
+        if graph.names.sides is not None:
+            facts[SIDES] = graph.names.sides.kept(ids).to_json()
         path = draft.publish(Manifest("graph", facts, files | name_files))
     out.tell()
     return path

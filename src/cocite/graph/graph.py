@@ -24,6 +24,7 @@ from cocite.graph.names import (
     NAME_KINDS,
     Names,
     checked_id,
+    sides_told,
     take_name_files,
 )
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
@@ -32,6 +33,7 @@ from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
 if TYPE_CHECKING:
     from cocite.graph.hubs import Hub
+    from cocite.graph.sides import Sides
 
 __all__ = [
     "DEGREES",
@@ -143,6 +145,11 @@ class Graph(Exchanged):
     def names(self) -> Names:
         """The names of the nodes."""
         return names_of(self._store)
+
+    @property
+    def sides(self) -> Sides | None:
+        """The two sides of a bipartite graph, each a range of ids; None for nodes of one kind."""
+        return self.names.sides
 
     @cached_property
     def titles(self) -> Titles | None:
@@ -263,6 +270,7 @@ def check_graph(store: Store) -> None:
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes, edges = facts.whole("nodes", 0, MAX_NODES), facts.whole("edges")
     facts.text("names", NAME_KINDS)
+    sides_told(facts, nodes)
     facts.whole("rows")
     facts.flag("undirected")
     facts.flag("self_loops_kept")

@@ -34,6 +34,7 @@ from cocite.graph.readers import Job, PageOptions, ReadOptions
 from cocite.graph.readers.html.broken import report_to
 from cocite.graph.readers.options import Progress, no_progress
 from cocite.graph.readers.urls import IS_WEB
+from cocite.graph.sides import checked_sides
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
@@ -82,6 +83,8 @@ def ingest(
     delay: float = 1.0,
     report: str | os.PathLike[str] | None = None,
     exclude: Iterable[object] | None = None,
+    bipartite: bool = False,
+    sides: str | Iterable[str] | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
     overwrite: bool = False,
@@ -185,6 +188,13 @@ def ingest(
         Names of pages that are left out, with all links to and from them, such as hubs. Other pages
         stay, even those that only these were linked with. Names of no page are counted, of which
         the logger ``cocite`` warns.
+    bipartite
+        The two columns are two kinds of nodes, such as users and items: each has names of its own,
+        so that 1 and 1 are two nodes, and only nodes of one side are compared. Targets are called
+        as they are; sources have a mark before their names, ``user:1`` (``graph/sides.py``).
+        ``nodes``, ``titles`` and ``exclude`` name both sides so.
+    sides
+        What the two sides of a bipartite table are called, by default ``"user,item"``.
     memory
         Bytes, or text such as ``"4GB"``; by default half of what is available.
     threads
@@ -210,7 +220,7 @@ def ingest(
     """
     from cocite.graph.tables import Tables  # DuckDB: only those who ingest wait for it
 
-    means = Means.checked(threads, memory)
+    means, two = Means.checked(threads, memory), checked_sides(bipartite, sides)
     asked = Query(sql, database, table).source(
         inputs,
         means.memory - OWN_MEMORY,
@@ -237,7 +247,7 @@ def ingest(
         )
         named = tuple(columns.split(",") if isinstance(columns, str) else columns)
         kept = store_object(
-            links_of(inputs, Wanted(named, weight_column, nodes).checked()),
+            links_of(inputs, Wanted(named, weight_column, nodes, two).checked()),
             output,
             undirected=undirected,
             keep_self_loops=keep_self_loops,
@@ -250,6 +260,8 @@ def ingest(
             exclude=exclude,
             titles=titles,
             title_columns=title_columns,
+            bipartite=bipartite,
+            sides=sides,
         )
         return _told(Graph(kept))
     chosen = _split(columns)
@@ -264,9 +276,9 @@ def ingest(
     )
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(of_pages, _numbers(namespaces), normalise_urls, sheet),
+        *(of_pages, _numbers(namespaces), normalise_urls, sheet, two),
     )
-    how = How(undirected, keep_self_loops, count_duplicates)
+    how = How(undirected, keep_self_loops, count_duplicates, two)
     names, stored = checked_names(exclude), _stored_graph(inputs)
     if stored is not None and names is not None:
         more = nodes is not None or titles is not None

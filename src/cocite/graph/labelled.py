@@ -85,7 +85,7 @@ class LabelledNames(Names):
 
     def __init__(self, names: Names, labels: Labels) -> None:
         super().__init__(len(names))
-        self._stored, self.labels = names, labels
+        self._stored, self.labels, self.sides = names, labels, names.sides
 
     @property
     def stored(self) -> Names:

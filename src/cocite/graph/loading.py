@@ -62,6 +62,12 @@ def load_all(
                 _check_few_bad(job.source, read.found, options)
                 job.progress("loading " + job.source.short, 0, 0)
                 tables.load(read.rows, wanted, read.found.integers)
+                if read.nodes and options.sides and wanted == 2:
+                    raise InputError(
+                        f"{read.found.file} says which nodes there are, and not on which side: a "
+                        "bipartite table is a text, a Parquet file, JSON lines or a query, with a "
+                        "column a side"
+                    )
                 if read.nodes:
                     tables.load(read.nodes, 1, read.found.integers)
             else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from cocite.errors import Damaged, UnknownNode, UsageError
 from cocite.graph.coded import CODED_BLOCK, coded_texts
 from cocite.store import DeclaredFiles, Facts, Store, forget
+
+if TYPE_CHECKING:
+    from cocite.graph.sides import Sides
 
 __all__ = [
     "BLOCKS",
@@ -39,6 +42,7 @@ __all__ = [
     "checked_id",
     "name_hash",
     "open_names",
+    "sides_told",
     "take_name_files",
 ]
 
@@ -98,6 +102,9 @@ class Names(ABC):
 
     note = ""
     """What is to be said of a name that is not there, if not all nodes of a graph are."""
+
+    sides: Sides | None = None
+    """The two sides of a bipartite table, if the nodes are of such; each is a range of ids."""
 
     titles: Callable[[], TitlesLike | None] = staticmethod(lambda: None)
     """The titles of the nodes, opened when a name is asked for that is not there: it may be one."""
@@ -201,6 +208,8 @@ class Names(ABC):
             f"http://{name}",
             f"https://{name}",
         }
+        if self.sides is not None:
+            spellings.add(self.sides.mark + name)
         found = sorted(s for s in spellings if s != name and self.find(s) is not None)
         found += self.complete(name, limit - len(found)) if name else []
         if quick:
@@ -408,10 +417,22 @@ def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
     files.take(_FILES[kind], {"n": count, "b": -(-count // CODED_BLOCK)}, optional=(BY_NAME,))
 
 
+def sides_told(facts: Facts, nodes: int) -> Sides | None:
+    """What a manifest says of the sides of its nodes; None if they are of one kind."""
+    if "sides" not in facts:
+        return None
+    from cocite.graph.sides import sides_of  # other graphs do not wait for it
+
+    return sides_of(facts, nodes)
+
+
 def open_names(store: Store) -> Names:
     """The names held by a graph or an index."""
     facts = Facts(store.facts, f"{store.path}: the manifest")
     kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
     if kind == "text":
-        return TextNames(count, store)
+        names = TextNames(count, store)
+        names.sides = sides_told(facts, count)
+        names.note = "" if names.sides is None else names.sides.note
+        return names
     return IntegerNames(count, None if kind == "dense" else store.array(VALUES))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.name_files import joined_names, write_text_names
 from cocite.graph.names import BY_NAME, VALUES, IntegerNames, Names
+from cocite.graph.sides import SIDES
 from cocite.store import ArrayWriter, Entry, Store
 
 __all__ = ["write_some_names"]
@@ -41,7 +42,8 @@ def write_some_names(
     """Write the names of ``ids``, ascending, out of ``names``, which are those of ``store``;
     returns their kind and the entries of the files.
 
-    The order of names is written if it is not that of ids; ``as_ingested``: if one is a URL.
+    The order of names is written if it is not that of ids; ``as_ingested``: if one is a URL, or
+    there are two sides.
     """
     names = names.stored
     if isinstance(names, IntegerNames):
@@ -51,7 +53,7 @@ def write_some_names(
         with ArrayWriter(directory / VALUES, np.uint64) as writer:
             writer.write(values)
         return "integers", {VALUES: writer.finished}
-    urls = False
+    urls = as_ingested and SIDES in store.facts
 
     def pieces() -> Iterator[list[str]]:
         nonlocal urls

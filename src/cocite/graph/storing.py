@@ -22,6 +22,7 @@ from cocite.graph.left_out import nothing_left
 from cocite.graph.name_files import write_names
 from cocite.graph.readers.options import Progress
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES
+from cocite.graph.sides import SIDES, Sides
 from cocite.graph.weights import write_weights
 from cocite.store import ArrayWriter, Entry
 
@@ -41,6 +42,8 @@ class How(NamedTuple):
     undirected: bool
     keep_self_loops: bool
     count_duplicates: bool
+    sides: tuple[str, str] | None = None
+    """What the two sides of a bipartite table are called; None for nodes of one kind."""
 
 
 def store_links(
@@ -48,6 +51,7 @@ def store_links(
 ) -> tuple[dict[str, Any], dict[str, Entry]]:
     """Write what is loaded into ``directory``; returns the facts that come of it, and the files."""
     progress("numbering the names", 0, 0)
+    mark = tables.mark(how.sides[0]) if how.sides else ""
     count = tables.number()
     left_out = tables.cut()
     if left_out is not None and not count:
@@ -76,6 +80,9 @@ def store_links(
         "dropped": {"duplicates": duplicates, "self_loops": loops},
         **weights,
     }
+    if how.sides:
+        left = tables.marked()
+        facts[SIDES] = Sides(how.sides, mark, left, count - left).to_json()
     if left_out is not None:
         left_out.tell()
         facts["excluded"] = left_out.to_json()

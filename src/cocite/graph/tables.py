@@ -16,6 +16,7 @@ and loads no extensions. The result is streamed out as NumPy arrays, a piece at 
 Names are numbered by their sort key, then by name (bytes). The key of a name that is a URL
 (``scheme://...``) is its SURT form: the host's labels reversed, the port, ")", and the rest, so
 that a site's pages, and a domain's hosts, stand side by side. Any other name is its own key.
+Of a table with two sides (``sides.py``) the left one comes first.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ class Tables:
         self._parts: list[str] = []
         self._node_parts: list[str] = []
         self._left_out = False
+        self._mark = ""
         self.weighted = weighted
         self.integers = True
 
@@ -207,6 +209,33 @@ class Tables:
         self._run("DROP TABLE renamed")
         return count
 
+    def mark(self, title: str) -> str:
+        """Set the names of sources apart from those of targets, by a mark that they begin with: the
+        ``title`` and as many colons as no target has. Names of nodes stay as they are. Returns it.
+        """
+        self.integers = False
+        targets = " UNION ALL ".join(f"SELECT b::VARCHAR AS b FROM {t}" for t in self._parts)
+        mark = title + ":"
+        while targets and self._run(
+            f"SELECT 1 FROM ({targets}) WHERE starts_with(b, '{mark}') LIMIT 1"
+        ):
+            mark += ":"
+        weight = ", w" if self.weighted else ""
+        for part in list(self._parts):
+            self._run(
+                f"CREATE TABLE marked AS SELECT '{mark}' || a::VARCHAR AS a, b::VARCHAR AS b"
+                f"{weight} FROM {part}"
+            )
+            self._run(f"DROP TABLE {part}")
+            self._run(f"ALTER TABLE marked RENAME TO {part}")
+        self._mark = mark
+        return mark
+
+    def marked(self) -> int:
+        """How many of the names have the mark, once they are numbered."""
+        named = f"SELECT count(*) FROM names WHERE starts_with(name, '{self._mark}')"
+        return int(self._run(named)[0][0])
+
     # -- numbering and sorting ------------------------------------------------------
 
     def number(self) -> int:
@@ -220,6 +249,8 @@ class Tables:
         for table in self._parts:
             self._run(f"DROP TABLE {table}")
         order = "name" if self.integers else f"{SORT_KEY}, name"
+        if self._mark:
+            order = f"NOT starts_with(name, '{self._mark}'), {order}"
         every = f"({' UNION '.join(names)})"
         if self._left_out:
             self._run(f"CREATE TABLE every AS SELECT name FROM {every}")
@@ -258,7 +289,9 @@ class Tables:
 
     def has_urls(self) -> bool:
         """Whether the order of ids is not the order of names."""
-        return not self.integers and bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
+        if self.integers or self._mark:
+            return not self.integers
+        return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
 
     def sort(self, dense: bool, undirected: bool) -> int:
         """Turn raw links into ascending keys; returns their number, duplicates included.

@@ -26,6 +26,7 @@ from cocite.graph import Graph
 from cocite.graph.links import NO_LINKS, links_of, opposite
 from cocite.graph.names import NAME_FILES
 from cocite.graph.rows import Links
+from cocite.graph.sides import Sides
 from cocite.graph.some_names import write_some_names
 from cocite.graph.titles import TITLE_FILES
 from cocite.graph.titles.files import write_some_titles
@@ -400,7 +401,14 @@ class IndexBuild:
                 "path": os.path.relpath(graph.path.resolve(), self._draft.output.resolve()),
             },
             self.kept_pages,
+            self._sides,
         )
+
+    @property
+    def _sides(self) -> Sides | None:
+        """Those of the nodes of the index, if the graph has two."""
+        sides = self._graph.sides
+        return sides if sides is None or self._wanted is None else sides.kept(self._wanted.ids())
 
 
 def _in_words(fit: MemoryPlan | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
+from cocite.graph.sides import Sides
 from cocite.index.graph_told import GraphTold
 from cocite.index.keep import KeptPages
 from cocite.index.lost import Lost
@@ -30,6 +31,7 @@ class IndexDocument(Document):
     ``generations`` has those without samples, too. ``answering`` is how many samples answer, as
     some are ``lost``; ``kept`` is None if all pages are. Questions go ``by`` that unless they say.
     ``texts`` says of how many pages it has texts and how many words, None if it compares none.
+    ``sides`` are the two of an index of a bipartite graph.
     """
 
     path: str
@@ -52,6 +54,7 @@ class IndexDocument(Document):
     lost: Sequence[Lost]
     kept: KeptPages | None
     texts: dict[str, int] | None
+    sides: Sides | None
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
@@ -77,6 +80,7 @@ class IndexDocument(Document):
             index.lost,
             index.kept,
             index.texts,
+            index.names.sides,
         )
 
     @property
@@ -103,6 +107,8 @@ class IndexDocument(Document):
             del facts["kept"]
         if self.texts is None:
             del facts["texts"]
+        if self.sides is None:
+            del facts["sides"]
         return facts | {"generations": [g.to_json() for g in self.generations if g.samples]}
 
 

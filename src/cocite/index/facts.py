@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph.graph import MAX_NODES
-from cocite.graph.names import NAME_KINDS
+from cocite.graph.names import NAME_KINDS, sides_told
 from cocite.index.asked import ASKS, asked_settings, kept_settings
 from cocite.index.keep import KeptPages, kept_of
 from cocite.index.plan import BuildOptions, component_parts
@@ -28,6 +28,9 @@ from cocite.layouts.table import is_sampled, sampled_format
 from cocite.measures import BY, SAMPLES, Component, Measure, Value, WholeSettings, find_measure
 from cocite.measures.blend import overall_direction
 from cocite.store import Facts
+
+if TYPE_CHECKING:
+    from cocite.graph.sides import Sides
 
 __all__ = ["PASSED_OVER", "IndexFacts", "index_facts"]
 
@@ -85,6 +88,7 @@ def _read(facts: Facts) -> IndexFacts:
     if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
         raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
     nodes = facts.whole("nodes", 1, MAX_NODES)
+    sides_told(facts, nodes)
     kept = kept_of(facts, nodes, MAX_NODES)
     selects = all(is_sampled(p.layout) and sampled_format(p.layout).selects for p in parts)
     if kept is not None and ("refined" in facts or not selects):
@@ -211,9 +215,10 @@ def index_facts(
     options: BuildOptions,
     graph: Mapping[str, Any],
     kept: KeptPages | None,
+    sides: Sides | None,
 ) -> dict[str, Any]:
     """What the manifest of an index says; ``names`` is the kind of names, ``kept`` what is said of
-    the pages that are kept, if not all are.
+    the pages that are kept, if not all are, ``sides`` those of its nodes, if they have two.
     """
     facts: dict[str, Any] = {
         "nodes": nodes,
@@ -227,4 +232,5 @@ def index_facts(
     facts |= {"first": options.first} if options.first else {}
     facts |= {} if options.by is None else {BY.name: options.by}
     facts |= {ASKS: dict(options.asks)} if options.asks else {}
+    facts |= {"sides": sides.to_json()} if sides else {}
     return facts | ({"wanted": kept.to_json()} if kept else {})

@@ -209,7 +209,7 @@ class Merge:
         path = os.path.relpath(place, self._draft.output.resolve())
         names = str(first.store.facts["names"])
         graph = first.graph | {"path": path}
-        facts = index_facts(first.nodes, names, self._options, graph, first.kept)
+        facts = index_facts(first.nodes, names, self._options, graph, first.kept, first.names.sides)
         refined = next((index.refined for index in self._indexes if index.refined), None)
         return facts | ({"refined": refined} if refined else {})
 

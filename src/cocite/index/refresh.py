@@ -37,6 +37,7 @@ from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.matching import match_names
 from cocite.graph.names import NAME_FILES
+from cocite.graph.sides import Sides
 from cocite.graph.titles import TITLE_FILES
 from cocite.index.build import IndexBuild
 from cocite.index.carried import Carried
@@ -139,11 +140,18 @@ class RefreshBuild(IndexBuild):
     def _check_layouts(self, graph: Graph) -> None:
         """Raises :class:`UsageError` if graph and index do not go together."""
         old, path = self._old, self._old.store.path
+        before, now = old.names.sides, graph.sides
+        if (before and (before.titles, before.mark)) != (now and (now.titles, now.mark)):
+            raise UsageError(
+                f"{graph.path} is {_bipartite(now)}, the graph that {path} was built from is "
+                f"{_bipartite(before)}: their nodes are not called alike. Ingest the graph as that "
+                "one was, or build a new index"
+            )
         if old.graph["weighted"] != (graph.in_weights is not None):
             weighted = bool(old.graph["weighted"])
-            before, now = ("had some", "no weights") if weighted else ("had none", "weights")
+            here, there = ("had some", "no weights") if weighted else ("had none", "weights")
             raise UsageError(
-                f"the links of {graph.path} have {now}, those that {path} was built from {before}: "
+                f"the links of {graph.path} have {there}, those that {path} was built from {here}: "
                 "their scores do not mix. Ingest the graph as that one was, or build a new index"
             )
         for part in old.parts if self.kept else ():
@@ -368,6 +376,13 @@ def _kept(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:
 def _titles(store: Store) -> dict[str, Entry]:
     files = store.manifest.files
     return {name: entry for name, entry in files.items() if name.startswith(TITLE_FILES)}
+
+
+def _bipartite(sides: Sides | None) -> str:
+    """What a graph is, in words."""
+    if sides is None:
+        return "not bipartite"
+    return f"bipartite ({sides.mark}NAME and {sides.titles[1]})"
 
 
 def _share_of(share: float, samples: int) -> int:

@@ -236,7 +236,7 @@ class StoredIndex:
         """The names of the nodes, from the index's own copy."""
         found = names_of(self.store)
         if self.kept is not None:
-            found.note = (
+            found.note = f"{found.note}. " * bool(found.note) + (
                 f"{self.store.path} keeps {self.kept.in_words(self.nodes)}: it says nothing of "
                 "others. To ask them, build an index that keeps them, too"
             )

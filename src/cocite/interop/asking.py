@@ -27,6 +27,8 @@ def related(
     columns: Sequence[str | int] = (),
     weight_column: str | int | None = None,
     undirected: bool = False,
+    bipartite: bool = False,
+    sides: str | Sequence[str] | None = None,
     skip_bad_rows: bool | str = False,
     titles: Any = None,
     title_columns: Sequence[str | int] = (),
@@ -47,8 +49,9 @@ def related(
         As for :meth:`Index.related`.
     measure
         What the index is made of, by default ``neighbourhood``; an index has one.
-    columns, weight_column, undirected, skip_bad_rows, titles, title_columns
-        As for :func:`cocite.ingest`, of what it takes.
+    columns, weight_column, undirected, bipartite, sides, skip_bad_rows, titles, title_columns
+        As for :func:`cocite.ingest`, of what it takes. Of what is ``bipartite`` an item is asked
+        for by its name, a user as ``"user:NAME"``.
     memory, threads
         By default half of the memory that is available, and all cores.
     options
@@ -68,12 +71,12 @@ def related(
     path = isinstance(links, str | os.PathLike)
     kind = kind_of(links) if path else None
     made = [columns or None, weight_column, undirected or None, skip_bad_rows or None]
-    made += [titles, title_columns or None]
+    made += [titles, title_columns or None, bipartite or None, sides]
     stored = isinstance(links, Index | Graph) or kind is not None
     if stored and any(option is not None for option in made):
         raise UsageError(
-            "columns, weight_column, undirected, skip_bad_rows, titles and title_columns are for "
-            "links that are not stored yet: leave them out"
+            "columns, weight_column, undirected, bipartite, sides, skip_bad_rows, titles and "
+            "title_columns are for links that are not stored yet: leave them out"
         )
     if isinstance(links, Index) or kind == "index":
         if measure is not None:
@@ -89,6 +92,8 @@ def related(
             columns=columns,
             weight_column=weight_column,
             undirected=undirected,
+            bipartite=bipartite,
+            sides=sides,
             skip_bad_rows=skip_bad_rows,
             titles=titles,
             title_columns=title_columns,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.deadline import check
 from cocite.errors import Damaged
 from cocite.graph.rows import Links
 from cocite.layouts.format import MEMBERS, SHARD, PartFormat, SampledFormat, shard_file
@@ -25,6 +27,10 @@ from cocite.measures.evidence import EVIDENCE
 from cocite.store import Store
 
 __all__ = ["DamagedShard", "Shard", "StoredPart", "runs_of"]
+
+
+_AT_ONCE = 1 << 26
+"""Nodes times samples that a kernel looks at between two looks at the clock: 0.2 s at most."""
 
 
 class DamagedShard(Damaged):
@@ -150,10 +156,10 @@ class StoredPart:
         return links
 
     def damaged(self, first: int) -> Damaged:
-        """What to raise when a query meets a shard that points outside of itself: the one whose
-        first sample has the place ``first``.
+        """What to raise when a query meets a shard that points outside of itself: the one that
+        has the sample of the place ``first``.
         """
-        number = next(each.number for each in self.shards if each.first == first)
+        number = max(each.number for each in self.shards if each.first <= first)
         name = self.prefix + shard_file(number)
         return DamagedShard(str(self.damaged_file(shard_file(number))), name)
 
@@ -187,6 +193,20 @@ class StoredPart:
             shards.append(Shard(place, words, blobs[: max(0, self.samples - place)], run.start))
             place += len(run)
         return tuple(shard for shard in shards if shard.samples)
+
+    def pieces(self) -> Iterator[Shard]:
+        """The shards, large ones in several pieces, for a question that may have a deadline: it is
+        looked at before each.
+        """
+        most = max(1, _AT_ONCE // self.nodes)
+        for shard in self.shards:
+            for low in range(0, shard.samples, most):
+                check()
+                if shard.samples <= most:
+                    yield shard
+                    break
+                blobs = shard.blobs[low : low + most]
+                yield Shard(shard.first + low, shard.words, blobs, shard.number + low)
 
     @property
     def runs(self) -> dict[str, range]:

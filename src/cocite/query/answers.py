@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.deadline import check
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader, SampledReader, Span
 from cocite.layouts.scratch import QueryScratch, borrowed
@@ -85,6 +86,7 @@ class Answers:
     def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
         """Add up the scores of all nodes with ``node``."""
         for reader in self.reading(settings):
+            check()
             reader.gather(node, reader.part.ask_settings(settings), scratch)
             if self._scatters:
                 scratch.list_once()
@@ -108,6 +110,7 @@ class Answers:
         """The score of a pair and its standard error."""
         grains = variance = 0.0
         for reader in self.reading(asked):
+            check()
             found, weight = (
                 reader.pair(first, second, reader.part.ask_settings(asked)),
                 reader.part.weight,
@@ -215,6 +218,7 @@ class Answers:
             return found
         different = np.flatnonzero(~_are(others, nodes))
         for begin in range(0, different.size, _AT_ONCE):
+            check()
             part = different[begin : begin + _AT_ONCE]
             draws = self._draws(nodes, others[part], asked)
             apart = self._apart(nodes, others[part], asked)
@@ -270,6 +274,7 @@ class Answers:
     ) -> int:
         """How many of the first of some nodes stand in their order for certain."""
         for begin in range(0, max(1, ids.size - 1), _AT_ONCE):
+            check()
             part = ids[begin : begin + _AT_ONCE + 1]
             room = self._certified(nodes, part, asked)
             doubt = room[:-1, 0] + room[1:, 1]

@@ -219,6 +219,11 @@ class Drafting(Ordered):
         index = self.now
         if index._stored.drafted:
             raise UsageError("the index has a draft already: ask the index without it")
+        if index.nodes.sides is not None:
+            raise UsageError(
+                f"{index._stored.store.path} is bipartite, and drafts are of graphs with nodes of "
+                "one kind: add the node to the table, and ask that"
+            )
         from cocite.index.drafted import Drafts
 
         drafts = index.__dict__.get("_drafts")

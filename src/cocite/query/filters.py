@@ -1,4 +1,5 @@
-"""Which nodes may be hits: those with a prefix, those of a list, those of other sites.
+"""Which nodes may be hits: those with a prefix, those of a list, those of other sites; of a
+bipartite graph those of the side that is asked.
 
 Filters are applied to everything a query touched, before the best are picked, so that k hits are
 the best k that pass. A *site* is what stands between ``scheme://`` and the next slash of a name
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,13 @@ Ids = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Filter:
-    """``only`` and ``never`` are ascending ids, or None for no such condition."""
+    """``only`` and ``never`` are ascending ids, or None for no such condition; ``within`` is the
+    range of the ids that may be hits, None for all: the side of a bipartite graph.
+    """
 
     only: tuple[Ids, ...] = ()
     never: tuple[Ids, ...] = ()
+    within: range | None = None
 
     @classmethod
     def checked(
@@ -63,7 +67,15 @@ class Filter:
             never += [ids for site in sites for ids in pages_of(names, site)]
         if len(nodes) > 1:
             never.append(np.unique(np.array(nodes, np.uint32)))
-        return cls(tuple(only), tuple(never))
+        within = None
+        if names.sides is not None and nodes:
+            names.sides.check_alike(nodes, names.names(np.array(nodes, np.uint32)))
+            within = names.sides.beside(nodes[0])
+        return cls(tuple(only), tuple(never), within)
+
+    def beside(self, names: Names, node: int) -> Filter:
+        """The same of the side of a node alone, if there are two."""
+        return self if names.sides is None else replace(self, within=names.sides.beside(node))
 
     def best(
         self, scratch: QueryScratch, k: int, min_score: float
@@ -84,10 +96,12 @@ class Filter:
 
     def _apply(self, scratch: QueryScratch) -> None:
         """Forget the nodes touched that do not pass."""
-        if not self.only and not self.never:
+        if not self.only and not self.never and self.within is None:
             return
         touched = scratch.touched[: scratch.have]
         keep = np.ones(touched.size, bool)
+        if self.within is not None:
+            keep = (touched >= self.within.start) & (touched < self.within.stop)
         for ids in self.only:
             keep &= _among(touched, ids)
         for ids in self.never:

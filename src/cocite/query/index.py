@@ -95,7 +95,7 @@ class Index(Drafting):
         """
         asked = self._asked(settings)
         checked_confidence(confidence, bound)
-        first, second = self.nodes.id(a), self.nodes.id(b)
+        first, second = self._pair_of(a, b)
         level = self._level(asked, refine, target_error, confidence, bound)
         if level and self.refiner and first != second:
             return Score(*next(self.refiner.pair(first, second, asked, level).rows()))

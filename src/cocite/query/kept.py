@@ -6,6 +6,7 @@
                         index/         as ``build`` makes it, of the default measure
                         index-0f3a.../ the same of another measure, or with other settings, if such
                                        a question was asked; its manifest says which
+    links.tsv.bipartite-user-item.cocite/  the same of a bipartite table with these sides
     links.tsv.without-9c1d....cocite/  the same of a graph from which pages are left out, by which
 
 It is used again while the file has the same size and time of its last change (in nanoseconds), and
@@ -111,13 +112,15 @@ def is_links(path: str) -> bool:
     return kind_of(path) is None and is_site(Path(path))
 
 
-def kept_of(links: str) -> list[Path]:
-    """What is kept of a file of links as it is now: the graph, if it is there, and indexes."""
+def kept_of(links: str, sides: tuple[str, str] | None = None) -> list[Path]:
+    """What is kept of a file of links as it is now: the graph, if it is there, and indexes; of a
+    bipartite table with these ``sides``.
+    """
     file = file_of(links)
     if file is None:
         return []
     now = state_of(file)
-    for folder in places_of(file, os.environ):
+    for folder in places_of(file, os.environ, "", sides):
         if is_whole(folder, now, None):
             indexes = [folder / name for name in indexes_in(folder)]
             return [folder / "graph", *(p for p in indexes if is_whole(folder, now, p.name))]
@@ -131,6 +134,7 @@ def keep(
     options: BuildOptions | None = None,
     exclude: Sequence[str] = (),
     titles: Sequence[str] = (),
+    sides: tuple[str, str] | None = None,
     cache: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -139,19 +143,19 @@ def keep(
     """The graph of a file of links, and an ``index`` of it if wanted, found or made: the default
     one, or that of ``options``, which is kept beside it. Pages in ``exclude`` are left out.
     ``titles`` are tables of titles, by default those that were named before: what is kept without
-    them, or of what they were then, is made anew.
+    them, or of what they were then, is made anew. ``sides`` are those of a bipartite table.
 
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
     file = file_of(links)
     without = digest_of(exclude)
-    places = places_of(file, os.environ, without) if file is not None and cache else []
+    places = places_of(file, os.environ, without, sides) if file is not None and cache else []
     if not titles and file is not None and places:
         titles = titles_before([*places, *places_of(file, os.environ)])
     means = {"threads": threads, "memory": memory}
     now = None if file is None else state_of(file, without, titles)
-    given = tuple(exclude), tuple(titles)
+    given = tuple(exclude), tuple(titles), sides
     name = INDEX if options is None else _called(options)
     part = name if index else None
     for folder in places:
@@ -253,14 +257,16 @@ def _make(
     file: Path | None,
     index: str | None,
     options: BuildOptions | None,
-    given: tuple[Sequence[str], Sequence[str]],
+    given: tuple[Sequence[str], Sequence[str], tuple[str, str] | None],
     means: dict[str, Any],
     progress: Progress,
 ) -> None:
-    """Make what is missing in a folder; ``given`` is what is left out, and tables of titles."""
+    """Make what is missing in a folder; ``given`` is what is left out, tables of titles, and what
+    the sides of a bipartite table are called.
+    """
     from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
 
-    (exclude, titles), without = given, digest_of(given[0])
+    (exclude, titles, sides), without = given, digest_of(given[0])
     now = {} if file is None else state_of(file, without, titles)
     anew = file is None or not is_whole(folder, now, None)
     if anew:
@@ -268,6 +274,7 @@ def _make(
         write_mark(folder, {})
         _clear(folder / "graph", "graph")
         more: dict[str, Any] = {"exclude": exclude or None, "titles": titles or None, **means}
+        more |= {"bipartite": True, "sides": sides} if sides else {}
         try:
             ingest(links, folder / "graph", overwrite=True, progress=progress, **more)
         except CociteError:  # nothing has taken the place of what is kept

@@ -72,9 +72,15 @@ def digest_of(exclude: Sequence[str]) -> str:
     return hashlib.sha256(names).hexdigest()[:12] if exclude else ""
 
 
-def places_of(file: Path, environ: Mapping[str, str], without: str = "") -> list[Path]:
+def places_of(
+    file: Path,
+    environ: Mapping[str, str],
+    without: str = "",
+    sides: tuple[str, str] | None = None,
+) -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
     ending = f".without-{without}{ENDING}" if without else ENDING
+    ending = f".bipartite-{'-'.join(sides)}{ending}" if sides else ending
     named = file
     if matches_of(str(file)):  # beside the folder that they are in
         parts = itertools.takewhile(lambda part: not glob.has_magic(part), file.parts)

@@ -75,6 +75,7 @@ class NodesDocument(Document):
         k: int = 20,
         links: bool = False,
         graph: Given = None,
+        side: str | None = None,
     ) -> Self:
         """Look through the nodes of the stored graph or index at ``path``.
 
@@ -91,6 +92,9 @@ class NodesDocument(Document):
             Give the names of the nodes that they are linked with, too.
         graph
             Where the graph of an index is now, if it was moved.
+        side
+            Of a bipartite graph the side that is looked through, by its title, such as ``"user"``;
+            by default both.
 
         Raises
         ------
@@ -105,6 +109,12 @@ class NodesDocument(Document):
             ids = names.containing(search)
             if titles is not None:
                 ids = np.union1d(ids, titles.containing(search))
+        within = range(len(names))
+        if side is not None:
+            if names.sides is None:
+                raise UsageError(f"{name} is not bipartite: leave side out")
+            within = names.sides.named(side)
+            ids = ids[(ids >= within.start) & (ids < within.stop)]
         there = None if stored is None else _ids_in(stored, names, ids)
         first = _best(ids, names, titles, search, stored, there)[:k]
         chosen = ids[first]
@@ -116,7 +126,7 @@ class NodesDocument(Document):
         if titles is not None:
             pairs = zip(nodes, titles.of(chosen), strict=True)
             nodes = [replace(node, title=title or None) for node, title in pairs]
-        return cls(name, search, len(names), int(ids.size), titles is not None, nodes)
+        return cls(name, search, len(within), int(ids.size), titles is not None, nodes)
 
     def facts(self) -> dict[str, Any]:
         """Without what was not asked for."""

@@ -136,6 +136,13 @@ class Opened(Several):
             raise UsageError("no node is named; give one, or several to ask them together")
         return tuple(dict.fromkeys(self.nodes.ids(list(node)).tolist()))
 
+    def _pair_of(self, a: object, b: object) -> tuple[int, int]:
+        """The ids of two names; raises :class:`UsageError` if they are of different sides."""
+        pair = self.nodes.id(a), self.nodes.id(b)
+        if self.nodes.sides is not None:
+            self.nodes.sides.check_alike(pair, (a, b))
+        return pair
+
     @property
     def refiner(self) -> Refiner | None:
         """What gives refined answers; None if scores are exact anyway.

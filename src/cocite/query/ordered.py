@@ -19,6 +19,7 @@ web graph*, 4.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -41,6 +42,8 @@ ORDERS = ("score", "score*pagerank", "pagerank")
 DEFAULT_ORDER = "score"
 _LEAST, _TIMES = 100, 4
 _ROWS = 1 << 14
+_MAKING = threading.Lock()
+"""Ranks are made once, whatever threads ask for them."""
 RanksLike = str | os.PathLike[str] | NDArray[np.float64] | None
 Ranks = NDArray[np.float64]
 
@@ -114,8 +117,9 @@ class Ordered(Reasoned):
             return _checked(ranks, self._stored.graph_nodes, "ranks")
         kept: dict[str, Ranks] = self.__dict__.setdefault("_kept_ranks", {})
         key = "" if ranks is None else str(Path(ranks).absolute())
-        if key not in kept:
-            kept[key] = self._computed() if ranks is None else _read(Path(ranks), self._stored)
+        with _MAKING:
+            if key not in kept:
+                kept[key] = self._computed() if ranks is None else _read(Path(ranks), self._stored)
         return kept[key]
 
     def _computed(self) -> Ranks:

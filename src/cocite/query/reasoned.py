@@ -67,7 +67,7 @@ class Reasoned(Opened):
             If graph and index do not fit together after all.
         """
         check_number("k", k, 1)
-        asked, pair = self._asked(settings), (self.nodes.id(a), self.nodes.id(b))
+        asked, pair = self._asked(settings), self._pair_of(a, b)
         return self._explained(pair, k, asked, graph)
 
     @from_the_others
@@ -116,6 +116,8 @@ class Reasoned(Opened):
         asked, ids, other = self._asked(settings), self._ids_of(list(nodes)), self.nodes.id(b)
         if other in ids:
             raise UsageError(f"{b!r} is asked itself, so it is no hit; name another node last")
+        if self.nodes.sides is not None:
+            self.nodes.sides.check_alike((*ids, other), (*nodes, b))
         score, scores, shares = self.shares(ids, other, together, asked)
         pages = [
             PageWhy(self.nodes.name(a), own, share, self._explained((a, other), k, asked, graph))

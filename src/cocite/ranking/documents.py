@@ -32,10 +32,10 @@ class RankDocument(Document):
     titles: Sequence[str] | None
 
     @classmethod
-    def of(cls, graph: Graph, found: Ranks, k: int = 20) -> Self:
-        """The highest ``k`` of ``found``; with their titles, if the graph has any."""
+    def of(cls, graph: Graph, found: Ranks, k: int = 20, side: str | None = None) -> Self:
+        """The highest ``k`` of ``found``, of a ``side``; with titles, if the graph has any."""
         how = found.removed, found.blocks, found.weighted, found.convergence
-        top = found.top(k)
+        top = found.top(k, side)
         return cls(str(graph.path), *how, top, _titles(graph, [node for node, _ in top]))
 
     def facts(self) -> dict[str, Any]:

@@ -94,9 +94,16 @@ class Ranks(Writable):
 
         write_numbers(target, self.names, rank=self.values)
 
-    def top(self, k: int = 20) -> list[tuple[str, float]]:
-        """The k highest ranks with their names, highest first, ties by id."""
-        order = order_of(self.values, k)
+    def top(self, k: int = 20, side: str | None = None) -> list[tuple[str, float]]:
+        """The k highest ranks with their names, highest first, ties by id; of a bipartite graph
+        those of a ``side``, by its title, or of both.
+        """
+        within = range(self.values.size)
+        if side is not None:
+            if self.names.sides is None:
+                raise UsageError("the graph is not bipartite: leave side out")
+            within = self.names.sides.named(side)
+        order = order_of(self.values[within.start : within.stop], k) + within.start
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
 
 

@@ -20,7 +20,7 @@ from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
 from cocite.service.documents import CompleteDocument
 from cocite.service.parameters import SETTINGS
 
-__all__ = ["ANSWERS", "Values", "checked_settings", "known", "sampled"]
+__all__ = ["ANSWERS", "Values", "checked_settings", "heavy", "known", "sampled"]
 
 Values = Mapping[str, Any]
 """What a question gives, by name (``parameters.py``)."""
@@ -35,6 +35,13 @@ def sampled(verb: str) -> bool:
     those of all samples, so that their shares are the same under load.
     """
     return verb in ("related", "similarity", "batch")
+
+
+def heavy(asked: Values) -> bool:
+    """Whether a question takes much beside its samples, so that fewer of these would not help: it
+    is answered from all of them, by an index that keeps what it makes for such questions.
+    """
+    return bool(asked.get("refine")) or "target_error" in asked or "order" in asked
 
 
 def known(index: Index, names: Iterable[str]) -> None:

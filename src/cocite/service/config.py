@@ -44,6 +44,12 @@ class Limits:
     """How long the head of a request may take, and how long a connection may be silent."""
     send_time: float = 30.0
     """How long a client may take to read a piece of an answer."""
+    question_time: float = 10.0
+    """How long the answer to a question may take, from when a thread begins with it: 503 beyond."""
+    batch_times: int = 10
+    """How many times as long a batch may take in all; what is left then has errors."""
+    map_time: float = 1.0
+    """How long lines of a map may take; beyond, it has none."""
 
 
 @dataclass(frozen=True)

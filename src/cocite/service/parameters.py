@@ -31,6 +31,15 @@ _LEAST_ERROR = 1e-4
 """The smallest error that refined answers are asked for: what they cost grows without bound."""
 
 
+_BOUNDS = {
+    "effort": (1, 10_000_000),
+    "reach": (1, 100_000),
+    "widest": (0, 10_000),
+    "tolerance": (1e-8, 1.0),
+}
+"""What settings may be, of those by which a question can be made to take any time or memory."""
+
+
 class TooMany(UsageError):
     """More of something than the server gives at once."""
 
@@ -224,11 +233,14 @@ def _settings(limits: Limits) -> tuple[Parameter, ...]:
     for name, (setting, takers) in kinds.items():
         text = setting.text[0].upper() + setting.text[1:]
         choices = () if name == BY.name else tuple(setting.choices)
+        low, high = _BOUNDS.get(name, (-math.inf, math.inf))
         found.append(
             Parameter(
                 name,
                 type(setting.default),
                 f"{text}. For indexes of: {', '.join(takers)}.",
+                low=low,
+                high=high,
                 choices=choices,
                 longest=limits.name,
             )

@@ -5,6 +5,11 @@ wait too long is not taken: with what waits before it and the mean of what quest
 its wait is known before it begins. Work that is taken in pieces (batches) waits for its turn, one
 piece at a time, so that it does not push single questions out.
 
+Work has a deadline of its own (``deadline.py``). Threads cannot be ended: where a single kernel
+takes longer, ``look`` gives the question up, so that who asked is told, and another thread stands
+in for the one that goes on; this one ends with its kernel. Where as many stand in as may, nothing
+more is taken until one of them comes back.
+
 Cost: some 20 µs a question.
 """
 
@@ -17,12 +22,18 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from cocite.compiled.clock import clock
+from cocite.deadline import limited, too_long
+
 __all__ = ["Full", "Pool"]
 
 _SMOOTH = 0.05
 """The weight of the last question in the mean of what they take."""
+_STAND_INS = 4
+"""How many threads may stand in for each, at most."""
+_LATE = 1.0
+"""Seconds behind its deadline after which work is given up that has not ended by itself."""
 Result = TypeVar("Result")
-_Job = tuple[Callable[[], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
 
 
 class Full(Exception):
@@ -33,21 +44,43 @@ class Full(Exception):
         super().__init__(f"full for {after:.3f} s")
 
 
-class Pool:
-    """``threads`` that answer, and room for ``queue`` questions that wait."""
+class _Job:
+    """Work, who waits for it, and how long it may take, from when a thread begins with it."""
 
-    def __init__(self, threads: int, queue: int) -> None:
-        self.threads, self.queue = threads, queue
+    __slots__ = ("done", "given_up", "loop", "seconds", "until", "work")
+
+    def __init__(
+        self,
+        work: Callable[[], Any],
+        seconds: float,
+        done: asyncio.Future[Any],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.work, self.seconds, self.done, self.loop = work, seconds, done, loop
+        self.until = 0.0
+        self.given_up = False
+
+
+class Pool:
+    """``threads`` that answer, and room for ``queue`` questions that wait; ``seconds`` is how long
+    work may take.
+    """
+
+    def __init__(self, threads: int, queue: int, seconds: float) -> None:
+        self.threads, self.queue, self.seconds = threads, queue, seconds
         self.waiting = 0
         """Questions that wait, or are being answered; of the event loop alone."""
         self.mean = 0.0
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._team = [
-            threading.Thread(target=self._work, name=f"answers-{number}", daemon=True)
-            for number in range(threads)
-        ]
-        for thread in self._team:
-            thread.start()
+        self._lock = threading.Lock()
+        self._running: set[_Job] = set()
+        self._lost = 0
+        self._team = [self._begun(number) for number in range(threads)]
+
+    def _begun(self, number: int) -> threading.Thread:
+        thread = threading.Thread(target=self._work, name=f"answers-{number}", daemon=True)
+        thread.start()
+        return thread
 
     @property
     def wait(self) -> float:
@@ -57,13 +90,19 @@ class Pool:
     @property
     def full(self) -> bool:
         """Whether nobody more may wait."""
-        return self.waiting >= self.queue + self.threads
+        stuck = self._lost >= (1 + _STAND_INS) * self.threads
+        return self.waiting >= self.queue + self.threads or stuck
 
     async def run(
-        self, work: Callable[[], Result], *, most: float | None = None, pushing: bool = True
+        self,
+        work: Callable[[], Result],
+        *,
+        most: float | None = None,
+        pushing: bool = True,
+        seconds: float | None = None,
     ) -> Result:
         """Have ``work`` done; raises :class:`Full` if it would wait longer than ``most`` seconds,
-        or nobody more may wait. What is not ``pushing`` is always taken.
+        or nobody more may wait, and :class:`TookTooLong`. What is not ``pushing`` is always taken.
         """
         if pushing:
             wait = self.wait
@@ -72,27 +111,53 @@ class Pool:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
         self.waiting += 1
-        self._jobs.put((work, done, loop))
+        self._jobs.put(_Job(work, seconds or self.seconds, done, loop))
         return await done
+
+    def look(self) -> None:
+        """Give up what has passed its deadline and goes on; to be called now and then, by any
+        thread.
+        """
+        now = clock()
+        with self._lock:
+            late = [job for job in list(self._running) if now > job.until + _LATE]
+            for job in late:
+                job.given_up = True
+                self._running.discard(job)
+                self._lost += 1
+                if self._lost <= _STAND_INS * self.threads:
+                    self._begun(self.threads + self._lost)
+        for job in late:
+            error = too_long(job.seconds)
+            job.loop.call_soon_threadsafe(self._settle, job.done, None, error)
 
     def close(self) -> None:
         """Let the threads end when they have done what waits."""
-        for _ in self._team:
+        for _ in range((1 + _STAND_INS) * self.threads):
             self._jobs.put(None)
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            work, done, loop = job
             found, error = None, None
-            if not done.cancelled():
+            if not job.done.cancelled():
                 began = time.perf_counter()
+                job.until = clock() + job.seconds
+                self._running.add(job)
                 try:
-                    found = work()
+                    with limited(job.seconds):
+                        found = job.work()
                 except BaseException as failed:
                     error = failed
                 took = time.perf_counter() - began
+                with self._lock:
+                    self._running.discard(job)
+                    if job.given_up:
+                        self._lost -= 1
+                        if self._lost < _STAND_INS * self.threads:
+                            return  # another thread stands in
+                        continue
                 self.mean += (_SMOOTH if self.mean else 1.0) * (took - self.mean)
-            loop.call_soon_threadsafe(self._settle, done, found, error)
+            job.loop.call_soon_threadsafe(self._settle, job.done, found, error)
 
     def _settle(self, done: asyncio.Future[Any], found: Any, error: BaseException | None) -> None:
         self.waiting -= 1

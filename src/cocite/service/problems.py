@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from cocite.errors import CociteError, NotAStore, UnknownNode, UsageError
+from cocite.errors import CociteError, NotAStore, TookTooLong, UnknownNode, UsageError
 from cocite.service.parameters import TooMany
 
 __all__ = ["KINDS", "MEDIA", "Problem", "Refused", "Scrub", "problem_of"]
@@ -39,6 +39,7 @@ KINDS = {
     "graph-needed": (422, "The graph is needed, and is not here"),
     "busy": (429, "The server has too much to do"),
     "fault": (500, "The server failed"),
+    "took-too-long": (503, "The answer took too long"),
 }
 """Kind -> its status and title."""
 
@@ -108,6 +109,8 @@ def problem_of(error: CociteError, scrub: Scrub) -> Problem:
         return Problem("too-many", detail)
     if isinstance(error, UsageError):
         return Problem("not-allowed", detail)
+    if isinstance(error, TookTooLong):
+        return Problem("took-too-long", detail)
     if isinstance(error, NotAStore):
         return Problem(
             "graph-needed",

@@ -21,12 +21,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from cocite.compiled.clock import clock
+from cocite.deadline import limited
 from cocite.documents import Document
-from cocite.errors import CociteError, InputError, UnknownNode, UsageError
+from cocite.errors import CociteError, InputError, TookTooLong, UnknownNode, UsageError
 from cocite.query import Index
 from cocite.query.opened import DEFAULT_K
 from cocite.service.adaptation import Adaptation
-from cocite.service.answers import ANSWERS, Values, checked_settings, sampled
+from cocite.service.answers import ANSWERS, Values, checked_settings, heavy, sampled
 from cocite.service.config import Config
 from cocite.service.documents import ServedDocument
 from cocite.service.holder import Held, Holder
@@ -90,7 +92,7 @@ class Service:
         most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
         lowest = min(1.0, config.floor / most) if most else 1.0
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
-        self.pool = Pool(config.threads, config.queue)
+        self.pool = Pool(config.threads, config.queue, config.limits.question_time)
         self.ready = True
         self._batches = 0
         self.gauge()
@@ -113,21 +115,27 @@ class Service:
             )
         with holder.lease() as held:
             have = samples = held.index.samples
-            if sampled(verb):
+            if sampled(verb) and not heavy(values):
                 share = self.adaptation.asked(time.monotonic())
                 samples = have if share >= 1 else held.samples(share, self.config.floor)
             yield Asking(holder.name, held, samples, samples == have)
 
     async def done(
-        self, work: Callable[[], Made], *, pushing: bool = True, told: bool = True
+        self,
+        work: Callable[[], Made],
+        *,
+        pushing: bool = True,
+        told: bool = True,
+        seconds: float | None = None,
     ) -> Made:
-        """Have work done by a thread; raises :class:`Refused` if there is too much to do. Samples
-        adapt to how long it takes if that is to be ``told``.
+        """Have work done by a thread; raises :class:`Refused` if there is too much to do, and
+        :class:`TookTooLong` if it takes more ``seconds`` than a question may. Samples adapt to how
+        long it takes if that is to be ``told``.
         """
         began = time.monotonic()
         most = self.config.target if self.adaptation.at_floor else None
         try:
-            found = await self.pool.run(work, most=most, pushing=pushing)
+            found = await self.pool.run(work, most=most, pushing=pushing, seconds=seconds)
         except Full as full:
             if told:
                 self.adaptation.refused(time.monotonic())
@@ -163,8 +171,7 @@ class Service:
         def work() -> Made:
             return made(ANSWERS[verb](asking.index, values))
 
-        heavy = values.get("refine") or "target_error" in values or "order" in values
-        found = await self.done(work, told=sampled(verb) and not heavy)
+        found = await self.done(work, told=sampled(verb) and not heavy(values))
         self._counted(verb, asking)
         return found
 
@@ -193,9 +200,22 @@ class Service:
     ) -> AsyncIterator[list[bytes]]:
         rest = {name: value for name, value in values.items() if name != "nodes"}
         checked_settings(asking.index, rest)  # which no question would do if all are of strangers
+        limits = self.config.limits
+        most = limits.question_time * limits.batch_times
+        late = TookTooLong(f"the batch took longer than the {most:g} s that it is given: ask less")
+        end = clock() + most
         for begin in range(0, len(nodes), _PIECE):
-            work = partial(self._piece, asking, nodes[begin : begin + _PIECE], rest)
-            yield await self.done(work, pushing=begin == 0, told=False)
+            piece = nodes[begin : begin + _PIECE]
+            if clock() > end:
+                yield [self._unanswered(node, late) for node in piece]
+                continue
+            work = partial(self._piece, asking, piece, rest)
+            seconds = (len(piece) + 1) * limits.question_time
+            try:
+                lines = await self.done(work, pushing=begin == 0, told=False, seconds=seconds)
+            except TookTooLong as error:
+                lines = [self._unanswered(node, error) for node in piece]
+            yield lines
         self._counted("batch", asking)
 
     def _piece(self, asking: Asking, nodes: Sequence[str | list[str]], rest: Values) -> list[bytes]:
@@ -205,10 +225,15 @@ class Service:
     def _line(self, asking: Asking, node: str | list[str], rest: Values) -> bytes:
         asked = node if isinstance(node, list) else [node]
         try:
-            return encoded(ANSWERS["related"](asking.index, {**rest, "node": asked}))
-        except UnknownNode as error:
-            called = {"nodes": node} if isinstance(node, list) else {"node": node}
-            return msgspec.json.encode(called | {"error": self.scrub(str(error))})
+            with limited(self.config.limits.question_time):
+                return encoded(ANSWERS["related"](asking.index, {**rest, "node": asked}))
+        except (UnknownNode, TookTooLong) as error:
+            return self._unanswered(node, error)
+
+    def _unanswered(self, node: str | list[str], error: CociteError) -> bytes:
+        """What stands in the place of an answer."""
+        called = {"nodes": node} if isinstance(node, list) else {"node": node}
+        return msgspec.json.encode(called | {"error": self.scrub(str(error))})
 
     def _counted(self, verb: str, asking: Asking) -> None:
         if asking.samples is not None and sampled(verb):
@@ -245,6 +270,7 @@ class Service:
         looked = time.monotonic()
         while not self._stop.wait(min(1.0, self.config.reload)):
             self.gauge()
+            self.pool.look()
             if (now := time.monotonic()) < looked + self.config.reload:
                 continue
             looked = now

@@ -150,11 +150,14 @@ class Building:
 
     def sweep(self) -> None:
         """Remove what a run has left that was killed when its output had its place."""
-        note = self.path / _PUBLISHED
-        if note.is_file() and _known(self.output) == _told(note):
-            with unclaimed(self.path) as free:
-                if free and (self.path / MARK).is_file():
-                    remove_building(self.path)
+        if not os.path.lexists(self.output) or self.path.is_symlink():
+            return
+        with unclaimed(self.path) as free:
+            if not free or not (self.path / MARK).is_file():
+                return
+            bare = [entry.name for entry in self.path.iterdir()] == [MARK]
+            if bare or _known(self.output) == _told(self.path / _PUBLISHED):
+                remove_building(self.path)
 
     def __exit__(
         self,
@@ -214,7 +217,7 @@ def _in_words(value: Any) -> str:
 
 def remove_building(path: Path) -> None:
     """Remove the directory; it is known by its mark to the last."""
-    disk.remove_tree(path, last=MARK)
+    disk.remove_tree(path, _PUBLISHED, MARK)
 
 
 @contextmanager

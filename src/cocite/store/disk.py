@@ -1,7 +1,7 @@
 """The few calls that change a disk; every write of cocite's stores goes through here.
 
 They are gathered in one place so that a test can stand between them and the system and
-fail, cut or kill at any one of them (``tests/torture/failpoints.py``); no other file makes such
+fail, cut or kill at any one of them (``tests/torture/shim.py``); no other file makes such
 calls (``tests/store/test_disk.py`` reads all sources). The order they guarantee: bytes are on the
 disk (``sync_file``) before a name points at them (``rename``), and the name itself is on the disk
 (``sync_directory``) before anything is reported as done.
@@ -184,21 +184,23 @@ def _renameat2(first: Path, second: Path, flags: int) -> bool:
     raise OSError(code, os.strerror(code), str(first), None, str(second))
 
 
-def remove_tree(path: Path, last: str = "") -> None:
+def remove_tree(path: Path, *last: str) -> None:
     """Remove a directory and all in it, if it is there; of a link only the link.
 
-    The file ``last`` in it goes when all others are gone, on the disk too: as long as anything is
-    left it is known by that file.
+    The files ``last`` in it go when all others are gone, on the disk too, one after another: as
+    long as anything is left it is known by them.
     """
     if path.is_symlink():
         path.unlink()
     elif path.exists():
         if last:
             for entry in path.iterdir():
-                if entry.name != last:
+                if entry.name not in last:
                     remove(entry)
-            with suppress(OSError, ResourceError):  # a full disk keeps nothing from being removed
-                sync_directory(path)
+            for name in last:
+                with suppress(OSError, ResourceError):  # a full disk keeps nothing from going
+                    sync_directory(path)
+                remove(path / name)
         shutil.rmtree(path)
 
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
 from cocite.errors import Damaged, NotAStore, OutputExists, StoreError
 from cocite.store import disk
 from cocite.store.arrays import Entry, checksum
-from cocite.store.beside import written_beside
+from cocite.store.beside import sweep_beside, written_beside
 from cocite.store.building import MARK, Building
 from cocite.store.locks import lock, unclaimed
 from cocite.store.manifest import MANIFEST, Manifest, kind_of
@@ -30,6 +31,8 @@ __all__ = ["Draft", "copy_array"]
 _NAMED = 5
 """Strangers that a message names."""
 _REST, _OLD = "rest", "replaced"
+_MARKING = re.compile(re.escape(f".{MARK}.") + r"[0-9a-f]{16}\.new")
+"""What a mark was to become, when the process was killed."""
 
 
 class Draft(Building):
@@ -98,18 +101,17 @@ class Draft(Building):
         """Remove what a run has left that was killed when it had published its output: in that,
         and what it replaced, which has the draft's name. It is removed if it can be.
         """
-        for path in (self.output, self.path):
-            mark = path / MARK
-            if path.is_symlink() or mark.is_symlink() or not mark.is_file():
-                continue
-            if kind_of(path) != self._kind:
-                continue
-            rest, old = _left(path)
-            with suppress(OSError), unclaimed(path) as free:
-                if free and path == self.output:
-                    _clean(path, sorted(rest & (set(_names(path)) - _in_manifest(path))))
-                elif free and old:
-                    _remove_own(path)
+        if not self.output.is_symlink() and kind_of(self.output) == self._kind:
+            with suppress(OSError), unclaimed(self.output) as free:
+                if free:
+                    sweep_beside(self.output / MARK)
+                    there = set(_names(self.output)) - _in_manifest(self.output)
+                    if _is_marked(self.output):
+                        _clean(self.output, sorted(_left(self.output)[0] & there))
+        if not self.path.is_symlink() and _is_marked(self.path) and _left(self.path)[1]:
+            with suppress(OSError), unclaimed(self.path) as free:
+                if free:
+                    _remove_own(self.path)
 
     def _is_old(self) -> bool:
         """Whether it is what an earlier run has replaced: nothing to go on with."""
@@ -209,12 +211,17 @@ def _clean(directory: Path, rest: list[str]) -> None:
 
 
 def _remove_own(directory: Path) -> None:
-    """Remove a store that was replaced: its own files, its mark behind them, and itself."""
-    for name in sorted(_own(directory) - {MARK}):
+    """Remove a store that was replaced: its own files; the list of these, its mark, and itself."""
+    for name in sorted(_own(directory) - {MANIFEST, MARK}):
         disk.remove(directory / name)
-    disk.sync_directory(directory)
-    disk.remove(directory / MARK)
+    for name in (MANIFEST, MARK):
+        disk.sync_directory(directory)
+        disk.remove(directory / name)
     disk.remove_empty(directory)
+
+
+def _is_marked(directory: Path) -> bool:
+    return (directory / MARK).is_file() and not (directory / MARK).is_symlink()
 
 
 def _own(directory: Path) -> set[str]:
@@ -223,11 +230,13 @@ def _own(directory: Path) -> set[str]:
     Names are those of the directory, whatever is listed: nothing else can be meant by them.
     """
     listed = _in_manifest(directory)
-    left = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
+    left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
     return {
         entry.name
         for entry in directory.iterdir()
-        if entry.name in left or (entry.name in listed and not _is_folder(entry))
+        if entry.name in left
+        or (entry.name in listed and not _is_folder(entry))
+        or (_MARKING.fullmatch(entry.name) and not _is_folder(entry))
     }
 
 

@@ -62,7 +62,7 @@ class Temporary:
 def _remove(path: Path, descriptor: int, maker: int) -> None:
     if os.getpid() == maker:
         with suppress(OSError):
-            disk.remove_tree(path, last=_MARK)
+            disk.remove_tree(path, _MARK)
     with suppress(OSError):
         os.close(descriptor)
 
@@ -84,4 +84,4 @@ def _sweep(place: Path) -> None:
     for path in place.glob(_PREFIX + "*"):
         with suppress(OSError), unclaimed(path) as free:
             if free and (path / _MARK).is_file():
-                disk.remove_tree(path, last=_MARK)
+                disk.remove_tree(path, _MARK)

@@ -135,7 +135,9 @@ class Tuning:
         self._shown = hide_links(self._graph, place, pairs)
         self._hidden = self._graph.edges - self._shown.edges
         hidden = Hidden.of(pairs)
-        pages = drawn(hidden.pages, plan["queries"], self._seed)
+        low, high = plan.get("nodes", (0, self._graph.nodes))
+        able = hidden.pages[(hidden.pages >= low) & (hidden.pages < high)]
+        pages = drawn(able, plan["queries"], self._seed)
         return Company(self._graph, self._shown, hidden, pages, self._means.memory)
 
     def _judge(self, labels: Path) -> Judge:
@@ -152,6 +154,15 @@ class Tuning:
         )
         judging = JudgePlan(queries=plan["queries"])
         self._truth = read_truth(self._graph.names, data, judging, seed=self._seed)
+        if "nodes" in plan:
+            low, high = plan["nodes"]
+            if not ((self._truth.queries >= low) & (self._truth.queries < high)).all():
+                sides = self._graph.sides
+                assert sides is not None
+                raise UsageError(
+                    f"{labels} labels nodes of the side "
+                    f"{sides.title_of(int(self._truth.queries[0]))}: name that with --side (side=)"
+                )
         if self._truth.labels is not None:
             self._read = f"read {self._truth.labels.read}"
         return self._truth.judge(judging)

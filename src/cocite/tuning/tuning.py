@@ -67,6 +67,7 @@ def tune(
     seed: int = 0,
     time: str | float | None = DEFAULT_TIME,
     unweighted: bool = False,
+    side: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
     overwrite: bool = False,
@@ -106,6 +107,9 @@ def tune(
         Such as ``"10min"``, in all; None for no limit. What is not tried then is left out.
     unweighted
         Ignore the weights of links.
+    side
+        Of a bipartite graph the side whose nodes choose and judge, by its title, such as
+        ``"user"``; by default the right one, the items. Labels are those of one side.
     threads, memory
         As for building an index. A candidate that does not fit is left out.
     overwrite
@@ -131,10 +135,17 @@ def tune(
     for name, value, least in (("queries", queries, 0), ("samples", samples, 1), ("seed", seed, 0)):
         if type(value) is not int or value < least:
             raise UsageError(f"{name} is {value!r}; it is a whole number, {least} or more")
+    if side is not None and graph.sides is None:
+        raise UsageError(f"{graph.path} is not bipartite: leave side out")
     by = figure or (LABELS_FIGURE if labels else FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)
     if labels is None and by not in COMPANY_TITLES:
         raise UsageError(
             f"without labels figure is one of {', '.join(COMPANY_TITLES)}; found {by!r}"
+        )
+    if labels is None and graph.sides is not None and by.startswith("links@"):
+        raise UsageError(
+            f"figure is {by}, which lists the ends of hidden links, and these are on the other "
+            "side of a bipartite graph, which no list has: choose company@10 or company@50"
         )
     seconds = float("inf") if time is None else parse_time(time)
     if output is not None:
@@ -157,6 +168,10 @@ def tune(
         "seed": seed,
         "unweighted": unweighted,
     }
+    if graph.sides is not None:
+        within = graph.sides.named(side)
+        ids: list[int | str] = [within.start, within.stop]
+        plan["nodes"] = ids
     with ExitStack() as stack:
         place = Path(output) if output is not None else None
         if place is None:

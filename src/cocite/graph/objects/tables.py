@@ -32,12 +32,14 @@ _FORM = "links are rows of a source and a target, or of these and a weight"
 @dataclass(frozen=True)
 class Wanted:
     """What is asked for: ``columns``, titles or numbers from 1, ``weight``, one of these or None,
-    and the names of ``nodes`` that are there whether they have links or not.
+    and the names of ``nodes`` that are there whether they have links or not; what the ``sides`` of
+    a bipartite table are called.
     """
 
     columns: tuple[str | int, ...] = ()
     weight: str | int | None = None
     nodes: Any = None
+    sides: tuple[str, str] | None = None
 
     def checked(self) -> Wanted:
         """The same; raises :class:`UsageError` for columns that are no two."""
@@ -109,7 +111,9 @@ def names_in(nodes: Any) -> Any:
 def _titled(what: str, titles: list[Any], column: Callable[[int], Any], wanted: Wanted) -> Given:
     if len(titles) < 2:
         raise UsageError(f"{what} has {len(titles)} columns; a link takes two, source and target")
-    chosen = [_place(what, titles, title) for title in wanted.columns] or _ends(what, titles)
+    chosen = [_place(what, titles, title) for title in wanted.columns] or _ends(
+        what, titles, wanted
+    )
     weight, weights = None, None
     if wanted.weight is not None:
         weight = _place(what, titles, wanted.weight)
@@ -125,9 +129,10 @@ def _titled(what: str, titles: list[Any], column: Callable[[int], Any], wanted: 
     return given(what, first, second, weights, nodes=names_in(wanted.nodes), titles=called)
 
 
-def _ends(what: str, titles: list[Any]) -> list[int]:
+def _ends(what: str, titles: list[Any], wanted: Wanted) -> list[int]:
     """The columns of source and target, from 0 on: by their titles, else the first two."""
-    named = ends_of([title if isinstance(title, str) else "" for title in titles])
+    texts = [title if isinstance(title, str) else "" for title in titles]
+    named = ends_of(texts, wanted.sides)
     if len(titles) > 2 or named not in (None, (0, 1)):
         first, second = named or (0, 1)
         _log.info(

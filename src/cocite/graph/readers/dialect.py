@@ -179,16 +179,31 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 # -- the header ------------------------------------------------------------------------
 
 
-def titled_ends(rows: list[list[str]], header: str) -> tuple[int, int] | None:
+def titled_ends(
+    rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
+) -> tuple[int, int] | None:
     """The columns that hold the ends of links, as titles in the first of ``rows`` say; None if that
     holds none, or they say nothing. ``header`` is what was said of them: yes, no or auto.
     """
     if not rows or header == "no":
         return None
-    named = ends_of(rows[0])
-    if named is not None and (header == "yes" or has_header(rows, named, None)):
+    named = ends_of(rows[0], sides)
+    if named is not None and (
+        header == "yes" or has_header(rows, named, None) or _of_sides(rows, named, sides)
+    ):
         return named
     return without_index(rows)
+
+
+def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:
+    """Whether the titles of the ``ends`` are those of sides, and no names in the rows below."""
+    titles = {rows[0][i].strip() for i in ends}
+    if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
+        return False
+    wanted = {plain_title(side) for side in sides}
+    told = {plain_title(title).removesuffix("id") for title in titles}
+    below = {row[i].strip() for row in rows[1:] for i in ends if len(row) > i}
+    return told <= wanted | {side.removesuffix("id") for side in wanted} and not titles & below
 
 
 def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:

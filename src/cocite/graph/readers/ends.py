@@ -7,6 +7,8 @@ which end is which, so that ``target,source`` is read backwards; one of :data:`_
 its columns are taken as they stand. Of several pairs the first of the tables is taken. A first
 column without a title, whose cells are 0, 1, 2, ..., is the index that pandas writes.
 
+The titles of a bipartite table may be those of its sides: ``item,user`` is read backwards.
+
 Cost: that of a few comparisons; nothing but the first lines is looked at.
 """
 
@@ -35,6 +37,8 @@ _WAYS = _pairs(
     citing-cited citingid-citedid citingpaper-citedpaper citingpaperid-citedpaperid
     follower-followee follower-followed followerid-followeeid followerid-followedid
     sender-receiver sender-recipient caller-callee importer-imported referrer-referred
+    user-item userid-itemid user-product userid-productid customer-product customer-item
+    customerid-productid userid-movieid user-movie reader-book userid-bookid
     page-linksto page-linkto page-linkedpage pageid-linksto page-target page-link pageid-target
     url-link url-target article-link article-target paper-reference document-reference
     subject-object
@@ -43,8 +47,7 @@ _WAYS = _pairs(
 """Titles of source and target."""
 _SIDES = _pairs(
     """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
-    userid-friendid follower-following user-follows user-product user-item userid-itemid
-    customer-product customer-item customerid-productid"""
+    userid-friendid follower-following user-follows"""
 )
 """Titles of two ends of which it is not clear, or does not matter, which is which."""
 
@@ -196,11 +199,19 @@ def plain_title(title: str) -> str:
     return re.sub(r"[\W_]", "", title.lower())
 
 
-def ends_of(titles: Sequence[str]) -> tuple[int, int] | None:
+def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
     """The columns of source and target, from 0 on, as their titles name them; None if they name
-    none, or one of them twice.
+    none, or one of them twice. Those that are called as the ``sides`` of a bipartite table, with
+    ``id`` behind or not, go before all others.
     """
     plain = [plain_title(title) for title in titles]
+    if sides is not None:
+        left, right = (
+            [i for i, title in enumerate(plain) if title in (side, f"{side}id")]
+            for side in map(plain_title, sides)
+        )
+        if len(left) == len(right) == 1:
+            return left[0], right[0]
     for (first, second), ways in [(p, True) for p in _WAYS] + [(p, False) for p in _SIDES]:
         if plain.count(first) == 1 and plain.count(second) == 1:
             source, target = plain.index(first), plain.index(second)

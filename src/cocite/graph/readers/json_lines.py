@@ -76,7 +76,7 @@ class _Columns:
     """Where the ends of links are, as the options or the first value say."""
 
     def __init__(self, job: Job, first: Any) -> None:
-        options, self._wanted = job.options, job.wanted
+        options, self._wanted, self._sides = job.options, job.wanted, job.options.sides
         named = list(options.columns)
         if not named and isinstance(first, list):
             named = ["1", "2"][: self._wanted]
@@ -106,7 +106,7 @@ class _Columns:
             return (known or keys)[:1]
         if answer := answer_in(keys):
             raise NotLinks(f"{label} {answer}")
-        ends = ends_of(keys)
+        ends = ends_of(keys, self._sides)
         if ends is not None:
             return [keys[end] for end in ends]
         if len(keys) == 2:

@@ -71,7 +71,8 @@ class ReadOptions:
     ``"all"``, however many they are; ``format``: auto, or what the reader is called
     (``recognise.py``); ``undirected``: whether every link is stored both ways afterwards, so that
     a link without direction need not be given both ways; ``pages``: how HTML is read;
-    ``sheet``: that of a spreadsheet, "" for the only one with rows.
+    ``sheet``: that of a spreadsheet, "" for the only one with rows; ``sides``: what the two kinds
+    of nodes of a bipartite table are called.
     """
 
     delimiter: str = "auto"
@@ -86,6 +87,7 @@ class ReadOptions:
     namespaces: tuple[int, ...] = (0,)
     normalise_urls: bool = False
     sheet: str = ""
+    sides: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.delimiter not in ("auto", *DELIMITERS):

@@ -215,7 +215,9 @@ def _taken(
             "Convert it, or choose others with --columns"
         )
     more = len(types) > 2 + (weight is not None)
-    guessed = wanted == 2 and not options.columns and more and ends_of(chosen) is None
+    guessed = (
+        wanted == 2 and not options.columns and more and ends_of(chosen, options.sides) is None
+    )
     return _Taken(chosen, weight, all(types[name] in _INTEGERS for name in chosen), guessed)
 
 
@@ -329,7 +331,7 @@ def _choose(source: Source, names: list[str], wanted: int, options: ReadOptions)
     if not options.columns:
         if wanted == 2 and (answer := answer_in(names)):
             raise NotLinks(f"{source.label} {answer}")
-        ends = ends_of(names) if wanted == 2 else None
+        ends = ends_of(names, options.sides) if wanted == 2 else None
         return tuple(names[:wanted]) if ends is None else (names[ends[0]], names[ends[1]])
     chosen = tuple(_find(source, names, column) for column in options.columns)
     if len(set(chosen)) != len(chosen):

@@ -177,7 +177,7 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
     options, wanted = job.options, job.wanted
     if len(names) < wanted:
         raise InputError(f"{source.label} has {len(names)} columns; {wanted} are needed")
-    ends = ends_of(names) or (0, 1)
+    ends = ends_of(names, job.options.sides) or (0, 1)
     places = [_find(source, names, column) for column in options.columns] or list(ends)
     if options.weight:
         places.append(_find(source, names, options.weight))
@@ -258,7 +258,11 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
 
 def _unless(titles: Sequence[str], job: Job) -> str:
     """What to do if these columns, which were taken by their places, are not the link."""
-    return OTHERS if job.wanted == 2 and not job.options.columns and not ends_of(titles) else ""
+    return (
+        OTHERS
+        if job.wanted == 2 and not job.options.columns and not ends_of(titles, job.options.sides)
+        else ""
+    )
 
 
 def _rows(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:

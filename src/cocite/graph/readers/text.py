@@ -296,7 +296,7 @@ class Cleaner:
             if rows and options.header != "no" and (answer := answer_in(rows[0])):
                 raise NotLinks(f"{found.file} {answer}")
             header = "yes" if _named(options) else options.header
-            ends = titled_ends(rows, header)
+            ends = titled_ends(rows, header, options.sides)
             if options.delimiter == "auto" and not options.weight and ends is None:
                 self._ask(in_doubt(lines, found.delimiter))
         found.columns = len(rows[0]) if rows else self.wanted

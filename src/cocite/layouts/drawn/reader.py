@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.deadline import check
 from cocite.engine.probe import follow, probe
 from cocite.engine.walk import Mover
 from cocite.graph.links import opposite
@@ -57,13 +58,17 @@ class DrawnReader(MeetingReader):
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
         nodes = np.append(np.uint32(node), others)
-        times = [follow(self._mover, self._length, i, nodes)[1:] for i in self._numbers]
-        return np.array(times, np.uint8)
+        times = np.empty((len(self._numbers), others.size), np.uint8)
+        for row, sample in enumerate(self._numbers):
+            check()
+            times[row] = follow(self._mover, self._length, sample, nodes)[1:]
+        return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all samples what the node meets."""
         weights, count = weights_of(self.worth(settings).values), 0
         for sample in self._numbers:
+            check()
             met, times = probe(self._mover, self._length, self._columns, sample, node)
             fresh = met[scratch.sums[met, 0] == 0]
             scratch.used[count : count + fresh.size] = fresh
@@ -83,6 +88,7 @@ class DrawnReader(MeetingReader):
         points = np.zeros((samples.size, self._length, 2), np.uint32)
         numbers = np.array(self._numbers)[samples].tolist()
         for row, (sample, last) in enumerate(zip(numbers, steps.tolist(), strict=True)):
+            check()
             at = np.array([first, second], np.uint32)
             for step in range(1, last + 1):
                 self._mover(sample, step, at, points[row, step - 1])

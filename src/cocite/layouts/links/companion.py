@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.deadline import check
 from cocite.graph.links import opposite
 from cocite.graph.rows import Links
 from cocite.layouts.reader import Estimate, Reader
@@ -129,6 +130,7 @@ class CompanionReader(Reader):
 
     def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, NDArray[np.int64]]:
         """All neighbours of ``nodes``, row behind row, and whose they are, by place."""
+        check()
         begins, ends = self._ends(links, nodes)
         sizes = ends - begins
         owner = np.repeat(np.arange(nodes.size), sizes)
@@ -152,6 +154,7 @@ def _hits(
     if not sources.size:
         return authorities, authorities
     for _ in range(_ROUNDS):
+        check()
         before = authorities
         authorities = np.bincount(targets, hubs[sources], nodes).astype(np.float64, copy=False)
         authorities /= authorities.sum()

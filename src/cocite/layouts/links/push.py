@@ -1,7 +1,7 @@
 """Asking by a forward push from the node, for a pair as for all: personalised PageRank.
 
 The push is a function of the node and the settings alone, so both questions find the same scores to
-the bit. It goes in slices, so that an interruption is heard.
+the bit. It goes in slices, so that interruptions and deadlines are heeded.
 
 Cost: what is near the node, about 3 ns a link read; see ``kernels/push.py``.
 Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.deadline import check
 from cocite.graph.links import opposite
 from cocite.layouts.reader import Estimate, Reader
 from cocite.layouts.reasons import Graphs, Paths, Reasons, apportioned
@@ -141,6 +142,7 @@ class Pushed(Reader):
         push.start(np.int64(node), damping, tolerance, values, used, state)
         result, read = push.MORE, 0
         while result == push.MORE and (effort is None or read < effort):
+            check()
             most = _SLICE if effort is None else min(_SLICE, effort - read)
             result = push.push(
                 links.offsets, links.neighbours, self._weights, most, values, used, state

@@ -44,7 +44,7 @@ class MinhashReader(MatchReader, SummingReader):
 
         found = np.empty((self.part.samples, self.length), np.uint32)
         nodes = np.uint32(self.part.nodes), np.uint64(first), np.uint64(second)
-        for shard in self.part.shards:
+        for shard in self.part.pieces():
             out = found[shard.first : shard.first + shard.samples]
             if not minhash_groups.common(shard.words, shard.blobs, *nodes, out):
                 raise self.part.damaged(shard.first)
@@ -80,7 +80,7 @@ class MinhashReader(MatchReader, SummingReader):
         from cocite.kernels import minhash_groups
 
         table, count = self.table(settings), 0
-        for shard in self.part.shards:
+        for shard in self.part.pieces():
             whom = np.array([node, shard.first + 1], np.uint32)
             count = int(
                 minhash_groups.gather(

@@ -50,7 +50,7 @@ class MatchReader(SampledReader):
     def _masks_with(self, node: int, others: Ids) -> Masks:
         """uint16[samples, h]: the masks of a node and others, none of them itself."""
         found = np.empty((self.part.samples, others.size), np.uint16)
-        for shard in self.part.shards:
+        for shard in self.part.pieces():
             out = found[shard.first : shard.first + shard.samples]
             if not self._read_masks(shard, node, others, out):
                 raise self.part.damaged(shard.first)

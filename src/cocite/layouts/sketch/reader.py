@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.deadline import check
 from cocite.errors import UsageError
 from cocite.layouts.reader import Estimate, Ids, Span
 from cocite.layouts.reasons import Graphs, Reasons
@@ -84,6 +85,7 @@ class SketchReader(MatchReader):
 
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
         for shard in self.part.shards:
+            check()
             sketch.add(shard.words, shard.blobs, np.uint64(node), others, table, sums)
         return self._unbiased(sums, settings)
 
@@ -103,6 +105,7 @@ class SketchReader(MatchReader):
         blocks, levels = -(-part.nodes // sketch.BLOCK), part.samples.bit_length()
         counts = np.zeros((blocks, length, levels, sketch.LINE), np.uint32)
         for shard in part.shards:
+            check()
             advise(Access.AROUND, shard.words)
             done = np.uint64(shard.first)
             sketch.tally(shard.words, shard.blobs, np.uint64(node), done, counts)

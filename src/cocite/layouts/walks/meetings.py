@@ -151,7 +151,7 @@ class ShardReader(MeetingReader):
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
         times = np.empty((self.part.samples, others.size), np.uint8)
-        for shard in self.part.shards:
+        for shard in self.part.pieces():
             out = times[shard.first : shard.first + shard.samples]
             if not self._read_times(shard, node, others, out):
                 raise self.part.damaged(shard.first)
@@ -160,7 +160,7 @@ class ShardReader(MeetingReader):
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all walks that meet the node's."""
         gather, weights, count = self._gather(), weights_of(self.worth(settings).values), 0
-        for shard in self.part.shards:
+        for shard in self.part.pieces():
             count = int(
                 gather(
                     shard.words,
@@ -194,7 +194,7 @@ class WalkReader(ShardReader):
         """
         length = self.part.settings[LENGTH]
         found = np.empty((self.part.samples, length), np.uint32)
-        for shard in self.part.shards:
+        for shard in self.part.pieces():
             out = found[shard.first : shard.first + shard.samples]
             if not self._read_walks(shard, node, out):
                 raise self.part.damaged(shard.first)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.deadline import check
 from cocite.engine.walk import Mover
 from cocite.errors import Damaged
 from cocite.graph import Graph
@@ -93,6 +94,7 @@ class Replay:
         points = np.zeros((samples.size, length, 2), np.uint32)
         first, second = self._there(first), self._there(second)
         for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
+            check()
             at = np.array([first, second], np.uint32)
             for step in range(1, last + 1):
                 self._check(self._move.along(sample, step), at)

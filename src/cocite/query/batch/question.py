@@ -11,7 +11,7 @@ looked up for one site after another, as pages of a site have ids next to each o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -123,6 +123,7 @@ class Question:
                 self._order.candidates,
                 xxh3_128_hexdigest(values.data),
             ]
+        self._masks: dict[int, NDArray[np.bool_]] = {}
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
     def of(self, index: Ordered) -> None:
@@ -164,7 +165,8 @@ class Question:
             return Found(np.array([ids.size], np.uint32), ids, np.column_stack(numbers))
         out = np.empty((nodes.size, self.k), np.uint32), np.empty((nodes.size, self.k, 2))
         floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
-        reader.related_many(nodes, floor, self._allowed, reader.part.ask_settings(self._asked), out)
+        allowed = self._allowed(int(nodes[0]))
+        reader.related_many(nodes, floor, allowed, reader.part.ask_settings(self._asked), out)
         there = out[0] != _NONE
         counts = there.sum(axis=1).astype(np.uint32)
         return Found(counts, out[0][there], np.column_stack(scores_of(out[1][there])))
@@ -173,9 +175,9 @@ class Question:
         """The hits of one node, as ``Index.related`` finds them: ids, scores, errors, and the ends
         of intervals, which are no more than scores where nobody asks for them.
         """
-        index, chosen = self.index, self._filter
+        index, chosen = self.index, self._filter.beside(self.index.nodes, node)
         if self._other_sites:
-            chosen = Filter(chosen.only, chosen.never + self._site(node))
+            chosen = replace(chosen, never=chosen.never + self._site(node))
         asked = node, self._order.candidates, self._min_score, chosen, self._asked
         if self._level and index.refiner:
             better = index.refiner.top(*asked, self._level)
@@ -214,12 +216,20 @@ class Question:
             self._latest = site, tuple(pages_of(names, site))
         return self._latest[1]
 
-    @cached_property
-    def _allowed(self) -> NDArray[np.bool_]:
-        """The filter as bool[nodes]; empty if there is none."""
-        if not self._filter.only and not self._filter.never:
+    def _allowed(self, node: int) -> NDArray[np.bool_]:
+        """The filter as bool[nodes], of those of the side of ``node``; empty if there is none."""
+        within = self._filter.beside(self.index.nodes, node).within
+        begin = 0 if within is None else within.start
+        if begin not in self._masks:
+            self._masks[begin] = self._mask(within)
+        return self._masks[begin]
+
+    def _mask(self, within: range | None) -> NDArray[np.bool_]:
+        if not self._filter.only and not self._filter.never and within is None:
             return np.empty(0, bool)
         allowed = np.ones(len(self.index.nodes), bool)
+        if within is not None:
+            allowed[: within.start] = allowed[within.stop :] = False
         for ids in self._filter.only:
             some = np.zeros(allowed.size, bool)
             some[ids] = True

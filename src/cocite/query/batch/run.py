@@ -111,6 +111,9 @@ class Batch:
         to those that it has.
     nodes
         Names of the nodes to ask for, by default all. Each is asked for once, in this order.
+    side
+        Of a bipartite graph the side whose nodes are asked for, by its title, such as ``"user"``;
+        by default the right one. Names in ``nodes`` are those of this side.
     ids
         Write the numbers of nodes instead of their names.
     threads

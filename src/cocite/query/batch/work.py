@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
+from cocite.graph.labelled import text_of
 from cocite.memory import checked_threads
 from cocite.query.batch.outputs import Pages
 from cocite.query.batch.pieces import Ids, Piece, Rows, answered, piece_of
@@ -30,7 +31,8 @@ Progress = Callable[[str, int, int], None]
 class Work:
     """Nodes to ask for, in the order of work, and how they become pages.
 
-    ``nodes`` are names, by default all; each is asked for once. ``ids`` is whether pages have the
+    ``nodes`` are names, by default all, or those of a ``side`` of a bipartite graph, by default the
+    right one; each is asked for once. ``ids`` is whether pages have the
     numbers of nodes instead of names; ``options`` are those of :class:`Question`.
     """
 
@@ -40,12 +42,13 @@ class Work:
         k: int,
         *,
         nodes: Iterable[object] | None = None,
+        side: str | None = None,
         ids: bool = False,
         threads: int | None = None,
         **options: Any,
     ) -> None:
         self.question = Question(index, k, **options)
-        self.asked = _chosen(index, nodes)
+        self.asked = _chosen(index, nodes, side)
         self.question.check_sites(self.asked)
         self.threads = index.means.threads if threads is None else checked_threads(threads)
         self._ids, self._stopped = ids, Event()
@@ -145,12 +148,19 @@ class Work:
         return np.array(self.index.nodes.stored.names(different), object)[where]
 
 
-def _chosen(index: Ordered, nodes: Iterable[object] | None) -> Ids:
-    names = index.nodes
+def _chosen(index: Ordered, nodes: Iterable[object] | None, side: str | None) -> Ids:
+    names, sides = index.nodes, index.nodes.sides
+    if side is not None and sides is None:
+        raise UsageError(f"{index.stored.store.path} is not bipartite: leave side out")
     if nodes is None:
-        return np.arange(len(names), dtype=np.uint32)
+        return np.array(sides.named(side) if sides else range(len(names)), np.uint32)
     if isinstance(nodes, str):
         raise UsageError("nodes is one text; give a list of names")
-    found = names.ids(list(nodes))
+    named = list(nodes)
+    if sides is not None and side is not None:
+        named = [sides.name(side, text_of(name)) for name in named]
+    found = names.ids(named)
+    if sides is not None and found.size:
+        sides.check_alike(found.tolist(), named)
     _, first = np.unique(found, return_index=True)
     return found[np.sort(first)]

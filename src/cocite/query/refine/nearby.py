@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.deadline import check
 from cocite.engine.diagonal import mixture
 from cocite.engine.run_space import make_space
 from cocite.errors import ResourceError
@@ -144,6 +145,7 @@ class _Near:
         self._narrow(node, space, level, decay, diagonals)
         out, touched = np.zeros((nodes, 3)), np.empty(nodes + 1, np.uint32)
         for column in range(3):
+            check()
             table = _table(diagonals[:, column], decay)
             here, size, more, _ = linear.backward(
                 self._rows, self._columns, table, level, decay, target / 40, space
@@ -163,6 +165,7 @@ class _Near:
         table = _table(np.zeros(nodes), decay)
         threshold = target * 1e-4
         while True:
+            check()
             space = make_space(nodes, entries)
             level, bound, read = linear.forward(self._rows, table, node, decay, threshold, space)
             if level == linear.OVERFLOW:
@@ -201,6 +204,7 @@ class _Near:
         for _ in range(_ROUNDS):
             found = np.empty((3, chosen.size, 3))
             for column in range(3):
+                check()
                 table = _table(ends[:, column], decay)
                 residuals(self._rows, table, chosen, tune, space, found[column])
                 found[column, :, 0] -= table[chosen, 0]
@@ -222,6 +226,7 @@ class _Near:
         moves: list[tuple[Column, Column]] = []
         best, least = ends[chosen, 1], np.inf
         for _ in range(_MOVES):
+            check()
             found = np.empty((chosen.size, 3))
             residuals(self._rows, _table(ends[:, 1], tune[0]), chosen, tune, space, found)
             off = 1 - found[:, 0] - found[:, 2]

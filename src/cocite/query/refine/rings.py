@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
+from cocite.deadline import check
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader
 from cocite.layouts.rings.matches import MatchReader
@@ -79,6 +80,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
             grains[:, 0] += weight * np.rint(np.nan_to_num(scores) * GRAINS)
             left = np.flatnonzero(np.isnan(scores))
             for row in left.tolist():
+                check()
                 estimate = reader.pair(node, int(ids[row]), own)
                 grains[row, 0] += weight * estimate.grains
                 variances[row] += weight**2 * estimate.variance
@@ -117,6 +119,7 @@ class NeighbourhoodRefiner(CandidateRefiner):
         if left > most:
             return found
         for row, candidate in enumerate(ids):
+            check()
             read = reach(
                 offsets,
                 neighbours,

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cocite.deadline import check
 from cocite.engine.certificate import Diagonal
 from cocite.engine.run_space import make_space
 from cocite.graph.rows import Links
@@ -73,6 +74,7 @@ class Linear:
         threshold, links = target * _FIRST, 0
         with _borrowed(self.nodes) as lent:
             while True:
+                check()
                 level, bound, read = linear.forward(
                     self._rows, table, node, decay, threshold, lent.space
                 )

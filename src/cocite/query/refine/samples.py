@@ -28,6 +28,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.deadline import check
 from cocite.engine.probe import follow
 from cocite.engine.walk import Mover
 from cocite.graph.links import links_of
@@ -155,6 +156,7 @@ class SampleRefiner(CandidateRefiner):
         """Add to ``counts`` what more samples say."""
         nodes = self._stored.in_graph(np.concatenate([np.array([node], np.uint32), ids]))
         for sample in samples:
+            check()
             times = follow(mover, length, sample, nodes)[1:]
             met = np.flatnonzero(times < 16)
             counts[met, times[met]] += np.uint64(1)

@@ -41,6 +41,8 @@ class SelectedRefiner(LinearRefiner):
     ) -> Refined:
         """The best k that are kept; equal scores by ascending node."""
         only = (self._wanted, *(self._wanted[ids] for ids in chosen.only))
+        if chosen.within is not None:
+            only = (*only, self._wanted[chosen.within.start : chosen.within.stop])
         never = tuple(self._wanted[ids] for ids in chosen.never)
         inside = Filter(only, never)
         return self._named(super().top(self._in(node), k, min_score, inside, settings, level))

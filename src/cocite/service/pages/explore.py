@@ -208,7 +208,7 @@ def _made(
             "certain": document.certain,
             "surely": document.surely,
             "confidence": f"{100 * document.confidence:g} %",
-            "map": map_of(index, document, state, settings, asking.full),
+            "map": map_of(index, document, state, settings, asking.full, limits.map_time),
             "reasons": reasons,
             "left": left,
             "fields": fields,

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from cocite.deadline import limited
+from cocite.errors import TookTooLong
 from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.query import Index
 from cocite.query.documents import RelatedDocument
@@ -165,14 +167,27 @@ def rows_of(document: RelatedDocument, state: State, most: int) -> list[Row]:
 
 
 def map_of(
-    index: Index, document: RelatedDocument, state: State, settings: Mapping[str, Any], lines: bool
+    index: Index,
+    document: RelatedDocument,
+    state: State,
+    settings: Mapping[str, Any],
+    lines: bool,
+    most: float,
 ) -> dict[str, Any] | None:
-    """The map; without ``lines`` if they would take too much. None if there is nothing on it."""
+    """The map, with ``lines`` if they take no more than ``most`` seconds. None if there is nothing
+    on it.
+    """
     hits = list(document.hits[: around.MOST])
     if not hits:
         return None
     names = [str(hit.node) for hit in hits]
-    near = around.closeness(index, names, settings) if lines else np.zeros((len(hits), len(hits)))
+    near = np.zeros((len(hits), len(hits)))
+    if lines:
+        try:
+            with limited(most):
+                near = around.closeness(index, names, settings)
+        except TookTooLong:
+            lines = False
     called = " + ".join(map(str, document.nodes))
     if document.titles is not None and len(document.nodes) == 1:
         called = document.titles[0] or called

@@ -1,0 +1,161 @@
+"""The two sides of a bipartite table, such as users and items: who is on which, and what they are
+called.
+
+    user, item          nodes of the graph            ids
+    1, 1                "user:1" -> "1"               the left side first: 0 to left - 1,
+    ann, 1              "user:ann" -> "1"             then the right side, the items
+
+Links go from left to right. The names of the two sides are apart: those of the left side begin with
+its *mark*, those of the right side are as they are written. The mark is the title of the left side
+and a colon, or several, so many that no name on the right begins so. So a name says by itself on
+which side it stands, and all that goes by names (titles, lists of pages, a newer graph) needs no
+more than names.
+
+Only nodes of one side are compared with each other.
+
+Cost: nothing; a side is a range of ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.errors import UsageError
+from cocite.store import Facts
+
+__all__ = [
+    "DEFAULT_SIDES",
+    "SIDES",
+    "Sides",
+    "checked_sides",
+    "refuse_undirected",
+    "sides_of",
+]
+
+SIDES = "sides"
+"""The fact of a graph or an index that has two sides."""
+DEFAULT_SIDES = ("user", "item")
+_TITLE = re.compile(r"[^\W\d][\w-]{0,30}")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What the two are called, the ``mark`` of names on the left, and how many nodes each has."""
+
+    titles: tuple[str, str]
+    mark: str
+    left: int
+    right: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As manifests hold it."""
+        return {
+            "titles": list(self.titles),
+            "mark": self.mark,
+            "left": self.left,
+            "right": self.right,
+        }
+
+    def kept(self, ids: NDArray[np.uint32]) -> Sides:
+        """Those of some of the nodes only, by their ids, ascending."""
+        left = int(np.searchsorted(ids, self.left))
+        return replace(self, left=left, right=ids.size - left)
+
+    def title_of(self, node: int) -> str:
+        """What the side of a node is called, by its id."""
+        return self.titles[node >= self.left]
+
+    def beside(self, node: int) -> range:
+        """The ids of the side of a node."""
+        return self.named(self.title_of(node))
+
+    def named(self, side: str | None) -> range:
+        """The ids of a side by its title, by default the right one; raises :class:`UsageError`."""
+        return range(self.left, self.left + self.right) if self._place(side) else range(self.left)
+
+    def name(self, side: str | None, name: str) -> str:
+        """The name of a node of a side, as it is stored, from the name that the table has; one that
+        has the mark already stays as it is.
+        """
+        return name if self._place(side) or name.startswith(self.mark) else self.mark + name
+
+    def _place(self, side: str | None) -> int:
+        if side is None:
+            return 1
+        if side not in self.titles:
+            raise UsageError(f"side is {side!r}; it is {' or '.join(self.titles)}")
+        return self.titles.index(side)
+
+    def check_alike(self, nodes: Iterable[int], names: Sequence[object]) -> None:
+        """Raises :class:`UsageError` if not all of some nodes are of one side."""
+        found = [node < self.left for node in nodes]
+        if len(set(found)) > 1:
+            on_left, on_right = names[found.index(True)], names[found.index(False)]
+            raise UsageError(
+                f"{str(on_left)!r} is on the side {self.titles[0]}, {str(on_right)!r} on the side "
+                f"{self.titles[1]}: only nodes of one side are compared"
+            )
+
+    @property
+    def note(self) -> str:
+        """What is to be said of a name that is not there."""
+        left, right = self.titles
+        return (
+            f"Names without a mark are those of {right} nodes; a {left} is asked for as "
+            f"{self.mark}NAME, or with --side {left}"
+        )
+
+    def in_words(self) -> str:
+        """How many there are of each."""
+        (one, other), mark = self.titles, self.mark
+        return f"{self.left:,} {one} ({mark}NAME), {self.right:,} {other}"
+
+
+def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[str, str] | None:
+    """What the sides are to be called; None for a graph without. Raises :class:`UsageError`."""
+    if titles is None:
+        return DEFAULT_SIDES if bipartite else None
+    each = tuple(titles.split(",") if isinstance(titles, str) else map(str, titles))
+    each = tuple(title.strip() for title in each)
+    if not bipartite:
+        raise UsageError("sides are those of a bipartite table: add --bipartite (bipartite=True)")
+    if len(each) != 2 or each[0] == each[1] or not all(map(_TITLE.fullmatch, each)):
+        raise UsageError(
+            f"sides is {','.join(each)!r}; it takes two different words, as in user,item"
+        )
+    return each[0], each[1]
+
+
+def refuse_undirected(what: str) -> UsageError:
+    """What to raise for links of which it is not known which end is on which side."""
+    return UsageError(
+        f"the links of {what} have no direction, so that nothing says which ends are on which "
+        "side. Give pairs or a table, those on the left first"
+    )
+
+
+def sides_of(facts: Facts, nodes: int) -> Sides:
+    """What a manifest says of ``nodes`` nodes that have sides; raises
+    :class:`~cocite.errors.Damaged`.
+    """
+    told = facts.group(SIDES)
+    found = told.values.get("titles")
+    titles = [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
+    two = found == titles and len(titles) == 2 and titles[0] != titles[1]
+    if not two or not all(map(_TITLE.fullmatch, titles)):
+        raise told.refused("titles", "two different words")
+    mark = told.text("mark")
+    if mark.rstrip(":") != titles[0] or mark == titles[0]:
+        raise told.refused("mark", f"{titles[0]} and colons")
+    left = told.whole("left", 0, nodes)
+    sides = Sides((titles[0], titles[1]), mark, left, nodes - left)
+    told.same_as(sides.to_json())
+    if facts.text("names") != "text" and nodes:
+        raise facts.refused("names", "text where there are sides")
+    return sides

@@ -1,0 +1,147 @@
+"""A bipartite table on the command line: every verb that takes a file of links takes it as such."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import UsageError
+from tests.cli.test_completion import offered
+
+TABLE = [("ann", "dune"), ("ann", "emma"), ("bob", "dune"), ("bob", "emma"), ("cy", "emma")]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [*TABLE, ("cy", "omoo"), ("di", "omoo"), ("di", "dune")]
+    pd.DataFrame(rows, columns=["user", "item"])[["item", "user"]].to_csv("t.csv", index=False)
+    return tmp_path
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main([*arguments, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_index_and_a_plan_of_the_table_itself(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told(capsys, "info", "t.csv", "--bipartite")["sides"]["left"] == 4
+    told(capsys, "index", "t.csv", "--bipartite", "-o", "t.index")
+    assert {h["node"] for h in told(capsys, "related", "t.index", "dune")["hits"]} == {
+        "emma",
+        "omoo",
+    }
+    assert told(capsys, "plan", "t.csv", "--bipartite")["graph"].endswith("-item.cocite/graph")
+    assert told(capsys, "verify", "t.csv")["stores"]
+    for verb in (
+        ["index", "-o", "no.index"],
+        ["info"],
+        ["plan"],
+        ["tune"],
+        ["exact", "-o", "x.csv"],
+    ):
+        assert main([verb[0], "t.index", *verb[1:], "--bipartite"]) == 2
+        assert re.search("leave (--bipartite|it) out", capsys.readouterr().err)
+    assert main(["info", "--cache", "--bipartite"]) == 2
+    assert "leave one out" in capsys.readouterr().err
+
+
+def test_names_complete_by_side(here: Path) -> None:
+    assert main(["related", "t.csv", "dune", "--bipartite"]) == 0
+    assert offered("cocite related t.csv --bipartite em") == ["plain,emma"]
+    assert offered("cocite related t.csv --bipartite an") == []
+    assert offered("cocite related t.csv --bipartite --side user an") == ["plain,ann"]
+    kept = "t.csv.bipartite-user-item.cocite"
+    assert offered(f"cocite related {kept}/index --side user b") == ["plain,bob"]
+    assert offered(f"cocite related {kept}/index user:b") == ["plain,bob"]  # behind bash's colon
+    assert offered(f"cocite related {kept}/index --side nobody b") == []
+
+
+def test_titles_say_which_column_is_which(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = cocite.ingest(TABLE, bipartite=True).digest
+    frames = {
+        "user,item": ("item", "user"),
+        "reader,book": ("book", "reader"),
+        "Shopper,sku": ("SKU_ID", "shopper"),
+        "shopper,sku": ("n", "sku", "x", "shopper"),
+    }
+    for sides, titles in frames.items():
+        frame = pd.DataFrame({title: range(len(TABLE)) for title in titles})
+        left, right = (t for side in sides.split(",") for t in titles if side.lower() in t.lower())
+        frame[[left, right]] = TABLE
+        frame.to_csv("s.csv", index=False)
+        frame.to_parquet("s.parquet")
+        frame.to_json("s.jsonl", orient="records", lines=True)
+        made: list[Any] = ["s.csv", "s.parquet", "s.jsonl", frame]
+        for links in made:
+            graph = cocite.ingest(links, bipartite=True, sides=sides)
+            assert graph.sides is not None
+            assert list(graph.names)[graph.sides.left :] == ["dune", "emma"]
+        frame.columns = pd.Index([t.replace(left, "user").replace(right, "item") for t in titles])
+        assert cocite.ingest(frame, bipartite=True).digest == expected
+    assert main(["ingest", "s.csv", "--bipartite", "--sides", "shopper,sku", "-o", "g"]) == 0
+    said = capsys.readouterr().err
+    assert "sides: 3 shopper, such as 'shopper:ann'; 2 sku, such as 'dune' (if it is" in said
+    (here / "two.csv").write_text("sku,shopper\ndune,ann\nshopper,bob\n")
+    graph = cocite.ingest("two.csv", bipartite=True, sides="shopper,sku")  # a node of that name
+    before = ["shopper:dune", "shopper:shopper", "shopper:sku"]
+    assert list(graph.names) == [*before, "ann", "bob", "shopper"]
+
+
+def _table(seed: int) -> list[tuple[int, int]]:
+    """Four groups of users that like items of their group."""
+    rng = np.random.default_rng(seed)
+    users = rng.integers(0, 80, 900)
+    items = 10 * (users % 4) + rng.integers(0, 10, 900)
+    return sorted(set(zip(users.tolist(), items.tolist(), strict=True)))
+
+
+def test_tuning_is_for_one_side(tmp_path: Path) -> None:
+    graph = Graph.from_edges(_table(1), tmp_path / "g", bipartite=True)
+    few: dict[str, Any] = {"measures": ["cocitation", "coupling"], "seed": 3, "queries": 0}
+    few["share"] = 0.5
+    items, users = cocite.tune(graph, **few), cocite.tune(graph, side="user", **few)
+    assert items.chosen_by + items.judged_by <= 40
+    assert 40 < users.chosen_by + users.judged_by <= 80
+    by_in, by_out = (
+        {("cocitation", one), ("coupling", other)} for one, other in (("in", "out"), ("out", "in"))
+    )
+    assert (items.best.measure, items.best.direction) in by_in  # who has bought them
+    assert (users.best.measure, users.best.direction) in by_out
+    with pytest.raises(UsageError, match="on the other side of a bipartite graph"):
+        cocite.tune(graph, figure="links@10")
+    with pytest.raises(UsageError, match="side is 'book'; it is user or item"):
+        cocite.tune(graph, side="book")
+    with pytest.raises(UsageError, match="is not bipartite: leave side out"):
+        cocite.tune(Graph.from_edges(_table(1), tmp_path / "plain"), side="user")
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("".join(f"user:{i}\tg{i % 4}\n" for i in range(80)))
+    with pytest.raises(UsageError, match="labels nodes of the side user: name that with --side"):
+        cocite.tune(graph, labels=labels, **few)
+    assert cocite.tune(graph, labels=labels, side="user", **few).best.figure.value > 0.9
+
+
+def test_answers_of_one_side_are_judged(tmp_path: Path) -> None:
+    from cocite.evaluation import evaluate
+
+    graph = Graph.from_edges(_table(2), tmp_path / "g", bipartite=True)
+    index = cocite.build(graph, tmp_path / "i")
+    labels = tmp_path / "labels.tsv"
+    labels.write_text("".join(f"{i}\tg{i // 10}\n" for i in range(40)))
+    found: Any = evaluate(index.stored.store.path, labels=labels)
+    assert found.study.methods[0].figures["precision@5"].value > 0.95  # groups of ten items
+    with labels.open("a") as file:
+        file.write("user:1\tg1\n")
+    with pytest.raises(UsageError, match="has nodes of both sides, such as 'user:1' and '0'"):
+        evaluate(index.stored.store.path, labels=labels)

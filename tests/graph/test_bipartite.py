@@ -1,0 +1,186 @@
+"""Bipartite tables as graphs: who is on which side, what they are called, and their links."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.errors import Damaged, InputError, UsageError
+from cocite.graph.readers.ends import ends_of
+from cocite.store import Manifest, Store
+
+PLAIN: dict[str, Any] = {"delimiter": "tab", "header": "no"}
+KINDS = st.sampled_from(["{}", "a{}", "user:{}", "http://h{0}.org/x", "z{}"])
+
+
+def everything(graph: Graph) -> dict[str, bytes]:
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(graph.path.iterdir())
+        if path.name != "manifest.json"
+    }
+
+
+def links_of(graph: Graph) -> set[tuple[str, str]]:
+    names = list(graph.names)
+    return {
+        (names[source], names[node])
+        for node in range(graph.nodes)
+        for source in graph.in_neighbours(node).tolist()
+    }
+
+
+@settings(max_examples=12, phases=[Phase.generate])
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30),
+    left=KINDS,
+    right=KINDS,
+    out=st.tuples(st.sets(st.integers(0, 9), max_size=3), st.sets(st.integers(0, 9), max_size=3)),
+    weighted=st.booleans(),
+)
+def test_each_side_has_its_names_and_a_range_of_ids(
+    tmp_path: Path,
+    pairs: list[tuple[int, int]],
+    left: str,
+    right: str,
+    out: tuple[set[int], set[int]],
+    weighted: bool,
+) -> None:
+    table = [(left.format(a), right.format(b)) for a, b in pairs]
+    rows = [f"{a}\t{b}\t{1 + i % 3}\n" for i, (a, b) in enumerate(table)]
+    (tmp_path / "t").write_text("".join(rows))
+    options = {**PLAIN, "overwrite": True, "bipartite": True}
+    options |= {"weight_column": 3} if weighted else {}
+    graph = cocite.ingest(tmp_path / "t", tmp_path / "g", **options)
+    sides = graph.sides
+    assert sides is not None
+    collides = any(b.startswith("user:") for _, b in table)
+    assert sides.mark == ("user::" if collides else "user:")
+    users, items = {sides.mark + a for a, _ in table}, {b for _, b in table}
+    assert (sides.left, sides.right) == (len(users), len(items))
+    names = list(graph.names)
+    assert set(names[: sides.left]) == users
+    assert set(names[sides.left :]) == items
+    assert links_of(graph) == {(sides.mark + a, b) for a, b in table}
+    assert graph.store.facts["dropped"]["self_loops"] == 0
+    assert [graph.names.id(name) for name in names] == list(range(graph.nodes))
+    for prefix in ("user:", "a", "h", ""):
+        begin = [i for i, name in enumerate(names) if name.startswith(prefix)]
+        assert graph.names.with_prefix(prefix).tolist() == begin
+
+    gone = [sides.mark + left.format(i) for i in out[0]] + [right.format(i) for i in out[1]]
+    if {*users, *items} - {*gone}:
+        less = cocite.ingest(tmp_path / "t", tmp_path / "a", exclude=gone, **options)
+        again = cocite.ingest(graph.path, tmp_path / "b", exclude=gone, overwrite=True)
+        assert everything(less) == everything(again)
+        assert less.sides == again.sides
+        assert less.sides is not None
+        assert less.sides.left == len(users - {*gone})
+        assert set(less.names) == (users | items) - {*gone}
+
+
+def test_objects_in_memory_give_the_same_graph(tmp_path: Path) -> None:
+    table = [(1, 1), (1, 2), (2, 1), (10, 7)]
+    frame = pd.DataFrame(table, columns=["user", "item"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    made = [
+        cocite.ingest(tmp_path / "t.csv", tmp_path / "a", bipartite=True),
+        cocite.ingest(tmp_path / "t.parquet", tmp_path / "b", bipartite=True),
+        Graph.from_edges(frame, tmp_path / "c", bipartite=True),
+        cocite.ingest(frame, tmp_path / "d", bipartite=True),
+        Graph.from_edges(np.array(table), tmp_path / "e", bipartite=True),
+        cocite.ingest(
+            sql=f"select 0, * from '{tmp_path / 't.parquet'}'",
+            columns="user,item",
+            output=tmp_path / "f",
+            bipartite=True,
+        ),
+    ]
+    assert {graph.digest for graph in made} == {made[0].digest}
+    assert list(made[0].names) == ["user:1", "user:10", "user:2", "1", "2", "7"]
+    assert list(made[2].names) == ["user:1", "user:10", "user:2", 1, 2, 7]  # items as they went in
+    assert made[2].names.id(7) == 5
+
+
+def test_sides_are_called_as_one_likes(tmp_path: Path) -> None:
+    graph = Graph.from_edges([("ann", "dune")], sides=("reader", "book"), bipartite=True)
+    assert list(graph.names) == ["reader:ann", "dune"]
+    assert graph.store.facts["sides"] == {
+        "titles": ["reader", "book"],
+        "mark": "reader:",
+        "left": 1,
+        "right": 1,
+    }
+    for sides in ("user", "a,b,c", "x,x", "user:,item", "a b,c"):
+        with pytest.raises(UsageError, match="two different words"):
+            Graph.from_edges([("ann", "dune")], sides=sides, bipartite=True)
+    with pytest.raises(UsageError, match="add --bipartite"):
+        Graph.from_edges([("ann", "dune")], sides="user,item")
+
+
+def test_nodes_and_titles_name_both_sides(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("ann\t1\n")
+    (tmp_path / "nodes").write_text("2\nuser:bob\n")
+    (tmp_path / "titles.tsv").write_text("name\ttitle\n1\tDune\nuser:ann\tAnn\n")
+    graph = cocite.ingest(
+        tmp_path / "t.tsv",
+        tmp_path / "g",
+        nodes=tmp_path / "nodes",
+        titles=tmp_path / "titles.tsv",
+        bipartite=True,
+        **PLAIN,
+    )
+    assert list(graph.names) == ["user:ann", "user:bob", "1", "2"]
+    assert graph.titles is not None
+    assert graph.titles.of(np.arange(4)) == ["Ann", "", "Dune", ""]
+
+
+def test_a_table_says_which_of_its_columns_is_which() -> None:
+    assert ends_of(["rating", "item", "user"]) is not None
+    assert ends_of(["item_id", "user_id"]) == ends_of(["target", "source"])
+
+
+def test_links_without_direction_and_declared_nodes_are_refused(tmp_path: Path) -> None:
+    networkx = pytest.importorskip("networkx")
+    with pytest.raises(UsageError, match="which ends are on which side"):
+        Graph.from_networkx(networkx.path_graph(3), bipartite=True)
+    networkx.write_graphml(networkx.path_graph(3, networkx.DiGraph), tmp_path / "g.graphml")
+    with pytest.raises(InputError, match="not on which side"):
+        cocite.ingest(tmp_path / "g.graphml", tmp_path / "g", bipartite=True)
+    assert not (tmp_path / "g").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("titles", ["user"]),
+        ("titles", ["user", 3]),
+        ("titles", "user,item"),
+        ("mark", "user"),
+        ("mark", "../x:"),
+        ("left", 9),
+        ("left", -1),
+        ("right", 7),
+        ("more", 1),
+    ],
+)
+def test_facts_that_are_not_of_their_kind_are_damage(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    path = Graph.from_edges([("ann", "dune")], tmp_path / "g", bipartite=True).path
+    manifest = Store.open(path, "graph").manifest
+    facts = json.loads(json.dumps(manifest.facts))
+    facts["sides"][name] = value
+    Manifest("graph", facts, manifest.files).write(path)
+    with pytest.raises(Damaged, match="sides"):
+        Graph.open(path)

@@ -1,0 +1,126 @@
+"""Questions end when they were given no more time, whatever they read; and say the same if not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite.compiled.clock import compiling
+from cocite.deadline import check, limited
+from cocite.errors import TookTooLong
+from cocite.layouts import stored
+
+LINKS = [(f"h{i}", f"p{(i * j) % 17}") for i in range(40) for j in range(1, 5)]
+INDEXES: dict[str, dict[str, Any]] = {
+    "psimrank": {"measure": "psimrank", "samples": 40, "shard": 16},
+    "simrank": {"measure": "simrank", "samples": 40},
+    "paths": {"measure": "psimrank", "samples": 40, "layout": "paths"},
+    "compact": {"measure": "compact-simrank", "samples": 40},
+    "xjaccard": {"measure": "xjaccard", "samples": 40},
+    "sketch": {"measure": "xjaccard", "samples": 40, "bits": 4},
+    "ppr": {"measure": "ppr"},
+    "companion": {"measure": "companion"},
+    "neighbourhood": {},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("deadline")
+    rows = "".join(f"{a}\t{b}\n" for a, b in LINKS)
+    (place / "links.tsv").write_text(rows)
+    graph = cocite.ingest(place / "links.tsv", place / "graph", header="no")
+    for name, options in INDEXES.items():
+        cocite.build(graph, place / name, **options)
+    return place
+
+
+def asked(index: Any) -> list[Any]:
+    """What an index says, in full."""
+    found = [index.related("p3", 10), index.similarity("p3", "p5")]
+    if index.samples is not None:
+        found.append(index.certain("p3", found[0]))
+    return found
+
+
+def test_a_limit_holds_within_its_block_in_its_thread_alone() -> None:
+    check()
+    with limited(0.01):
+        check()
+        time.sleep(0.02)
+        with pytest.raises(TookTooLong, match=r"0.01 s"):
+            check()
+        with ThreadPoolExecutor(1) as others:
+            others.submit(check).result()  # another thread has no deadline
+        with limited(10), pytest.raises(TookTooLong, match=r"0.01 s"):
+            check()  # the one that ends first
+    check()
+    with limited(10):
+        with limited(0.0), pytest.raises(TookTooLong, match="0 s"):
+            check()
+        check()
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_every_question_looks_at_the_clock(folder: Path, name: str) -> None:
+    index = cocite.open(folder / name)
+    whole = asked(index)
+    questions: list[Callable[[], object]] = [
+        lambda: index.related("p3", 10),
+        lambda: index.related(["p3", "p4"], 10, together="least"),
+        lambda: index.similarity("p3", "p5"),
+    ]
+    if name in ("psimrank", "simrank", "xjaccard"):
+        questions += [
+            lambda: index.related("p3", 3, refine=True),
+            lambda: index.similarity("p3", "p5", refine=True),
+        ]
+    if name in ("psimrank", "simrank", "paths", "compact", "xjaccard"):
+        questions.append(lambda: index.why("p3", "p5"))
+    for question in questions:
+        question()
+        with limited(0.0), pytest.raises(TookTooLong):
+            question()
+    assert asked(index) == whole  # nothing is left behind of what was given up
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_large_files_of_samples_are_read_in_pieces_with_the_same_result(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = asked(cocite.open(folder / name))
+    monkeypatch.setattr(stored, "_AT_ONCE", 3 * 60)
+    assert asked(cocite.open(folder / name)) == whole
+
+
+def test_how_often_a_question_looks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces of three samples: fourteen of 40, and then some."""
+    index, looks = cocite.open(folder / "psimrank"), []
+    monkeypatch.setattr(stored, "_AT_ONCE", 3 * len(index.nodes))
+    monkeypatch.setattr(stored, "check", lambda: looks.append(1))
+    index.top(0, 5, 0.0, index_filter(index), index.stored.ask_settings({}))
+    assert len(looks) == 6 + 6 + 3  # shards of 16, 16 and 8
+
+
+def index_filter(index: Any) -> Any:
+    from cocite.query.filters import Filter
+
+    return Filter.checked(index.nodes, (0,))
+
+
+def test_the_clock_stands_still_while_kernels_are_compiled() -> None:
+    with limited(0.05):
+        compiling.begin()
+        time.sleep(0.1)
+        check()
+        compiling.end()
+        check()
+        time.sleep(0.06)
+        with pytest.raises(TookTooLong):
+            check()
