@@ -99,7 +99,9 @@ def test_the_same_graph_keeps_the_samples_and_links_their_shards(
     assert held.related("p7", 100) == before  # whoever has it open keeps it
     build(graphs[0], tmp_path / "all", 16, **kind)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[3:15]
-    cut = cocite.refresh(tmp_path / "x", graphs[0], share=1 / 12, again=True)  # in the middle of a shard
+    cut = cocite.refresh(
+        tmp_path / "x", graphs[0], share=1 / 12, again=True
+    )  # in the middle of a shard
     assert cut.samples == 12
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[4:]
     assert not {p for p in tmp_path.iterdir() if p.name.endswith(".building")}

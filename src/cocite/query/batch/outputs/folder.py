@@ -16,7 +16,7 @@ SHA-256 follow. In Python: ``file_name`` below.
 
 The folder grows in the directory of the unfinished batch, a file for each node after another, and
 takes its name when the manifest is written: a folder under its own name is whole. An interruption
-keeps what was written.
+keeps what was written; whoever goes on reads it, as it may have been lost with the machine's power.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Folder(Output):
                 for page in some.each():
                     file = file_name(page["node"], levels)
                     table.writerow([page["node"], file])
-                    if chunk >= before:
+                    if chunk >= before or not _is_there(inside, file, json_of(page)):
                         _write(inside, file, json_of(page), made)
                 disk.write(listed, rows.getvalue().encode(errors="surrogateescape"))
                 if chunk >= before:
@@ -157,6 +157,14 @@ def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
         made.add(parent)
     with disk.rewrite(folder / name) as file:
         disk.write(file, text.encode(errors="surrogateescape"))
+
+
+def _is_there(folder: Path, name: str, text: str) -> bool:
+    """Whether an earlier run wrote it, and it is on the disk: nothing was synced meanwhile."""
+    try:
+        return (folder / name).read_bytes() == text.encode(errors="surrogateescape")
+    except OSError:
+        return False
 
 
 def _counted(folder: Path) -> tuple[int, int]:
