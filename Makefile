@@ -1,4 +1,4 @@
-# make demo | serve-demo | test | test-quick | check | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | test | test-quick | test-image | test-matrix | check | audit | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -25,7 +25,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-quick check bench reproduce-sor lock clean
+.PHONY: demo serve-demo test test-quick test-image test-matrix check audit bench reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -52,10 +52,26 @@ test-quick: $(VENV)/.dev
 	@echo "the quick tests: two to three minutes on two cores; more where kernels are compiled first"
 	$(call pytest,$(QUICK))
 
+test-image: $(VENV)/.dev
+	COCITE_TEST_IMAGE=1 $(BIN)/python -m pytest -m image tests/service/test_image.py
+
+test-matrix: $(VENV)/.dev
+	@echo "the quick tests on every Python with the oldest and the newest dependencies: about 5 minutes each"
+	$(BIN)/python -m tests.matrix -- -n auto --dist worksteal $(QUICK)
+
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Known vulnerabilities of all that we pin, and what a plain installation holds (sbom.json, CycloneDX).
+audit: $(VENV)/.dev
+	$(BIN)/uv tool run pip-audit --disable-pip --require-hashes -r requirements.lock -r requirements-dev.lock
+	@folder=$$(mktemp -d) || exit 1; trap 'rm -rf "$$folder"' EXIT INT TERM; \
+	$(BIN)/uv venv --quiet --python $(BIN)/python "$$folder/plain" \
+	&& $(BIN)/uv pip install --quiet --python "$$folder/plain/bin/python" --require-hashes -r requirements.lock \
+	&& $(BIN)/uv tool run --from cyclonedx-bom cyclonedx-py environment --pyproject pyproject.toml "$$folder/plain/bin/python" -o sbom.json
+	@echo "sbom.json: what a plain installation holds"
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
@@ -63,9 +79,9 @@ bench: $(VENV)/.dev
 reproduce-sor: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.sor
 
-lock:  # needs uv: pins and hashes for every platform, no registry named
-	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
-	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
+lock: $(VENV)/.dev  # pins and hashes for every platform, no registry named
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -147,3 +147,11 @@ def test_every_verb_that_the_readme_uses_exists() -> None:
     used = set(re.findall(r"(?<![.\w])cocite ([a-z][a-z-]+)\b", README.read_text("utf-8")))
     assert used <= set(_VERBS) | {"related"}
     assert {"ingest", "index", "related", "similarity"} <= used
+
+
+def test_pictures_are_there_and_small() -> None:
+    named = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", README.read_text("utf-8"))
+    assert named
+    for says, name in named:
+        assert len(says) > 20  # for those who do not see it
+        assert (README.parent / name).stat().st_size < 150_000

@@ -16,10 +16,10 @@ How an answer looks on a terminal is none of its business: see ``cli/outputs``.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from math import isnan
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -57,10 +57,22 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 
 def plain(value: Any) -> Any:
     """``value`` in what JSON has: dataclasses and named tuples are objects, nan is null."""
-    if type(value) in _PLAIN:
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if type(value) is float:
-        return None if math.isnan(value) else value
+    if kind is float:
+        return None if isnan(value) else value
+    if kind is dict:
+        return {
+            key if type(key) is str else str(key): (
+                inner
+                if type(inner) in _PLAIN or (type(inner) is float and not isnan(inner))
+                else plain(inner)
+            )
+            for key, inner in value.items()
+        }
+    if kind is list:
+        return [plain(inner) for inner in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -69,7 +81,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if isinstance(value, float) and isnan(value) else value
 
 
 def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

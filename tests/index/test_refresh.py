@@ -60,6 +60,25 @@ def files(path: Path) -> dict[str, bytes]:
     return {f.name: f.read_bytes() for f in sorted(path.iterdir())}
 
 
+def test_an_index_behind_a_link_is_refreshed_where_it_lies(
+    graphs: list[Graph], tmp_path: Path
+) -> None:
+    """The link stays one: whoever serves it names the link."""
+    build(graphs[0], tmp_path / "plain")
+    build(graphs[0], tmp_path / "far" / "of-now")
+    (tmp_path / "now").symlink_to("far/of-now")
+    cocite.refresh(tmp_path / "plain", graphs[1], share=0.5)
+    cocite.refresh(tmp_path / "now", graphs[1], share=0.5)
+    assert (tmp_path / "now").is_symlink()
+    assert [entry.name for entry in tmp_path.glob("*.building")] == []
+    ours, theirs = files(tmp_path / "far" / "of-now"), files(tmp_path / "plain")
+    assert ours.keys() == theirs.keys()
+    assert {name for name in ours if ours[name] != theirs[name]} <= {"manifest.json"}
+    assert cocite.open(tmp_path / "now").related("p7") == cocite.open(tmp_path / "plain").related(
+        "p7"
+    )
+
+
 def samples_of(path: Path) -> list[bytes]:
     """The bytes of each sample, part after part, wherever the shards are cut."""
     stored = StoredIndex.open(path)

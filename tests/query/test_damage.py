@@ -19,7 +19,7 @@ from cocite import Graph
 from cocite.errors import Damaged
 from cocite.graph.matching import match_names
 from cocite.index import StoredIndex
-from cocite.kernels.trees_lookup import DAMAGED, gather
+from cocite.kernels.trees_lookup import gather
 from cocite.query.source import find_graph
 from tests.conftest import MakeGraph, by_walks
 from tests.store.enemy import change_facts, change_file
@@ -143,10 +143,12 @@ def test_a_list_of_sums_that_is_full_is_damage() -> None:
     """
     words = np.zeros(16, np.uint32)
     words[:6] = 0, 1, 0, 1, 0x10, 0
-    blobs, weights = np.array([[0, 2, 4, 2]], np.uint64), np.ones((16, 2), np.uint64)
-    for count, result in ((0, 1), (2, 3), (3, DAMAGED)):
-        sums, used = np.zeros((2, 2), np.uint64), np.zeros(5, np.uint32)
-        assert gather(words, blobs, np.uint32(0), weights, sums, used, count) == result
+    table = np.array([[0, 8, 16, 0]], np.uint64) + np.uint64(words.ctypes.data)
+    table[0, 3], weights = 2, np.ones((16, 2), np.uint64)
+    table.flags.writeable = weights.flags.writeable = False  # as those of an index are
+    for count, result in ((0, 1), (2, 3), (3, -1)):
+        sums, used = np.zeros(4, np.uint64), np.zeros(5, np.uint32)
+        assert gather(table, np.uint32(0), weights, sums, used, count) == result
 
 
 def test_more_members_than_nodes_are_damage(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ from urllib.parse import urlencode
 import pytest
 
 import cocite
+from tests.service.browser import browser, visit, worlds
+
+__all__ = ["Answer", "Server", "Start", "browser", "visit", "worlds"]
 
 pytest.importorskip("granian", reason="the extra serve is not installed")
 

@@ -57,7 +57,7 @@ def test_the_first_page_has_pages_to_begin_with(server: Server) -> None:
         assert one(there, "h1").text(strip=True) == link.text(strip=True)
         assert there.css("tr[data-rank]")
     rows = [[cell.text() for cell in row.css("th, td")] for row in tree.css(".served tbody tr")]
-    assert [row[0] for row in rows] == ["web", "near"]
+    assert [row[0].split() for row in rows] == [["web", "psimrank"], ["near", "neighbourhood"]]
     assert [row[-1] for row in rows] == ["60", "exact"]
 
 
@@ -119,10 +119,16 @@ def test_reasons_are_those_of_the_api(server: Server) -> None:
     assert [link.text() for link in shown.css(".reason a bdi")] == [
         reason["node"] for reason in told["reasons"]
     ]
-    for path, reason in zip(shown.css(".path"), told["reasons"], strict=True):
-        names = [link.text() for link in path.css("a")]
-        assert names == [*reason["path_a"], *reversed(reason["path_b"][:-1])]
-        assert one(path, "b").text() == reason["node"]
+    for item, reason in zip(shown.css("li"), told["reasons"], strict=True):
+        links = reason["steps"]
+        said = "links to both" if links == 1 else f"leads to both in {links} links"
+        assert one(item, ".said").text() == said
+        paths = item.css(".path")
+        assert len(paths) == (links > 1)
+        for path in paths:
+            names = [link.text() for link in path.css("a")]
+            assert names == [*reason["path_a"], *reversed(reason["path_b"][:-1])]
+            assert one(path, "b").text() == reason["node"]
     assert one(tree, "tr.seen th bdi").text() == "blue"
     closed = parsed(server.get(href(one(shown, "a.less"))))
     assert not closed.css("#why")

@@ -15,9 +15,11 @@ from markupsafe import escape
 pytest.importorskip("jinja2", reason="the extra serve is not installed")
 
 from cocite.query.scores import Hit
+from cocite.query.why import Reason
 from cocite.service.pages import around
 from cocite.service.pages.address import State, outward, readable
 from cocite.service.pages.made import _TEMPLATES
+from cocite.service.pages.reasons import said_of
 from cocite.service.pages.shown import _labels
 
 TEXTS = st.text(min_size=1, max_size=30)
@@ -82,6 +84,45 @@ def test_labels_leave_out_what_all_begin_with() -> None:
     assert _labels(["asyncio.a", "asyncio.b", "ssl"]) == ["asyncio.a", "asyncio.b", "ssl"]
     assert _labels(["http://a.org/one", "http://a.org/two"]) == ["…one", "…two"]
     assert _labels(["http://only.org/one/"]) == ["only.org/one"]
+
+
+PAGE_A, PAGE_B = {"name": "a"}, {"name": "b"}
+
+
+@pytest.mark.parametrize(
+    ("links", "steps", "paths", "measure", "said"),
+    [
+        ("in", 1, (("a", "x"), ("b", "x")), "psimrank", "x links to both"),
+        (
+            "in",
+            3,
+            (("a", "", "", "x"), ("b", "", "", "x")),
+            "simrank",
+            "x leads to both in 3 links",
+        ),
+        ("out", 1, (("a", "x"), ("b", "x")), "coupling", "x is linked to by both"),
+        ("out", 2, (("a", "", "x"), ("b", "", "x")), "simrank", "x is led to by both in 2 links"),
+        ("both", 1, (("a", "x"), ("b", "x")), "prank", "x is linked with both"),
+        ("out", None, ((), ("b", "x")), "ppr", "x is near to a, and links to b"),
+        ("in", None, ((), ("b", "x")), "ppr", "x is near to a, and is linked to by b"),
+        ("out", None, (("a",), ("b", "a")), "ppr", "a links to b"),
+        ("any", None, ((), ("b", "x")), "neighbourhood", "x is near to a, and is linked with b"),
+        ("any", None, ((), ()), "neighbourhood", "x is near to both"),
+        ("in", None, ((), ()), "xjaccard", "x leads to both"),
+        ("out", None, ((), ()), "pagesim", "x is led to by both"),
+        ("in", None, (("a",), ()), "pagesim", "a leads to b"),
+        ("in", None, ((), ("b",)), "pagesim", "b leads to a"),
+        ("in", None, ((), ()), "companion", "x is near to a, and links to b"),
+        ("none", None, ((), ()), "text", "x a word of both"),
+    ],
+)
+def test_reasons_are_sentences(
+    links: str, steps: int | None, paths: tuple[tuple[str, ...], ...], measure: str, said: str
+) -> None:
+    reason = Reason(said[0], 0.1, links, None, steps, *paths)
+    told = said_of(reason, PAGE_A, PAGE_B, measure)
+    text = "".join(each if isinstance(each, str) else each["name"] for each in told)
+    assert f"{reason.node} {text}" == said
 
 
 @given(st.text(max_size=40))

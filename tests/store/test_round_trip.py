@@ -256,13 +256,16 @@ def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.Monkey
     assert kind_of(store.path) is None
 
 
-def test_another_format_says_how_to_build_again(store: Store) -> None:
-    rewrite(store, format=3)
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [(3, "A newer release made it: update cocite"), (1, "Build it again with: cocite ingest")],
+)
+def test_another_format_says_what_to_do(store: Store, version: int, advice: str) -> None:
+    rewrite(store, format=version)
     with pytest.raises(WrongFormat) as caught:
         Store.open(store.path, "graph")
     assert str(caught.value) == (
-        f"{store.path} is in format 3; this release reads format 2. Build it again with: "
-        "cocite ingest"
+        f"{store.path} is in format {version}; this release reads format 2. {advice}"
     )
 
 

@@ -36,6 +36,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cocite.adding import added
 from cocite.errors import NotConverged
 
 __all__ = ["Bounds", "ExactConvergence", "ExactSweep", "Progress", "iterate"]
@@ -96,7 +97,7 @@ class Bounds:
         change = made.change if math.isfinite(made.change) else math.inf
         by_change = factor * change / (1 - self.decay), made.dropped / (1 - self.decay)
         by_steps = self.decay ** (sweeps + 1), pruned
-        if self.steps and sum(by_steps) <= sum(by_change):
+        if self.steps and added(by_steps) <= added(by_change):
             return *by_steps, f"{self.decay:g}^{sweeps + 1}"
         return *by_change, "the last change"
 

@@ -120,7 +120,8 @@ class RefreshBuild(IndexBuild):
             asks=old.asks,
             texts=None if texts is None else Path(texts),
         )
-        super().__init__(graph, index, options, means, overwrite=True, restart=restart)
+        place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
+        super().__init__(graph, place, options, means, overwrite=True, restart=restart)
 
     def _already(self, graph: Graph) -> str:
         """In words, that the index is of this graph; "" if it is not, or of other titles."""

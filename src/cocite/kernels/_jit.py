@@ -34,7 +34,7 @@ from cocite.compiled.clock import compiling
 from cocite.compiled.place import VARIABLE, place
 from cocite.memory import loading
 
-__all__ = ["helper", "kernel", "leading_zeros", "prefetch", "shared", "word_at"]
+__all__ = ["helper", "kernel", "leading_zeros", "prefetch", "prefetch_at", "shared", "word_at"]
 
 _log = logging.getLogger("cocite")
 _LITERALS = types.IntegerLiteral, types.BooleanLiteral
@@ -150,6 +150,19 @@ for _kind in ("numba:compile", "numba:run_pass"):
     event.register(_kind, _listener)
 
 
+def _hint(builder: Any, address: Any) -> None:
+    byte_pointer = ir.PointerType(ir.IntType(8))
+    number = ir.IntType(32)
+    hint = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
+        "llvm.prefetch.p0",
+    )
+    # read, keep in all cache levels, data
+    flags = [number(0), number(3), number(1)]
+    builder.call(hint, [builder.bitcast(address, byte_pointer), *flags])
+
+
 @intrinsic
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     signature = types.void(array, types.uint64)
@@ -157,16 +170,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         view = context.make_array(sig.args[0])(context, builder, args[0])
         address = builder.gep(view.data, [args[1]])
-        byte_pointer = ir.PointerType(ir.IntType(8))
-        number = ir.IntType(32)
-        hint = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
-            "llvm.prefetch.p0",
-        )
-        # read, keep in all cache levels, data
-        flags = [number(0), number(3), number(1)]
-        builder.call(hint, [builder.bitcast(address, byte_pointer), *flags])
+        _hint(builder, address)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -179,6 +183,25 @@ def prefetch(array: Any, index: Any) -> None:
 
 
 prefetch = cast(Any, prefetch)
+
+
+@intrinsic
+def _prefetch_at(typing_context: Any, address: Any, index: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
+        _hint(builder, builder.gep(words, [args[1]]))
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def prefetch_at(address: Any, index: Any) -> None:
+    """The same of the word that ``word_at`` reads."""
+    _prefetch_at(address, index)
+
+
+prefetch_at = cast(Any, prefetch_at)
 
 
 @intrinsic

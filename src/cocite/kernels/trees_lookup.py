@@ -1,8 +1,9 @@
 """Queries on fingerprint trees: when a node first meets some others, and all relatives of one.
 
-A shard is one uint32 array, ``words``; sample s of it has its positions from word ``blobs[s, 0]``
-on, its members from ``blobs[s, 1]``, and its labels, eight to a word, low half-byte
-first, from ``blobs[s, 2]``; ``blobs[s, 3]`` is the number of members.
+Samples are rows of ``table``, uint64[samples, 4], whichever files they lie in: the addresses of a
+sample's positions, members and labels, uint32 all, and how many members it has. Labels are eight to
+a word, low half-byte first. A question is one call: what it reads first of each sample is fetched
+for many samples at once.
 
 * tau(u, v) is the largest label between their positions; a 0 between them is a tree's edge. Others
   are found on one walk to either side of u, which notes where the largest label so far is another;
@@ -23,23 +24,23 @@ from typing import Any
 import numpy as np
 
 from cocite.codes import NEVER, NOWHERE
-from cocite.kernels._jit import helper, kernel, prefetch
+from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
 
-__all__ = ["DAMAGED", "gather", "meeting_times"]
+__all__ = ["SOUND", "gather", "meeting_times"]
 
-DAMAGED = -1
-"""The meeting time of walks that do not meet."""
-
+SOUND = -1
+_AT_ONCE = 64
+"""Samples whose beginnings are fetched at a time."""
 _ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
 _TWO32, _THREE32 = np.uint32(2), np.uint32(3)
-_ZERO64 = np.uint64(0)
+_ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _FOUR32, _EIGHT32, _MOST7 = np.uint32(4), np.uint32(8), np.uint32(127)
 _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x80808080)
 
 
 @helper
-def _label(words: Any, labels: Any, place: Any) -> Any:
-    word = words[labels + np.uint64(place >> _THREE32)]
+def _label(labels: Any, place: Any) -> Any:
+    word = word_at(labels, np.uint64(place >> _THREE32))
     return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
 
 
@@ -57,7 +58,7 @@ def _plain(word: Any, largest: Any) -> Any:
 
 
 @helper
-def _turns_right(words: Any, labels: Any, here: Any, far: Any, turns: Any) -> Any:
+def _turns_right(labels: Any, here: Any, far: Any, turns: Any) -> Any:
     """Walk from place ``here`` to the right, up to place ``far`` or the edge of the tree.
 
     A row of ``turns`` uint32[16, 2] is a place from which on the largest label is another, and that
@@ -67,10 +68,10 @@ def _turns_right(words: Any, labels: Any, here: Any, far: Any, turns: Any) -> An
     while at < far:
         place = np.uint32(at + _ONE32)
         if largest != _ZERO32 and place & _LOW3 == _ZERO32 and far - at >= _EIGHT32:
-            if _plain(words[labels + np.uint64(place >> _THREE32)], largest):
+            if _plain(word_at(labels, np.uint64(place >> _THREE32)), largest):
                 at = np.uint32(at + _EIGHT32)
                 continue
-        label = _label(words, labels, place)
+        label = _label(labels, place)
         if label == _ZERO32:
             break
         if label > largest:
@@ -82,15 +83,15 @@ def _turns_right(words: Any, labels: Any, here: Any, far: Any, turns: Any) -> An
 
 
 @helper
-def _turns_left(words: Any, labels: Any, here: Any, far: Any, turns: Any) -> Any:
+def _turns_left(labels: Any, here: Any, far: Any, turns: Any) -> Any:
     """The same to the left; a label joins its place to the one before it."""
     at, largest, count = here, _ZERO32, 0
     while at > far:
         if largest != _ZERO32 and at & _LOW3 == _LOW3 and at - far >= _EIGHT32:
-            if _plain(words[labels + np.uint64(at >> _THREE32)], largest):
+            if _plain(word_at(labels, np.uint64(at >> _THREE32)), largest):
                 at = np.uint32(at - _EIGHT32)
                 continue
-        label = _label(words, labels, at)
+        label = _label(labels, at)
         if label == _ZERO32:
             break
         at = np.uint32(at - _ONE32)
@@ -102,34 +103,36 @@ def _turns_left(words: Any, labels: Any, here: Any, far: Any, turns: Any) -> Any
 
 
 @kernel
-def meeting_times(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> Any:
-    """tau(node, other) in every sample of a shard, NEVER if none.
+def meeting_times(table: Any, node: Any, others: Any, out: Any) -> Any:
+    """tau(node, other) in every sample, NEVER if none.
 
-    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns whether the shard is sound.
+    ``others`` uint32[h]; ``out`` uint8[samples, h]. Returns SOUND, or the number of a sample that
+    points outside of itself.
     """
+    samples = table.shape[0]
     places = np.empty(others.size, np.uint32)
     right, left = np.empty((16, 2), np.uint32), np.empty((16, 2), np.uint32)
-    for sample in range(blobs.shape[0]):
-        positions, labels, end = blobs[sample, 0], blobs[sample, 2], np.uint32(blobs[sample, 3])
-        if sample + 1 < blobs.shape[0]:
+    for sample in range(samples):
+        positions, labels, end = table[sample, 0], table[sample, 2], np.uint32(table[sample, 3])
+        if sample + 1 < samples:
             for i in range(others.size):
-                prefetch(words, blobs[sample + 1, 0] + np.uint64(others[i]))
-        here = words[positions + np.uint64(node)]
+                prefetch_at(table[sample + 1, 0], np.uint64(others[i]))
+        here = word_at(positions, np.uint64(node))
         first = last = here
         for i in range(others.size):
-            place = words[positions + np.uint64(others[i])]
+            place = word_at(positions, np.uint64(others[i]))
             places[i] = place
             out[sample, i] = NEVER
             if place != NOWHERE:
                 if place >= end:
-                    return False
+                    return sample
                 first, last = min(first, place), max(last, place)
         if here == NOWHERE:
             continue
         if here >= end:
-            return False
-        rights, last = _turns_right(words, labels, here, last, right)
-        lefts, first = _turns_left(words, labels, here, first, left)
+            return sample
+        rights, last = _turns_right(labels, here, last, right)
+        lefts, first = _turns_left(labels, here, first, left)
         for i in range(others.size):
             place = places[i]
             if place < first or place > last:
@@ -144,70 +147,84 @@ def meeting_times(words: Any, blobs: Any, node: Any, others: Any, out: Any) -> A
                     tau = left[turn, 1]
                     turn += 1
             out[sample, i] = np.uint8(tau)
-    return True
+    return SOUND
 
 
 @helper
-def _add(member: Any, label: Any, weights: Any, sums: Any, used: Any, count: Any) -> Any:
+def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any) -> Any:
     """Add one meeting; returns how many nodes have a sum. No branch: none could be foreseen."""
-    before = sums[member, 0]
+    at = np.uint64(member) << _ONE64
+    before = sums[at]
     used[count] = member
-    sums[member, 0] = before + weights[label, 0]
-    sums[member, 1] += weights[label, 1]
-    return count + (1 if before == _ZERO64 else 0)
+    sums[at] = before + value
+    sums[at | _ONE64] += square
+    return count + (_ONE64 if before == _ZERO64 else _ZERO64)
+
+
+@helper
+def _fetch(table: Any, begin: Any, end: Any, node: Any) -> None:
+    """Ask for the places of ``node`` in some samples."""
+    for sample in range(begin, end):
+        prefetch_at(table[sample, 0], np.uint64(node))
 
 
 @kernel
-def gather(
-    words: Any, blobs: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any
-) -> Any:
-    """Add up the weights of all relatives of ``node`` over the samples of a shard.
+def gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any) -> Any:
+    """Add up the weights of all relatives of ``node`` over the samples of ``table``.
 
     ``weights`` uint64[16, 2] holds the weight of each meeting time, never 0, and of its square.
-    ``sums`` uint64[nodes, 2] receives the sums; ``used`` uint32[2 nodes + 1] lists the nodes with
-    one, ``count`` is how many there are so far. Returns the new count, or DAMAGED if the shard
-    points outside of itself: its content is not verified at opening, so it is on the way.
+    ``sums`` uint64[2 nodes] receives the sums of both, side by side; ``used`` uint32[2 nodes + 1]
+    lists the nodes with one, ``count`` is how many there are so far. Returns the new count, or, if
+    a sample points outside of itself, -1 - its number: what samples hold is not verified at
+    opening, so it is on the way.
     """
-    nodes = np.uint32(sums.shape[0])
-    for sample in range(blobs.shape[0]):
-        prefetch(words, blobs[sample, 0] + np.uint64(node))
-    for sample in range(blobs.shape[0]):
-        place = words[blobs[sample, 0] + np.uint64(node)]
-        if place != NOWHERE:
-            prefetch(words, blobs[sample, 1] + np.uint64(place))
-            prefetch(words, blobs[sample, 2] + np.uint64(place >> _THREE32))
-    for sample in range(blobs.shape[0]):
-        place = words[blobs[sample, 0] + np.uint64(node)]
-        if place == NOWHERE:
-            continue
-        members, labels = blobs[sample, 1], blobs[sample, 2]
-        end = np.uint32(blobs[sample, 3])
-        if place >= end or end > nodes or count > nodes:
-            return DAMAGED
-        largest = _ZERO32
-        at = place
-        while True:
-            label = _label(words, labels, at)
-            if label == _ZERO32:
-                break
-            if at == _ZERO32:
-                return DAMAGED
-            largest = max(largest, label)
-            at = np.uint32(at - _ONE32)
-            member = words[members + np.uint64(at)]
-            if member >= nodes:
-                return DAMAGED
-            count = _add(member, largest, weights, sums, used, count)
-        largest = _ZERO32
-        at = np.uint32(place + _ONE32)
-        while at < end:
-            label = _label(words, labels, at)
-            if label == _ZERO32:
-                break
-            largest = max(largest, label)
-            member = words[members + np.uint64(at)]
-            if member >= nodes:
-                return DAMAGED
-            count = _add(member, largest, weights, sums, used, count)
-            at = np.uint32(at + _ONE32)
-    return count
+    nodes, count = np.uint32(sums.size >> 1), np.uint64(count)
+    samples, value, square = table.shape[0], _ZERO64, _ZERO64
+    _fetch(table, 0, min(_AT_ONCE, samples), node)
+    for begin in range(0, samples, _AT_ONCE):
+        stop = min(begin + _AT_ONCE, samples)
+        for sample in range(begin, stop):
+            place = word_at(table[sample, 0], np.uint64(node))
+            if place != NOWHERE:
+                prefetch_at(table[sample, 1], np.uint64(place))
+                prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
+        _fetch(table, stop, min(stop + _AT_ONCE, samples), node)
+        for sample in range(begin, stop):
+            place = word_at(table[sample, 0], np.uint64(node))
+            if place == NOWHERE:
+                continue
+            members, labels = table[sample, 1], table[sample, 2]
+            end = np.uint32(table[sample, 3])
+            if place >= end or end > nodes or count > np.uint64(nodes):
+                return np.int64(-1 - sample)
+            largest = _ZERO32
+            at = place
+            while True:
+                label = _label(labels, at)
+                if label == _ZERO32:
+                    break
+                if at == _ZERO32:
+                    return np.int64(-1 - sample)
+                if label > largest:
+                    largest = label
+                    value, square = weights[label, 0], weights[label, 1]
+                at = np.uint32(at - _ONE32)
+                member = word_at(members, np.uint64(at))
+                if member >= nodes:
+                    return np.int64(-1 - sample)
+                count = _add(member, value, square, sums, used, count)
+            largest = _ZERO32
+            at = np.uint32(place + _ONE32)
+            while at < end:
+                label = _label(labels, at)
+                if label == _ZERO32:
+                    break
+                if label > largest:
+                    largest = label
+                    value, square = weights[label, 0], weights[label, 1]
+                member = word_at(members, np.uint64(at))
+                if member >= nodes:
+                    return np.int64(-1 - sample)
+                count = _add(member, value, square, sums, used, count)
+                at = np.uint32(at + _ONE32)
+    return np.int64(count)

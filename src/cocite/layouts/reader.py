@@ -20,7 +20,16 @@ from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
 from cocite.measures import PartSettings
 
-__all__ = ["Estimate", "Ids", "Reader", "SampledReader", "Span", "SummingReader", "weights_of"]
+__all__ = [
+    "Estimate",
+    "Ids",
+    "Listed",
+    "Reader",
+    "SampledReader",
+    "Span",
+    "SummingReader",
+    "weights_of",
+]
 
 Ids = NDArray[np.uint32]
 
@@ -49,6 +58,16 @@ class Span(NamedTuple):
         return self.most - self.least
 
 
+class Listed(NamedTuple):
+    """Hits as they are told: uint32[h], float64[h, 4] (score, standard error, ends of the
+    interval), and how many of the first stand in their order for certain.
+    """
+
+    ids: Ids
+    rows: NDArray[np.float64]
+    certain: int
+
+
 class Reader(ABC):
     """Answers for one part of an index. Safe to share between threads."""
 
@@ -70,6 +89,15 @@ class Reader(ABC):
     @abstractmethod
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
+
+    def at_once(
+        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> Listed | None:
+        """The best ``k`` of ``node``, of at least ``floor`` grains, with intervals by betting, if
+        the part is all that answers and can tell it in one go: what all its methods together tell,
+        to the bit. ``bets`` are the wealth that gives up a mean, and what sums may be off by.
+        """
+        return None
 
     def variances(self, node: int, others: Ids, settings: PartSettings) -> NDArray[np.float64]:
         """float64[h]: what ``gather`` left out of the variances of the best hits.

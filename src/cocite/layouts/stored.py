@@ -194,11 +194,22 @@ class StoredPart:
             place += len(run)
         return tuple(shard for shard in shards if shard.samples)
 
+    @property
+    def at_once(self) -> int:
+        """How many samples are looked at between two looks at the clock, at most."""
+        return max(1, _AT_ONCE // self.nodes)
+
+    def slices(self) -> Iterator[slice]:
+        """All samples, whichever shards they lie in, in the pieces of such a question."""
+        for low in range(0, self.samples, self.at_once):
+            check()
+            yield slice(low, low + self.at_once)
+
     def pieces(self) -> Iterator[Shard]:
         """The shards, large ones in several pieces, for a question that may have a deadline: it is
         looked at before each.
         """
-        most = max(1, _AT_ONCE // self.nodes)
+        most = self.at_once
         for shard in self.shards:
             for low in range(0, shard.samples, most):
                 check()

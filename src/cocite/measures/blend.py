@@ -38,6 +38,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cocite.adding import added
 from cocite.errors import UsageError
 from cocite.graph.links import DIRECTIONS, NO_LINKS
 from cocite.measures.measure import Component, Measure, Takes
@@ -102,14 +103,14 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
     if any(shares) and not all(shares):
         raise UsageError(f"{text!r} has weights for some components; give all of them one, or none")
     values = [float(share or 1) for share in shares]
-    if not all(0 < value / sum(values) <= 1 for value in values):
+    if not all(0 < value / added(values) <= 1 for value in values):
         raise UsageError(f"{text!r} has a weight of 0, or one too large; weights are above 0")
     parts: list[Component] = []
     written: list[str] = []
     tops: list[Measure] = []
     for term, value in zip(terms, values, strict=True):
         assert term is not None
-        found, own = _components(term, value / sum(values), parts, measures)
+        found, own = _components(term, value / added(values), parts, measures)
         parts += found
         written.append((f"{_decimal(value)}*" if any(shares) else "") + term["name"] + own)
         tops.append(measures[term["name"]])

@@ -20,17 +20,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.codes import GRAINS
 from cocite.deadline import check
 from cocite.index import StoredIndex
-from cocite.layouts.reader import Reader, SampledReader, Span
+from cocite.layouts.reader import Listed, Reader, SampledReader, Span
 from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.table import reader_of
 from cocite.means import Means
 from cocite.measures import AskValue, WholeSettings
 from cocite.measures.evidence import EVIDENCE
-from cocite.query.confidence import Draws, around, leading_certain
-from cocite.query.filters import Filter
+from cocite.query.confidence import Draws, around, bets_of, leading_certain
+from cocite.query.filters import Filter, floor_of
 from cocite.query.scores import scores_of
 from cocite.query.source import Given
 
@@ -82,6 +83,18 @@ class Answers:
             own = reader.part.ask_settings(settings)
             best[:, 1] += reader.part.weight**2 * reader.variances(node, ids, own)
         return ids, best
+
+    def _at_once(
+        self, node: int, k: int, min_score: float, confidence: float, asked: WholeSettings
+    ) -> Listed | None:
+        """What ``top``, ``_intervals`` by betting and ``_leading`` tell, to the bit, if a reader
+        can tell it in one go.
+        """
+        readers = self.reading(asked)
+        if len(readers) != 1:
+            return None
+        (reader,), floor = readers, floor_of(min_score)
+        return reader.at_once(node, k, floor, bets_of(confidence), reader.part.ask_settings(asked))
 
     def _gather(self, node: int, settings: WholeSettings, scratch: QueryScratch) -> None:
         """Add up the scores of all nodes with ``node``."""
@@ -148,7 +161,9 @@ class Answers:
 
     @cached_property
     def _looked(self) -> threading.local:
-        """What each thread looked at last: intervals and the order of hits are of the same."""
+        """What each thread looked at and listed last: intervals and the order of hits are of the
+        same.
+        """
         return threading.local()
 
     def _knowing(self, nodes: Asked, others: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -259,7 +274,7 @@ class Answers:
 
     def _most(self, asked: WholeSettings) -> float:
         """The most that the samples of two different nodes say."""
-        return sum(
+        return added(
             reader.part.weight * reader.span(reader.part.ask_settings(asked)).most
             for reader in self._sampling(asked)
         )

@@ -53,6 +53,7 @@ __all__ = [
     "DEFAULT_BOUND",
     "Draws",
     "around",
+    "bets_of",
     "checked_confidence",
     "counted_ends",
     "errors_of",
@@ -63,6 +64,8 @@ __all__ = [
 
 BOUNDS = ("betting", "bernstein", "theorem5")
 DEFAULT_BOUND = "betting"
+_FEW = 4
+"""Hits whose order is looked at first; then twice as many at a time."""
 _ROUNDING = 4e-12
 """What sums of values may be off by, and scores, which are whole grains of 1e-12."""
 
@@ -98,6 +101,12 @@ class Draws:
             which = np.flatnonzero(self.known == count)
             values, most = self.values[-count:, which], self.most[-count:, which]
             yield which, np.ascontiguousarray(values), np.ascontiguousarray(most)
+
+    def part(self, begin: int, end: int) -> Draws:
+        """Those of some hits."""
+        known = None if self.known is None else self.known[begin:end]
+        values, most = self.values[:, begin:end], self.most[:, begin:end]
+        return Draws(values, most, self.span, known, self.alike)
 
     def steps(self) -> Draws:
         """The differences between each hit and the next, from the least that they may be."""
@@ -146,20 +155,31 @@ def around(
     """The means of the values, and how far the truth may be below and above them: float64[hits]
     each.
     """
-    means, below, above = (np.empty(draws.hits) for _ in range(3))
-    span = draws.span
-    for which, values, most in draws.pieces():
+    means, below = _below(draws, confidence, bound)
+    above, span = np.empty(draws.hits), draws.span
+    for which, _, most in draws.pieces():
+        if bound == "betting":
+            alike = draws.alike is None or len(most) <= draws.alike
+            high, _ = _bet(most, span.most, span.beyond, confidence, alike)
+        else:
+            middle, half = _about(most, span.width, confidence, bound)
+            high = middle + half
+        above[which] = high - means[which]
+    return means, below, above + _ROUNDING
+
+
+def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]:
+    """The first two of these alone."""
+    means, below, span = np.empty(draws.hits), np.empty(draws.hits), draws.span
+    for which, values, _ in draws.pieces():
         if bound == "betting":
             alike = draws.alike is None or len(values) <= draws.alike
             low, mean = _bet(values, span.least, span.most, confidence, alike)
-            high, _ = _bet(most, span.most, span.beyond, confidence, alike)
         else:
             mean, half = _about(values, span.width, confidence, bound)
             low = mean - half
-            middle, half = _about(most, span.width, confidence, bound)
-            high = middle + half
-        means[which], below[which], above[which] = mean, mean - low, high - mean
-    return means, below + _ROUNDING, above + _ROUNDING
+        means[which], below[which] = mean, mean - low
+    return means, below + _ROUNDING
 
 
 def errors_of(draws: Draws) -> Floats:
@@ -198,14 +218,21 @@ def leading_certain(
     """
     if draws.hits < 2:
         return 0
-    steps = draws.steps()
-    if bound == "theorem5":  # the papers bound a difference as they bound a value
-        steps = replace(steps, span=Span(0.0, 0.0, draws.span.width))
-    means, below, _ = around(steps, confidence, bound)
-    sure: NDArray[np.bool_] = means - below > np.asarray(doubt, np.float64)
-    if steps.known is not None:
-        sure &= steps.known > 1
-    return int(sure.argmin()) if not sure.all() else steps.hits
+    doubts = np.broadcast_to(np.asarray(doubt, np.float64), (draws.hits - 1,))
+    begin = 0
+    while begin < draws.hits - 1:  # mostly one of the first few fails
+        end = min(draws.hits, 2 * begin + _FEW)
+        steps = draws.part(begin, end).steps()
+        if bound == "theorem5":  # the papers bound a difference as they bound a value
+            steps = replace(steps, span=Span(0.0, 0.0, draws.span.width))
+        means, below = _below(steps, confidence, bound)
+        sure: NDArray[np.bool_] = means - below > doubts[begin : end - 1]
+        if steps.known is not None:
+            sure &= steps.known > 1
+        if not sure.all():
+            return begin + int(sure.argmin())
+        begin = end - 1
+    return begin
 
 
 def leading_apart(ends: Sequence[tuple[float, float]]) -> int:
@@ -218,6 +245,11 @@ def leading_apart(ends: Sequence[tuple[float, float]]) -> int:
     behind = np.maximum.accumulate(highs[:0:-1])[::-1]
     sure: NDArray[np.bool_] = lows[:-1] > behind
     return int(sure.argmin()) if not sure.all() else sure.size
+
+
+def bets_of(confidence: float) -> tuple[float, float]:
+    """The wealth that gives up a mean, from either side, and what sums of values may be off by."""
+    return _level(confidence), _ROUNDING
 
 
 def _level(confidence: float) -> float:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.errors import InputError, UsageError
 from cocite.graph.names import Names
 from cocite.query.opened import DEFAULT_K
@@ -235,7 +236,7 @@ class Drafting(Ordered):
         called = _free(DRAFT, index.nodes) if name is None else str(name)
         if called in index.nodes:
             raise UsageError(f"a node is named {called!r}: call the draft something else")
-        linked = sum(part.weight for part in index._stored.parts if not part.measure.texts)
+        linked = added(part.weight for part in index._stored.parts if not part.measure.texts)
         if linked < 1:
             _log.info(
                 "the draft has no text: its scores are by links alone, which are %.0f%% of a score "

@@ -22,7 +22,7 @@ from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.layouts.scratch import QueryScratch
 
-__all__ = ["Filter", "pages_of", "site_of"]
+__all__ = ["Filter", "floor_of", "pages_of", "site_of"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 Ids = NDArray[np.uint32]
@@ -77,6 +77,11 @@ class Filter:
         """The same of the side of a node alone, if there are two."""
         return self if names.sides is None else replace(self, within=names.sides.beside(node))
 
+    @property
+    def empty(self) -> bool:
+        """Whether all nodes pass."""
+        return not self.only and not self.never and self.within is None
+
     def best(
         self, scratch: QueryScratch, k: int, min_score: float
     ) -> tuple[Ids, NDArray[np.float64]]:
@@ -89,14 +94,14 @@ class Filter:
         from cocite.kernels import totals
 
         self._apply(scratch)
-        floor, most = max(1.0, float(np.rint(min_score * GRAINS))), min(k, scratch.have)
+        floor, most = floor_of(min_score), min(k, scratch.have)
         ids, best = np.empty(most, np.uint32), np.empty((most, 2))
         found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
         return ids[:found], best[:found]
 
     def _apply(self, scratch: QueryScratch) -> None:
         """Forget the nodes touched that do not pass."""
-        if not self.only and not self.never and self.within is None:
+        if self.empty:
             return
         touched = scratch.touched[: scratch.have]
         keep = np.ones(touched.size, bool)
@@ -110,6 +115,11 @@ class Filter:
         kept = touched[keep]
         scratch.touched[: kept.size] = kept
         scratch.have = kept.size
+
+
+def floor_of(min_score: float) -> float:
+    """The least score of a hit, in grains."""
+    return max(1.0, float(np.rint(min_score * GRAINS)))
 
 
 def _among(nodes: Ids, ids: Ids) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -233,6 +234,13 @@ class Index(Drafting):
             named = self._titled([hit for hit, _ in found], better.ids)
             kept = zip(named, clear, strict=True)
             return Hits(h for h, clearly in kept if min_confidence is None or clearly)
+        plain = chosen.empty and min_confidence is None and (order, offset) == (DEFAULT_ORDER, 0)
+        if plain and bound == "betting":
+            told = self._at_once(me, most, min_score, confidence, asked)
+            if told is not None:
+                self._looked.certain = told.ids, nodes, asked, confidence, told.certain
+                scores, errors, low, high = told.rows.T.tolist()
+                return self._hits(told.ids, scores, errors, [(low, high)], min_score)
         ids, best = self.top(me, most, min_score, chosen, asked)
         places = self._places(listed, ids, best[:, 0], ranks)
         ids, (scores, errors) = ids[places], scores_of(best[places])
@@ -250,7 +258,9 @@ class Index(Drafting):
     ) -> Hits:
         """Hits, with the first ends; without those that by the others may not be better."""
         (low, high), *others = ends
-        hits = list(map(Hit, self.nodes.names(ids), scores, errors, low, high))
+        names = self.nodes.names(ids)
+        self._looked.listed = names, ids
+        hits = list(map(Hit, names, scores, errors, low, high))
         hits = self._titled(hits, ids)
         for least, _ in others:
             hits = [hit for hit, low in zip(hits, least, strict=True) if low > min_score]
@@ -294,11 +304,24 @@ class Index(Drafting):
         Order.checked(order, None, None if order == DEFAULT_ORDER else ranks, 1, 0)
         if order != DEFAULT_ORDER:
             return self._certain_by(order, hits, ranks)
-        ids = self.nodes.ids([hit.node for hit in hits])
+        ids = self._listed([hit.node for hit in hits])
         apart = len(nodes) > 1 and together == "least"
         if refine or apart or not self._sampled:
             return leading_apart([(hit.low, hit.high) for hit in hits])
+        last: Any = self._looked.__dict__.get("certain")
+        at_once = last is not None and last[0] is ids and bound == "betting"
+        if at_once and last[1:4] == (nodes, asked, confidence):
+            count: int = last[4]
+            return count
         return self._leading(nodes, ids, asked, confidence, bound)
+
+    def _listed(self, names: list[Any]) -> NDArray[np.uint32]:
+        """The ids of hits: mostly of those that the thread listed last."""
+        last, ids = self._looked.__dict__.get("listed", ((), None))
+        if len(last) >= len(names) and all(map(is_, last, names)):
+            found: NDArray[np.uint32] = ids if len(names) == len(ids) else ids[: len(names)]
+            return found
+        return self.nodes.ids(names)
 
     def related_many(
         self,

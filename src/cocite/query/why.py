@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.graph.links import EITHER
 from cocite.index import StoredIndex
 from cocite.layouts.reader import Reader
@@ -143,7 +144,7 @@ def explained(
             )
         )
     others = order[k:]
-    unplaced = sum(r.part.weight * f.unplaced for r, f in zip(readers, found, strict=True))
+    unplaced = added(r.part.weight * f.unplaced for r, f in zip(readers, found, strict=True))
     rest = round(float(shares[others].sum()), 12)
     return Why(score, reasons, others.size, rest, round(unplaced, 12))
 

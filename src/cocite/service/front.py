@@ -12,6 +12,7 @@ Cost: some 20 µs a request.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["OPEN", "Front", "Guard"]
 
-_HELD_BACK = 0.1
-"""Seconds that a refusal waits, so that who asks again at once leaves time for answers."""
+_HELD_BACK = 0.05, 0.15
+"""Seconds that a refusal waits, at random between these, so that who asks again at once leaves time
+for answers, and that all do not ask again at the same moment.
+"""
 OPEN = ("/healthz", "/readyz")
 """What is told to anybody."""
 _CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
@@ -125,8 +128,11 @@ class Guard:
         if busy is None:
             return await self.app(scope, receive, send)
         scope["state"]["verb"] = "refused"
-        await asyncio.sleep(_HELD_BACK)
-        return await problem_reply(busy)(scope, receive, send)
+        await asyncio.sleep(random.uniform(*_HELD_BACK))
+        headers = list(busy.raw_headers)  # others are added to them
+        await send({"type": "http.response.start", "status": busy.status, "headers": headers})
+        await send({"type": "http.response.body", "body": busy.body})
+        return None
 
 
 def _no_key() -> Response:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import cocite
+from cocite.query.prominent import prominent
 from cocite.service.parameters import Parameter, Verb
 from cocite.service.problems import KINDS, MEDIA
 
@@ -183,15 +184,12 @@ def described(service: Service) -> dict[str, Any]:
 
 
 def _names(service: Service) -> list[str]:
-    """Names of two nodes that are linked to each other or to the same, if there are such, to show
-    what a question looks like.
+    """A well-known page and the one most related to it, to show what a question looks like; none if
+    there are no such.
     """
     index = next(iter(service.holders.values())).now.index
-    for node in range(min(len(index.nodes), 100)):
-        name = index.nodes.name(node)
-        hits = index.related(name, 1)
-        if hits and len(name) < 100:
-            return [name, str(hits[0].node)]
+    for name, _ in prominent(index, 1):
+        return [name, str(index.related(name, 1)[0].node)]
     return []
 
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -190,10 +191,16 @@ class Verb:
             raise UsageError(f"the body is {_shown(body)}; it is a JSON object")
         return self._checked(body, Parameter.checked)
 
+    @cached_property
+    def _known(self) -> tuple[dict[str, Parameter], tuple[Parameter, ...]]:
+        """What it takes by name, and what it cannot do without."""
+        named = {parameter.name: parameter for parameter in self.takes}
+        return named, tuple(parameter for parameter in self.takes if parameter.required)
+
     def _checked(
         self, given: Mapping[str, Any], read: Callable[[Parameter, Any], Any]
     ) -> dict[str, Any]:
-        known = {parameter.name: parameter for parameter in self.takes}
+        known, required = self._known
         for name in given:
             if name not in known:
                 near = get_close_matches(name[:64], known)
@@ -201,8 +208,8 @@ class Verb:
                 raise UsageError(
                     f"{self.name} takes no {_shown(name)}; it takes {', '.join(known)}.{like}"
                 )
-        for parameter in self.takes:
-            if parameter.required and parameter.name not in given:
+        for parameter in required:
+            if parameter.name not in given:
                 raise UsageError(f"{parameter.name} is missing: {parameter.text}")
         return {name: read(known[name], value) for name, value in given.items()}
 

@@ -1,9 +1,11 @@
 """A pool of threads behind a queue that is bounded by length and by time.
 
 Kernels release the interpreter's lock, so questions run beside each other. A question that would
-wait too long is not taken: with what waits before it and the mean of what questions took of late,
-its wait is known before it begins. Work that is taken in pieces (batches) waits for its turn, one
-piece at a time, so that it does not push single questions out.
+wait too long is not taken: its wait is known before it begins, by how many wait before it and how
+long the event loop waited of late from one that was done to the next. That is not what threads say
+they took: where processors have more to do than they can, and threads wait for the lock, for
+processors and for the loop, it is several times as much. Work that is taken in pieces (batches)
+waits for its turn, one piece at a time, so that it does not push single questions out.
 
 Work has a deadline of its own (``deadline.py``). Threads cannot be ended: where a single kernel
 takes longer, ``look`` gives the question up, so that who asked is told, and another thread stands
@@ -28,7 +30,7 @@ from cocite.deadline import limited, too_long
 __all__ = ["Full", "Pool"]
 
 _SMOOTH = 0.05
-"""The weight of the last question in the mean of what they take."""
+"""The weight of the last question in the mean."""
 _STAND_INS = 4
 """How many threads may stand in for each, at most."""
 _LATE = 1.0
@@ -47,7 +49,7 @@ class Full(Exception):
 class _Job:
     """Work, who waits for it, and how long it may take, from when a thread begins with it."""
 
-    __slots__ = ("done", "given_up", "loop", "seconds", "until", "work")
+    __slots__ = ("came", "done", "given_up", "loop", "seconds", "until", "work")
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class _Job:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.work, self.seconds, self.done, self.loop = work, seconds, done, loop
-        self.until = 0.0
+        self.came, self.until = time.perf_counter(), 0.0
         self.given_up = False
 
 
@@ -71,6 +73,8 @@ class Pool:
         self.waiting = 0
         """Questions that wait, or are being answered; of the event loop alone."""
         self.mean = 0.0
+        """Seconds from one that is done to the next, while some wait."""
+        self._last = 0.0
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._running: set[_Job] = set()
@@ -85,7 +89,7 @@ class Pool:
     @property
     def wait(self) -> float:
         """How many seconds a question that comes now would wait for its turn."""
-        return max(0, self.waiting - self.threads + 1) * self.mean / self.threads
+        return max(0, self.waiting - self.threads + 1) * self.mean
 
     @property
     def full(self) -> bool:
@@ -129,7 +133,7 @@ class Pool:
                     self._begun(self.threads + self._lost)
         for job in late:
             error = too_long(job.seconds)
-            job.loop.call_soon_threadsafe(self._settle, job.done, None, error)
+            job.loop.call_soon_threadsafe(self._settle, job, None, error)
 
     def close(self) -> None:
         """Let the threads end when they have done what waits."""
@@ -140,7 +144,6 @@ class Pool:
         while (job := self._jobs.get()) is not None:
             found, error = None, None
             if not job.done.cancelled():
-                began = time.perf_counter()
                 job.until = clock() + job.seconds
                 self._running.add(job)
                 try:
@@ -148,7 +151,6 @@ class Pool:
                         found = job.work()
                 except BaseException as failed:
                     error = failed
-                took = time.perf_counter() - began
                 with self._lock:
                     self._running.discard(job)
                     if job.given_up:
@@ -156,11 +158,15 @@ class Pool:
                         if self._lost < _STAND_INS * self.threads:
                             return  # another thread stands in
                         continue
-                self.mean += (_SMOOTH if self.mean else 1.0) * (took - self.mean)
-            job.loop.call_soon_threadsafe(self._settle, job.done, found, error)
+            job.loop.call_soon_threadsafe(self._settle, job, found, error)
 
-    def _settle(self, done: asyncio.Future[Any], found: Any, error: BaseException | None) -> None:
+    def _settle(self, job: _Job, found: Any, error: BaseException | None) -> None:
+        done = job.done
         self.waiting -= 1
+        if not job.given_up:
+            now = time.perf_counter()
+            apart, self._last = now - max(job.came, self._last), now
+            self.mean += (_SMOOTH if self.mean else 1.0) * (apart - self.mean)
         if done.cancelled():
             return
         if error is None:

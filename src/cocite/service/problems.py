@@ -69,6 +69,13 @@ class Problem:
         """The same, encoded."""
         return msgspec.json.encode(self.to_json())
 
+    @cached_property
+    def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Its headers, encoded: what is told again and again is made once."""
+        told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
+        told["content-length"] = str(len(self.body))
+        return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
+
 
 class Refused(Exception):
     """A request that is not answered, and why."""

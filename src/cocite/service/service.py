@@ -92,6 +92,8 @@ class Service:
         most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
         lowest = min(1.0, config.floor / most) if most else 1.0
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
+        self.patience = config.target / 2
+        """How long a question may wait for its turn: the rest is for its answer."""
         self.pool = Pool(config.threads, config.queue, config.limits.question_time)
         self.ready = True
         self._batches = 0
@@ -133,7 +135,7 @@ class Service:
         long it takes if that is to be ``told``.
         """
         began = time.monotonic()
-        most = self.config.target if self.adaptation.at_floor else None
+        most = self.patience if self.adaptation.at_floor else None
         try:
             found = await self.pool.run(work, most=most, pushing=pushing, seconds=seconds)
         except Full as full:
@@ -150,7 +152,7 @@ class Service:
         next to nothing. None if it may be.
         """
         wait = self.pool.wait
-        full = self.pool.full or (self.adaptation.at_floor and wait > self.config.target)
+        full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
         if not full or not path.startswith("/v1/") or path == "/v1/indexes":
             return None
         self.adaptation.refused(time.monotonic())

@@ -70,11 +70,7 @@ class Manifest:
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise Damaged(f"{path} cannot be read ({type(error).__name__}: {error})") from error
         if version != FORMAT_VERSION:
-            raise WrongFormat(
-                f"{directory} is in format {version}; this release reads format "
-                f"{FORMAT_VERSION}. Build it again with: cocite "
-                + ("ingest" if found == "graph" else "index")
-            )
+            raise WrongFormat(_other_format(directory, found, version))
         if stated != checked:
             raise Damaged(f"{path} does not match its own checksum: it was changed or cut")
         if found != kind:
@@ -231,6 +227,15 @@ def kind_of(path: str | Path) -> str | None:
         return str(value["cocite"])
     except (Damaged, OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _other_format(directory: Path, found: object, version: object) -> str:
+    """What to do about a store of a format that this release does not read."""
+    told = f"{directory} is in format {str(version)[:20]}; this release reads format "
+    told += str(FORMAT_VERSION)
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        return f"{told}. A newer release made it: update cocite"
+    return f"{told}. Build it again with: cocite " + ("ingest" if found == "graph" else "index")
 
 
 def _not_a_store(directory: Path, kind: str) -> str:

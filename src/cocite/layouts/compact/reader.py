@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from cocite.layouts.reader import Ids
 from cocite.layouts.stored import Shard
-from cocite.layouts.walks.meetings import Times, WalkReader
+from cocite.layouts.walks.meetings import ShardReader, Times, WalkReader
 
 __all__ = ["CompactReader"]
 
 
-class CompactReader(WalkReader):
+class CompactReader(WalkReader, ShardReader):
     """The layout ``compact``."""
 
     def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:

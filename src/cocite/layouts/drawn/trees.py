@@ -35,6 +35,7 @@ from cocite.layouts.drawn.reader import DrawnReader
 from cocite.layouts.reader import Ids, weights_of
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard, StoredPart
+from cocite.layouts.trees.reader import table_of
 from cocite.layouts.walks.meetings import Times
 from cocite.layouts.walks.replay import part_mover
 from cocite.measures import PartSettings
@@ -47,12 +48,11 @@ _AT_ONCE = 256
 
 class _Meeting(NamedTuple):
     """In one sample, number ``place`` of those that are there: the draft meets ``other`` at
-    ``step``; the sample is row ``row`` of its shard.
+    ``step``.
     """
 
     place: int
     shard: Shard
-    row: int
     other: int
     step: int
 
@@ -81,10 +81,10 @@ class DraftTreeReader(DrawnReader):
         if node != self.part.nodes - 1 or not self._joins:
             return super().times_with(node, others)
         times = np.full((self.part.samples, others.size), NEVER, np.uint8)
-        for place, shard, row, other, step in self._meetings:
-            found, blobs = times[place : place + 1], shard.blobs[row : row + 1]
+        for place, shard, other, step in self._meetings:
+            found, row = times[place : place + 1], self._table[place : place + 1]
             asked = np.uint32(other), others
-            if not trees_lookup.meeting_times(shard.words, blobs, *asked, found):
+            if trees_lookup.meeting_times(row, *asked, found) != trees_lookup.SOUND:
                 raise self._built.damaged(shard.first)
             found[found != NEVER] = np.maximum(found[found != NEVER], step)
             found[0, others == other] = step
@@ -99,12 +99,11 @@ class DraftTreeReader(DrawnReader):
         weights, count = weights_of(self.worth(settings).values), 0
         later = [weights[np.maximum(np.arange(len(weights)), step)] for step in range(len(weights))]
         sums, used = scratch.sums, scratch.used
-        for _, shard, row, other, step in self._meetings:
-            blobs, whom = shard.blobs[row : row + 1], np.uint32(other)
-            count = int(
-                trees_lookup.gather(shard.words, blobs, whom, later[step], sums, used, count)
-            )
-            if count == trees_lookup.DAMAGED:
+        for place, shard, other, step in self._meetings:
+            row, whom = self._table[place : place + 1], np.uint32(other)
+            found = trees_lookup.gather(row, whom, later[step], sums.reshape(-1), used, count)
+            count = int(found)
+            if count < 0:
                 raise self._built.damaged(shard.first)
             used[count] = whom
             count += int(sums[other, 0] == 0)
@@ -117,6 +116,10 @@ class DraftTreeReader(DrawnReader):
         return self.part.built
 
     @cached_property
+    def _table(self) -> NDArray[np.uint64]:
+        return table_of(self._built)
+
+    @cached_property
     def _meetings(self) -> list[_Meeting]:
         """Whom the draft meets first, of the samples in which it meets anybody."""
         found, place = [], 0
@@ -124,7 +127,7 @@ class DraftTreeReader(DrawnReader):
             for row in range(min(shard.samples, self.part.samples - place)):
                 met = self._met(shard.number + row)
                 if met is not None:
-                    found.append(_Meeting(place, shard, row, *met))
+                    found.append(_Meeting(place, shard, *met))
                 place += 1
         return found
 

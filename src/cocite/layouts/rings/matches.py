@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.codes import ONE
 from cocite.layouts.reader import Ids, SampledReader, Span
 from cocite.layouts.stored import Shard
@@ -66,7 +67,7 @@ class MatchReader(SampledReader):
 
     def span(self, settings: PartSettings) -> Span:
         """All rings match at best."""
-        return Span(0.0, 0.0, sum(self.weights(settings)))
+        return Span(0.0, 0.0, added(self.weights(settings)))
 
     def weights(self, settings: PartSettings) -> tuple[float, ...]:
         """What each ring is worth."""

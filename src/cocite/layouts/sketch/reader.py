@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.deadline import check
 from cocite.errors import UsageError
 from cocite.layouts.reader import Estimate, Ids, Span
@@ -59,14 +60,14 @@ class SketchReader(MatchReader):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """x in every sample."""
         found, _ = super().values(node, others, settings)
-        whole, chance = sum(self.weights(settings)), self.chance
+        whole, chance = added(self.weights(settings)), self.chance
         found = (found - chance * whole) / (1 - chance)
         return found, found
 
     def span(self, settings: PartSettings) -> Span:
         """From no ring that matches to all."""
-        least = -self.chance * sum(self.weights(settings)) / (1 - self.chance)
-        return Span(least, least, sum(self.weights(settings)))
+        least = -self.chance * added(self.weights(settings)) / (1 - self.chance)
+        return Span(least, least, added(self.weights(settings)))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes; that of a node and itself has no error."""
@@ -93,7 +94,7 @@ class SketchReader(MatchReader):
         from cocite.kernels import sketch
 
         found = np.empty((len(sums), 2))
-        whole = sum(self.weights(settings))
+        whole = added(self.weights(settings))
         sketch.unbiased(sums, float(self.part.samples), self.chance, whole, found)
         return found
 
@@ -110,7 +111,7 @@ class SketchReader(MatchReader):
             done = np.uint64(shard.first)
             sketch.tally(shard.words, shard.blobs, np.uint64(node), done, counts)
         weights = self.weights(settings)
-        terms = np.array([part.samples, self.chance, sum(weights), part.weight])
+        terms = np.array([part.samples, self.chance, added(weights), part.weight])
         # Another part, or another node that is asked, may lift what is below 0.
         least = 1.0 if part.weight == 1 and not scratch.below else -np.inf
         scratch.have = int(

@@ -10,37 +10,88 @@ Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1 and 2.1.4.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.layouts.reader import Ids, weights_of
-from cocite.layouts.scratch import borrowed
-from cocite.layouts.stored import Shard
+from cocite.codes import GRAINS
+from cocite.deadline import check
+from cocite.errors import Damaged
+from cocite.layouts.reader import Ids, Listed, weights_of
+from cocite.layouts.scratch import QueryScratch, borrowed
+from cocite.layouts.stored import StoredPart
 from cocite.layouts.trees.format import labels_at
-from cocite.layouts.walks.meetings import ShardReader, Times
+from cocite.layouts.walks.meetings import Times, both_by_time
 from cocite.layouts.walks.replayed import ReplayedReader
 from cocite.measures import PartSettings
 
-__all__ = ["TreeReader"]
+__all__ = ["TreeReader", "table_of"]
+
+_MOST_HITS = 256
+"""Of an answer that is made at once."""
 
 
-class TreeReader(ReplayedReader, ShardReader):
+class TreeReader(ReplayedReader):
     """The layout ``trees``."""
 
-    def _read_times(self, shard: Shard, node: int, others: Ids, out: Times) -> bool:
+    def times_with(self, node: int, others: Ids) -> Times:
+        """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
         from cocite.kernels import trees_lookup
 
-        row = np.uint32(node), others
-        return bool(trees_lookup.meeting_times(shard.words, shard.blobs, *row, out))
+        times = np.empty((self.part.samples, others.size), np.uint8)
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), others, times[some]
+            bad = int(trees_lookup.meeting_times(*rows))
+            if bad != trees_lookup.SOUND:
+                raise self._damaged(some.start + bad)
+        return times
 
-    def _gather(self) -> Any:
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up over all walks that meet the node's."""
         from cocite.kernels import trees_lookup
 
-        return trees_lookup.gather
+        weights = weights_of(self.worth(settings).values)
+        sums, used, count = scratch.sums.reshape(-1), scratch.used, 0
+        for some in self.part.slices():
+            rows = self.table[some], np.uint32(node), weights, sums, used, count
+            count = int(trees_lookup.gather(*rows))
+            if count < 0:
+                raise self._damaged(some.start - 1 - count)
+        return count
+
+    def at_once(
+        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> Listed | None:
+        """By one kernel, unless samples are of several graphs, or there are very many values."""
+        from cocite.kernels import trees_answer
+
+        part = self.part
+        one = part.weight == 1 and len(part.freshness.generations) == 1
+        if not one or k > _MOST_HITS or part.samples > part.at_once:
+            return None
+        check()
+        worth, span = self.worth(settings), self.span(settings)
+        weights, (level, rounding) = weights_of(worth.values), bets
+        most = math.ceil(span.most * GRAINS)
+        numbers = np.array([floor, level, *span, most, rounding])
+        ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
+        with borrowed(part.nodes) as scratch:
+            arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched
+            asked = np.uint32(node), weights, both_by_time(worth)
+            found, certain, touched = trees_answer.answer(
+                self.table, *asked, arrays, numbers, ids, rows
+            )
+            if found < 0:
+                raise self._damaged(-1 - found)
+            scratch.wear += touched
+        return Listed(ids[:found], rows[:found], certain)
+
+    def _damaged(self, sample: int) -> Damaged:
+        """What to raise for the sample of a place."""
+        return self.part.damaged(max(s.first for s in self.part.shards if s.first <= sample))
 
     def places(self) -> NDArray[np.uint32]:
         """uint32[nodes]: where each node stands in the first sample, 2**32 - 1 for nowhere.
@@ -80,23 +131,30 @@ class TreeReader(ReplayedReader, ShardReader):
             arrays = scratch.sums, scratch.used, scratch.totals, scratch.touched
             who = allowed, self._since
             bad = int(
-                trees_batch.related_many(self._table, weights, nodes, floor, who, arrays, *out)
+                trees_batch.related_many(self.table, weights, nodes, floor, who, arrays, *out)
             )
             if bad != trees_batch.SOUND:
-                raise self.part.damaged(max(s.first for s in self.part.shards if s.first <= bad))
+                raise self._damaged(bad)
             scratch.wear += self.part.nodes
 
     @cached_property
-    def _table(self) -> NDArray[np.uint64]:
+    def table(self) -> NDArray[np.uint64]:
         """uint64[samples, 4]: addresses of positions, members, labels; the number of members."""
-        rows = []
-        for shard in self.part.shards:
-            row = shard.blobs[:, :4].astype(np.uint64)
-            row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
-            rows.append(row)
-        return np.concatenate(rows)
+        return table_of(self.part)
 
     @cached_property
     def _since(self) -> NDArray[np.uint32]:
         """uint32[nodes]: how many samples, the first ones, do not know each node, or empty."""
         return self.part.freshness.unknowing()
+
+
+def table_of(part: StoredPart) -> NDArray[np.uint64]:
+    """The samples of a part, in the rows that kernels take; the part keeps the files mapped."""
+    rows = []
+    for shard in part.shards:
+        row = shard.blobs[:, :4].astype(np.uint64)
+        row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
+        rows.append(row)
+    found: NDArray[np.uint64] = np.concatenate(rows)
+    found.flags.writeable = False
+    return found

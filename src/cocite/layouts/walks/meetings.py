@@ -24,7 +24,7 @@ from cocite.layouts.stored import Shard
 from cocite.measures import LENGTH, PartSettings
 from cocite.measures.meeting import Worth, worth_of
 
-__all__ = ["MeetingReader", "Points", "ShardReader", "Times", "WalkReader", "Ways"]
+__all__ = ["MeetingReader", "Points", "ShardReader", "Times", "WalkReader", "Ways", "both_by_time"]
 
 _DAMAGED = -1
 """What kernels return for a shard that points outside of itself."""
@@ -84,7 +84,7 @@ class MeetingReader(SummingReader):
         they may be worth if they went on is f(length + 1) at most, for a decay; see ``Worth``.
         """
         times = self.times_with(node, others)
-        least, most = _by_time(self.worth(settings))
+        least, most = both_by_time(self.worth(settings))
         return np.take(least, times), np.take(most, times)
 
     def span(self, settings: PartSettings) -> Span:
@@ -177,7 +177,7 @@ class ShardReader(MeetingReader):
         return count
 
 
-class WalkReader(ShardReader):
+class WalkReader(MeetingReader):
     """A layout that holds the walks themselves."""
 
     @abstractmethod
@@ -236,11 +236,10 @@ class WalkReader(ShardReader):
 
 
 @lru_cache(maxsize=64)
-def _by_time(worth: Worth) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """float64[256] both, by meeting time: its value, and the most that it may stand for."""
-    least = np.zeros(256)
-    least[: len(worth.values)] = worth.values
-    most = least.copy()
-    most[NEVER] = worth.beyond
-    least.flags.writeable = most.flags.writeable = False
-    return least, most
+def both_by_time(worth: Worth) -> NDArray[np.float64]:
+    """float64[2, 256], by meeting time: its value, and the most that it may stand for."""
+    found = np.zeros((2, 256))
+    found[:, : len(worth.values)] = worth.values
+    found[1, NEVER] = worth.beyond
+    found.flags.writeable = False
+    return found

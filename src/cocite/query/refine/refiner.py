@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.adding import added
 from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of, opposite
@@ -149,7 +150,7 @@ class Refiner(ABC):
 
 def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
     """The most that different nodes score where all parts are walks: their decays' mean."""
-    return sum(part.weight * decay_of(part, settings) for part in stored.parts)
+    return added(part.weight * decay_of(part, settings) for part in stored.parts)
 
 
 def decay_of(part: StoredPart, settings: WholeSettings) -> float:

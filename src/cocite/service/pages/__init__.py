@@ -2,10 +2,10 @@
 
 ``routes`` is what the application takes; a page is a file of this folder and its line here.
 
-    address.py   the state of a page is its address      shown.py   an answer as a page shows it
-    explore.py   / and /related.csv                      map.py     where pages stand on the map
-    embed.py     /embed and /embed.js                    made.py    templates, style and script
-    reference.py /docs
+    address.py   the state of a page is its address      shown.py    an answer as a page shows it
+    explore.py   / and /related.csv                      around.py   where pages stand on the map
+    embed.py     /embed and /embed.js                    reasons.py  why, in sentences
+    reference.py /docs                                   made.py     templates, style and script
 """
 
 from __future__ import annotations

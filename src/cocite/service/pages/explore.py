@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,16 +22,19 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from cocite.deadline import check
 from cocite.documents import Document, plain
 from cocite.errors import CociteError, StoreError, UnknownNode
 from cocite.query import Index
 from cocite.query.documents import RelatedDocument
 from cocite.query.opened import DEFAULT_K
+from cocite.query.prominent import prominent
 from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
 from cocite.service.documents import SEARCHED
 from cocite.service.pages.address import State, outward
 from cocite.service.pages.made import HTML, filled, policy
-from cocite.service.pages.shown import fields_of, foreign, how, map_of, reasons_of, rows_of
+from cocite.service.pages.reasons import reasons_of
+from cocite.service.pages.shown import fields_of, foreign, how, map_of, rows_of
 from cocite.service.parameters import SETTINGS, pairs_of
 from cocite.service.problems import KINDS, Problem, Refused, problem_of
 from cocite.service.replies import coding, packed, reply_packed
@@ -43,8 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["explore", "frame", "sent", "shown"]
 
 _WHY = ("together", *SETTINGS)
-_EXAMPLES, _LOOKED = 12, 40
-"""Pages to begin with, and in how many lists they are looked for."""
+_EXAMPLES = 12
+"""Pages to begin with."""
 _LIKE = 20
 """Names like one that no page has."""
 _WORDS = 8
@@ -250,6 +252,7 @@ def _with_words(index: Index, words: list[str]) -> list[dict[str, Any]]:
     names, titles = index.nodes, index.titles
     ids = np.arange(len(names))
     for word in words[:_WORDS]:
+        check()
         these = names.containing(word)
         if titles is not None:
             these = np.union1d(these, titles.containing(word))
@@ -263,7 +266,7 @@ async def _front(service: Service, request: Request, state: State, asking: Askin
     """What is served, and pages to begin with."""
     begin = _KNOWN.get(asking.held.generation)
     if begin is None:
-        begin = await service.done(partial(_examples, asking.held.index), told=False)
+        begin = await service.done(partial(prominent, asking.held.index, _EXAMPLES), told=False)
         _KNOWN[asking.held.generation] = begin
         for gone in _KNOWN.keys() - {each.now.generation for each in service.holders.values()}:
             del _KNOWN[gone]
@@ -277,29 +280,6 @@ async def _front(service: Service, request: Request, state: State, asking: Askin
 
 _KNOWN: dict[str, list[tuple[str, str | None]]] = {}
 """Pages to begin with, by the generation of an index."""
-
-
-def _examples(index: Index) -> list[tuple[str, str | None]]:
-    """Pages that many lists have, none of them in the list of another: looked for in the lists of
-    some pages, as far from each other as can be in the order of ids.
-    """
-    count = len(index.nodes)
-    places = sorted({place * count // _LOOKED for place in range(_LOOKED)}) if count else []
-    seen: Counter[str] = Counter()
-    titles: dict[str, str | None] = {}
-    for place in places:
-        for hit in index.related(index.nodes.name(place), 10):
-            seen[str(hit.node)] += 1
-            titles[str(hit.node)] = hit.title
-    found: list[tuple[str, str | None]] = []
-    near: set[str] = set()
-    for name, _ in seen.most_common():
-        if name not in near:
-            found.append((name, titles[name]))
-            near.update(str(hit.node) for hit in index.related(name, 20))
-        if len(found) == _EXAMPLES:
-            break
-    return found
 
 
 async def _csv(service: Service, request: Request) -> Response:

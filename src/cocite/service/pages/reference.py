@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,11 +29,13 @@ def reference(service: Service) -> list[Route]:
     document = described(service)
     verbs = [
         {
+            "id": said["operationId"],
             "method": method.upper(),
             "path": path,
             "summary": said["summary"],
             "text": said.get("description", ""),
             "takes": _takes(said),
+            "example": _example(path, said),
         }
         for path, methods in document["paths"].items()
         for method, said in methods.items()
@@ -43,6 +47,17 @@ def reference(service: Service) -> list[Route]:
         return sent(service, request, page, headers={"Cache-Control": "no-cache"})
 
     return [Route("/docs", shown(service, "docs", docs), methods=["GET"])]
+
+
+def _example(path: str, said: dict[str, Any]) -> str | None:
+    """An address to try, or what to send."""
+    if "requestBody" in said:
+        body = said["requestBody"]["content"]["application/json"]["schema"]
+        examples = body.get("examples")
+        return json.dumps(examples[0], ensure_ascii=False) if examples else None
+    pairs = [(each["name"], each.get("example")) for each in said.get("parameters", ())]
+    query = urlencode([pair for pair in pairs if pair[1] is not None], doseq=True, quote_via=quote)
+    return f"{path}?{query}" if query else None if said.get("parameters") else path
 
 
 def _takes(said: dict[str, Any]) -> list[dict[str, Any]]:
@@ -69,10 +84,11 @@ def _kind(schema: dict[str, Any]) -> dict[str, Any]:
     if schema["type"] == "array":
         return {"is": f"a list of up to {schema['maxItems']:,}", "choices": (), "default": None}
     words = _NAMES.get(schema["type"], "true or false")
-    if "minimum" in schema:
-        words += f", {schema['minimum']:g} or more"
-    if "maximum" in schema:
-        words += f", up to {schema['maximum']:,}"
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and most is not None:
+        words += f" from {least:,} to {most:,}"
+    elif least is not None:
+        words += f", {least:,} or more"
     default = schema.get("default")
     return {
         "is": words,

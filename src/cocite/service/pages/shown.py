@@ -1,4 +1,4 @@
-"""An answer as a page shows it: rows with bars, reasons with paths, fields to ask otherwise.
+"""An answer as a page shows it: rows with bars, the map, fields to ask otherwise.
 
 What templates are given is plain: texts, numbers, addresses of ours. Bars are in per cent of the
 best end of an interval on the page, so that bars of one page can be compared with each other.
@@ -16,10 +16,9 @@ import numpy as np
 
 from cocite.deadline import limited
 from cocite.errors import TookTooLong
-from cocite.graph.links import DIRECTIONS, NO_LINKS
+from cocite.graph.links import DIRECTIONS
 from cocite.query import Index
 from cocite.query.documents import RelatedDocument
-from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
 from cocite.service.pages import around
 from cocite.service.pages.address import State, readable
 from cocite.service.parameters import SETTINGS, Parameter
@@ -27,12 +26,13 @@ from cocite.service.parameters import SETTINGS, Parameter
 __all__ = [
     "Field",
     "Row",
+    "digits_of",
     "fields_of",
     "foreign",
     "how",
     "map_of",
     "own_settings",
-    "reasons_of",
+    "percent",
     "rows_of",
 ]
 
@@ -139,7 +139,7 @@ def rows_of(document: RelatedDocument, state: State, most: int) -> list[Row]:
     """A row a hit; ``most`` nodes are asked together at most."""
     ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
     best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
-    digits = _digits(best)
+    digits = digits_of(best)
     found = []
     for rank, hit in enumerate(document.hits, document.offset + 1):
         node = str(hit.node)
@@ -153,9 +153,9 @@ def rows_of(document: RelatedDocument, state: State, most: int) -> list[Row]:
                 f"{hit.score:.{digits}f}",
                 f"{low:.{digits}f}" if known else "?",
                 f"{high:.{digits}f}" if known else "?",
-                _percent(hit.score / best),
-                _percent(low / best),
-                _percent(high / best),
+                percent(hit.score / best),
+                percent(low / best),
+                percent(high / best),
                 low == high,
                 state.asking(node).href(),
                 state.reasons(node).href() + "#why",
@@ -223,67 +223,6 @@ def _labels(names: list[str]) -> list[str]:
     return [readable(f"…{name[len(same) :]}", _LABEL) for name in names]
 
 
-def reasons_of(document: WhyDocument | WhyTogetherDocument, state: State) -> dict[str, Any]:
-    """Why a hit is there: for each page that was asked the pages that make them similar."""
-    titles = document.titles or {}
-
-    def called(name: str) -> dict[str, Any]:
-        return {"name": name, "title": titles.get(name)}
-
-    def part(why: WhyDocument, share: float | None) -> dict[str, Any]:
-        score = why.score or 1.0
-        digits = _digits(why.score)
-        rows = []
-        for reason in why.reasons:
-            page = reason.links != NO_LINKS
-            rows.append(
-                {
-                    **(called(reason.node) if page else {"name": reason.node, "title": None}),
-                    "href": state.asking(reason.node).href() if page else None,
-                    "share": f"{reason.share:.{digits}f}",
-                    "percent": f"{100 * reason.share / score:.0f}",
-                    "bar": _percent(reason.share / score),
-                    "samples": reason.samples,
-                    "path": _path(reason.path_a, reason.path_b, reason.links, called, state),
-                }
-            )
-        return {
-            "asked": called(why.a),
-            "score": f"{why.score:.{digits}f}",
-            "share": None if share is None else f"{share:.{digits}f}",
-            "rows": rows,
-            "others": why.others,
-            "rest": f"{why.rest:.{digits}f}",
-            "unplaced": f"{why.unplaced:.{digits}f}" if why.unplaced > 0 else None,
-        }
-
-    if isinstance(document, WhyTogetherDocument):
-        parts = [part(document.of_page(page), page.share) for page in document.pages]
-    else:
-        parts = [part(document, None)]
-    return {"other": called(document.b), "parts": parts, "several": len(parts) > 1}
-
-
-def _path(
-    from_a: Sequence[str], from_b: Sequence[str], links: str, called: Any, state: State
-) -> list[dict[str, Any]]:
-    """The way from a over the page to b: names with the arrows of the links between them."""
-    if len(from_a) < 2 and len(from_b) < 2:
-        return []
-    steps = [*from_a, *reversed(from_b[:-1])] if from_a else [*reversed(from_b)]
-    turn = max(len(from_a) - 1, 0)
-    forth, back = {"in": ("←", "→"), "out": ("→", "←")}.get(links, ("–", "–"))
-    return [
-        {
-            **called(name),
-            "arrow": "" if place == 0 else forth if place <= turn else back,
-            "href": state.asking(name).href(),
-            "middle": place == turn and bool(from_a),
-        }
-        for place, name in enumerate(steps)
-    ]
-
-
 def how(document: RelatedDocument, samples: int | None) -> list[str]:
     """What answered, in a few words each."""
     found = [document.measure]
@@ -296,10 +235,11 @@ def how(document: RelatedDocument, samples: int | None) -> list[str]:
     return found
 
 
-def _digits(best: float) -> int:
+def digits_of(best: float) -> int:
     """Decimals that leave three digits of the best score."""
     return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
 
 
-def _percent(share: float) -> float:
+def percent(share: float) -> float:
+    """A share as the width of a bar, from 0 to 100."""
     return round(100 * min(1.0, max(0.0, share)), 1)

@@ -1,0 +1,116 @@
+"""One index, however it is made: threads, blocks, memory, processes, interruptions, a cold cache.
+
+Each of these is held to equal bytes elsewhere, where it lives; here they meet, and the bytes are
+those that they were in the release that wrote this down, on any machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cocite import Graph
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.sharded import ShardedPart
+from cocite.means import Means
+from tests.conftest import MakeGraph
+
+DIGEST = "c237f6b13d629126005095bb771da5e8"
+SAMPLES, SHARD = 9, 4
+FORMS: dict[str, dict[str, Any]] = {
+    "memory": {},
+    "blocks": {"blocks": 3},
+    "external": {"blocks": 4, "external": True},
+}
+MEMORY = {"little": "60MB", "ample": "1GB"}
+
+ELSEWHERE = """
+import pickle, sys
+for work in pickle.load(open(sys.argv[1], "rb")):
+    work.write()
+"""
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(11)
+    near = rng.integers(0, 400, (2400, 1)) // 20 * 20 + rng.integers(0, 25, (2400, 2))
+    return make_graph([(f"p{a:03}", f"p{b:03}") for a, b in near])
+
+
+def begun(graph: Graph, output: Path, means: Means) -> IndexBuild:
+    options = BuildOptions.checked("psimrank", "both", None, {"samples": SAMPLES, "length": 7})
+    return IndexBuild(graph, output, options, means)
+
+
+def digest(index: Path) -> str:
+    """Of all files; the manifest tells where the graph lies, and is compared by its checksums."""
+    found = blake2b(digest_size=16)
+    for file in sorted(index.iterdir()):
+        if file.name != "manifest.json":
+            found.update(file.name.encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
+
+
+class Stop(Exception):
+    pass
+
+
+def stopped(graph: Graph, output: Path, means: Means) -> None:
+    """A build that is interrupted behind its first shard."""
+
+    def stop(done: int, total: int) -> None:
+        if done > SHARD:
+            raise Stop
+
+    with pytest.raises(Stop), begun(graph, output, means) as build:
+        build.run(stop)
+    assert not output.exists()
+    assert output.with_name(f"{output.name}.building").exists()
+
+
+WAYS = list(itertools.product((1, 2), FORMS, MEMORY, (False, True)))
+
+
+@pytest.mark.parametrize(("threads", "form", "memory", "interrupted"), WAYS)
+def test_threads_blocks_memory_and_interruptions(
+    graph: Graph, tmp_path: Path, threads: int, form: str, memory: str, interrupted: bool
+) -> None:
+    means = Means.checked(threads, MEMORY[memory], SHARD, **FORMS[form])
+    if interrupted:
+        other = Means.checked(3 - threads, "1GB", SHARD)
+        stopped(graph, tmp_path / "x", other)
+    with begun(graph, tmp_path / "x", means) as build:
+        build.run()
+    assert digest(tmp_path / "x") == DIGEST
+
+
+def test_other_processes_and_a_cold_cache(graph: Graph, tmp_path: Path) -> None:
+    """Each with kernels that it compiles anew; the shard that nobody made is made here."""
+    with begun(graph, tmp_path / "x", Means.checked(1, "1GB", SHARD)) as build:
+        works = []
+        for part in build.parts:
+            assert isinstance(part, ShardedPart)
+            numbers = part.work.numbers
+            for low in range(0, len(numbers), SHARD):
+                works.append(part.work.of(numbers[low : low + SHARD]))
+    children = []
+    for number in range(2):
+        kept = tmp_path / f"work-{number}"
+        kept.write_bytes(pickle.dumps(works[:-1][number::2]))
+        environ = os.environ | {"COCITE_CACHE": str(tmp_path / f"cache-{number}")}
+        children.append(subprocess.Popen([sys.executable, "-c", ELSEWHERE, str(kept)], env=environ))
+    assert [child.wait() for child in children] == [0, 0]
+    with begun(graph, tmp_path / "x", Means.checked(1, "1GB", SHARD)) as build:
+        assert build.run().units == len(works[-1].numbers)
+    assert digest(tmp_path / "x") == DIGEST
