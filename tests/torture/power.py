@@ -50,22 +50,35 @@ _Tree = dict[str, Any]
 
 @dataclass
 class Recording:
-    """What directories and files, by their numbers, held from which moment on; when each was
-    synced; and the number of the folder itself.
+    """What directories and files, by numbers of ours, held from which moment on, and when each was
+    synced. ``inodes`` are those of the system, which gives them to others when they are free:
+    one that had no name at a moment is another one afterwards. The folder itself has the number 0.
     """
 
-    root: int = 0
     moments: int = 0
+    inodes: list[int] = field(default_factory=list)
+    now: dict[int, int] = field(default_factory=dict)
     folders: dict[int, list[tuple[int, _Names]]] = field(default_factory=dict)
     files: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
     synced: dict[int, list[int]] = field(default_factory=dict)
 
     def look(self, folder: Path) -> None:
         """Note what is there now."""
+        self._seen: dict[int, int] = {}
         self._look(os.fspath(folder))
+        self.now = self._seen
         self.moments += 1
 
+    def _number(self, inode: int) -> int:
+        number = self._seen.get(inode, self.now.get(inode))
+        if number is None:
+            number = len(self.inodes)
+            self.inodes.append(inode)
+        self._seen[inode] = number
+        return number
+
     def _look(self, path: str) -> None:
+        folder = self._number(os.stat(path).st_ino)
         names: _Names = {}
         try:
             entries = sorted(os.scandir(path), key=lambda entry: entry.name)
@@ -74,36 +87,38 @@ class Recording:
         for entry in entries:
             try:
                 status = entry.stat(follow_symlinks=False)
+                number = self._number(status.st_ino)
                 if stat.S_ISREG(status.st_mode):
                     with open(entry.path, "rb") as file:
-                        self._note(self.files, status.st_ino, file.read())
+                        self._note(self.files, number, file.read())
                 elif stat.S_ISDIR(status.st_mode):
                     self._look(entry.path)
-                names[entry.name] = status.st_ino
+                names[entry.name] = number
             except FileNotFoundError:  # another library's, which has just removed it
                 continue
-        self._note(self.folders, os.stat(path).st_ino, names)
+        self._note(self.folders, folder, names)
 
     def _note(self, where: dict[int, list[tuple[int, Any]]], number: int, value: Any) -> None:
         held = where.setdefault(number, [])
         if not held or held[-1][1] != value:
             held.append((self.moments, value))
 
-    def sync(self, number: int | None) -> None:
+    def sync(self, inode: int | None) -> None:
         """What was there at the moment before is on the disk; of all files if none is named."""
-        for each in [number] if number is not None else [*self.files, *self.folders]:
-            self.synced.setdefault(each, []).append(self.moments)
+        for each in [inode] if inode is not None else [*self.now]:
+            if each in self.now:  # else it is in no folder of this one
+                self.synced.setdefault(self.now[each], []).append(self.moments)
 
     # -- after a crash --------------------------------------------------------------------
 
     def crashed(self, chance: random.Random) -> tuple[_Tree, _Names]:
-        """What the disk may hold: names -> bytes, or such a tree; and the numbers of these names.
+        """What the disk may hold: names -> bytes, or such a tree; and the inodes of these names.
 
         The first moment is before anything is done, when all is synced.
         """
         at, likely = chance.randrange(1, self.moments), chance.choice(_CHANCES)
         self._numbers: _Names = {}
-        return self._folder(self.root, at, likely, chance, 0), self._numbers
+        return self._folder(0, at, likely, chance, 0), self._numbers
 
     def _since(self, held: list[tuple[int, Any]], number: int, at: int) -> list[Any]:
         """What it was when it was last synced before a moment (nothing, if it never was), and what
@@ -123,7 +138,7 @@ class Recording:
         for name in sorted({name for state in states for name in state}):
             found = _chosen([state.get(name) for state in states], likely, chance)
             if depth == 0 and found is not None:
-                self._numbers[name] = found
+                self._numbers[name] = self.inodes[found]
             if found in self.folders and depth < 8:
                 tree[name] = self._folder(found, at, likely, chance, depth + 1)
             elif found in self.files:
@@ -151,7 +166,7 @@ def _chosen(states: list[Any], likely: float, chance: random.Random) -> Any:
 @contextmanager
 def recorded(folder: Path) -> Iterator[Recording]:
     """A context in which all that happens in a folder is recorded; what was there is synced."""
-    recording = Recording(root=folder.stat().st_ino)
+    recording = Recording()
     recording.look(folder)
     recording.sync(None)
 
@@ -160,12 +175,12 @@ def recorded(folder: Path) -> Iterator[Recording]:
 
     def after(name: str, arguments: tuple[Any, ...]) -> None:
         if name in _SYNCS:
-            number = None
+            inode = None
             if name == "sync_file":
-                number = os.fstat(arguments[0].fileno()).st_ino
+                inode = os.fstat(arguments[0].fileno()).st_ino
             elif name == "sync_directory":
-                number = os.stat(arguments[0]).st_ino
-            recording.sync(number)
+                inode = os.stat(arguments[0]).st_ino
+            recording.sync(inode)
         recording.look(folder)
 
     with between(before, after):
