@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,20 @@ def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     for place in ("pilots", "whole"):
         name = f"cocite.query.plan.{place}.starts"
         monkeypatch.setattr(name, lambda *given: np.array([5.0, 6.0]))
+
+
+def pytest_configure() -> None:
+    """Ctrl-C is heard: a shell has what it starts behind itself ignore it, and so all that this
+    starts.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: thousands of tests, which the collector need not look through."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
 import select
 import shutil
-import subprocess
 import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,18 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def offered(line: str) -> list[str]:
-    """What bash is told for a line, the cursor at its end."""
-    told = os.environ | {"_COCITE_COMPLETE": "bash_complete", "COMP_LINE": line}
-    told |= {"COMP_WORDBREAKS": " \t\n\"'><=;|&(:", "COMP_WORD": line.rpartition(" ")[2]}
-    command = [sys.executable, "-m", "cocite"]
-    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
-    return [found for found in done.stdout.splitlines() if found]
+    """What bash is told for a line, the cursor at its end; below, and in ``test_ways.py``, it asks
+    itself.
+    """
+    given = {"_COCITE_COMPLETE": "bash_complete", "COMP_LINE": line}
+    given |= {"COMP_WORDBREAKS": " \t\n\"'><=;|&(:", "COMP_WORD": line.rpartition(" ")[2]}
+    out = io.TextIOWrapper(held := io.BytesIO(), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
+        for name, text in given.items():
+            patch.setenv(name, text)
+        assert main() == 0
+        out.flush()
+    return [found for found in held.getvalue().decode().splitlines() if found]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,9 @@ def everything(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_first_thing_typed_works_and_is_kept(here: Path) -> None:
+def test_the_first_thing_typed_works_and_is_kept(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     first = run("related", "links.tsv", "x", "--format", "csv")
     assert first.returncode == 0, first.stderr
     lines = said(first)
@@ -82,7 +84,7 @@ def test_the_first_thing_typed_works_and_is_kept(here: Path) -> None:
     assert first.stdout.count(b"\n") == 6
     folder = here / "links.tsv.cocite"
     assert sorted(path.name for path in folder.iterdir()) == ["graph", "index", "made-of.json"]
-    index = run("related", "links.tsv.cocite/index", "x", "--format", "csv")
+    index = here_and_now(capfdbinary, "related", "links.tsv.cocite/index", "x", "--format", "csv")
     assert (index.stdout, said(index)) == (first.stdout, [])
     assert not (here.parent / "cache").exists()
 
@@ -304,20 +306,22 @@ def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
     assert not list((here / "tmp").iterdir())
 
 
-def test_what_is_no_list_of_links_leaves_nothing(here: Path) -> None:
+def test_what_is_no_list_of_links_leaves_nothing(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     (here / "page.html").write_text("<html>\n<a href='x'>y</a>\n</html>\n")
     (here / "towns.txt").write_text("New York  Los Angeles\nParis  New York\n")
     (here / "bad.tsv").write_text("a\tb\n" * 9 + "c\n")
-    done = run("related", "page.html", "x")
+    done = here_and_now(capfdbinary, "related", "page.html", "x")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"Error: page.html is an HTML page, which cocite does not read")
-    done = run("related", "towns.txt", "x")
+    done = here_and_now(capfdbinary, "related", "towns.txt", "x")
     assert done.returncode == 2
     assert b"--columns 1,2. If names" in done.stderr
     then = ". Such options are those of cocite ingest {} -o DIR; then cocite index DIR -o INDEX, "
     then += "and ask INDEX in the place of the "
     assert then.format("towns.txt").encode() in done.stderr
-    done = run("related", "bad.tsv", "x")
+    done = here_and_now(capfdbinary, "related", "bad.tsv", "x")
     assert done.returncode == 1
     assert then.format("bad.tsv").encode() in done.stderr
     assert sorted(path.name for path in here.iterdir()) == [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -405,6 +408,26 @@ def test_a_page_that_kills_its_parser_is_left_out(
     script.write_text(body)
     monkeypatch.setattr(html_pages, "_SCRIPT", str(script))
     monkeypatch.setattr(html_pages, "_PATIENCE", 1.0)
+    real, at = html_pages._Parser.parse, threading.local()
+
+    def parse(self: Any, page: Page) -> Any:
+        at.page = page
+        return real(self, page)
+
+    class Patient:
+        """With pages that do not sleep, whose parsers may take their time to begin."""
+
+        def __init__(self) -> None:
+            self._poll = select.poll()
+            self.register = self._poll.register
+
+        def poll(self, milliseconds: float) -> Any:
+            assert milliseconds == 1000
+            return self._poll.poll(milliseconds if b"SLEEP" in at.page.content else 60_000)
+
+    monkeypatch.setattr(html_pages._Parser, "parse", parse)
+    patient = SimpleNamespace(poll=Patient, POLLIN=select.POLLIN)
+    monkeypatch.setattr(html_pages, "select", patient)
     folder = site(
         {
             f"{i}.html": anchors(f"{i + 1}.html") + text

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ import cocite
 from cocite import Index
 from cocite.cli.main import main
 from cocite.errors import ResourceError
-from cocite.query.batch import told
+from cocite.query.batch import pieces, told
+from cocite.query.batch.outputs import table
 from cocite.query.batch.pieces import Ids
 from cocite.query.batch.question import Found, Question
 from cocite.query.batch.run import Batch
@@ -87,9 +89,31 @@ def test_rows_and_size_are_told_and_the_answers_are_kept(
         assert (tmp_path / "x").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+class Seconds(threading.local):
+    """Time that goes by in a thread as it is said to, whatever else the machine does."""
+
+    now = 0.0
+
+    def go_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> Seconds:
+    """The time that answers take; writing them takes none."""
+    found = Seconds()
+    monkeypatch.setattr(pieces, "monotonic", lambda: found.now)
+    monkeypatch.setattr(table, "time", SimpleNamespace(perf_counter=lambda: found.now))
+    return found
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_time_is_told_within_half_as_much_again(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+    index: Index,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: Seconds,
+    threads: int,
 ) -> None:
     """The last third of the nodes takes nine times as long as the others."""
     monkeypatch.setattr(told, "_SINGLE", (60, 2))
@@ -97,7 +121,7 @@ def test_time_is_told_within_half_as_much_again(
     real = Question._one
 
     def slow(self: Question, node: int) -> Any:
-        time.sleep(0.036 if node >= 2000 else 0.004)
+        seconds.go_by(0.036 if node >= 2000 else 0.004)
         return real(self, node)
 
     monkeypatch.setattr(Question, "_one", slow)
@@ -111,13 +135,13 @@ def test_time_is_told_within_half_as_much_again(
 
 
 def test_the_time_of_nodes_that_are_answered_together(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: Seconds
 ) -> None:
     """The first of a slice takes long, the others do not."""
     real = Question.answer
 
     def slow(self: Question, nodes: Ids) -> Found:
-        time.sleep(0.02 + 0.002 * nodes.size)
+        seconds.go_by(0.02 + 0.002 * nodes.size)
         return real(self, nodes)
 
     monkeypatch.setattr(Question, "answer", slow)

@@ -345,11 +345,11 @@ def test_a_hub_that_is_cut_costs_nothing(make_graph: MakeGraph) -> None:
         for _ in range(3):
             counts = np.zeros(sources, np.uint64)
             out = counts, np.zeros(size, np.uint32), np.zeros(size, np.float32)
-            begin = time.perf_counter()
+            begin = time.thread_time()  # whatever else the machine does
             done, used = kernels.spread(
                 (offsets, neighbours), np.uint64(0), scores, rates, fit, sums, cut, out
             )
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.thread_time() - begin)
             assert done == sources
         return best / sources, used
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -79,11 +80,24 @@ def test_swaps_under_load_lose_no_answer_and_mix_none(
     clients = [threading.Thread(target=asking, args=(server, stop, found, path)) for _ in range(3)]
     for client in clients:
         client.start()
+    server.until(lambda: bool(found))  # by what was there
     for swap in range(SWAPS):
         put(folder / "served.index", others[swap % 2])
         time.sleep(0.05)
-    last = len(found)
-    server.until(lambda: len(found) > last + 30)
+    expected = [hit.score for hit in cocite.open(others[1]).related("red", k=50)]
+
+    def settled() -> bool:
+        """The last answers, of both processes, are those of the last one that was put there; or
+        there are errors, which are told below.
+        """
+        last = found[-30:]
+        if any(isinstance(each, Exception) for each in last):
+            return True
+        bodies = {each[2] for each in last if len(last) == 30}
+        scores = [[hit["score"] for hit in json.loads(body)["hits"]] for body in bodies]
+        return scores == [expected]
+
+    server.until(settled)
     stop.set()
     for client in clients:
         client.join()
@@ -93,9 +107,6 @@ def test_swaps_under_load_lose_no_answer_and_mix_none(
         answers.setdefault(generation, set()).add(body)
     assert len(answers) == 3  # that which was there, and the two
     assert all(len(bodies) == 1 for bodies in answers.values())
-    alone = cocite.open(others[1]).related("red", k=50)  # the last that was put there
-    last_body = json.loads(found[-1][2])
-    assert [hit["score"] for hit in last_body["hits"]] == [hit.score for hit in alone]
 
 
 def test_old_generations_are_closed(server: Server) -> None:
@@ -168,21 +179,25 @@ def test_dawdlers_keep_nobody_from_answers(server: Server) -> None:
         if number % 2:
             link.sendall(b"GET /v1/related?node=red HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         links.append(link)
-    begun, slowest = time.monotonic(), 0.0
+    watched, answered = select.poll(), 0
     try:
-        while time.monotonic() < begun + 7:
-            began = time.monotonic()
+        for link in links:
+            watched.register(link, select.POLLIN)
+        ends = time.monotonic() + 60
+        while not (closed := watched.poll(0)):  # nobody had to go to make room for an answer
             assert server.ask("related", node="red").status == 200
-            slowest = max(slowest, time.monotonic() - began)
+            answered += 1
+            assert time.monotonic() < ends
             for link in links[1::100]:
                 try:
                     link.sendall(b"x")
                 except OSError:
                     continue
             time.sleep(0.2)
-        assert slowest < 2
+        assert closed
+        assert answered > 1  # all but the last one surely while all of them were there
         for link in links[:: DAWDLERS // 20]:
-            link.settimeout(5)
+            link.settimeout(60)
             try:
                 assert link.recv(1) == b""  # closed by the server
             except ConnectionError:
@@ -206,11 +221,13 @@ def test_sigterm_loses_no_request_in_flight(server: Server) -> None:
     body = json.dumps({"nodes": ["red", "blue"] * 150, "k": 50})
     found: list[Any] = []
     sent = threading.Semaphore(0)
+    ports: set[int] = set()
 
     def batch(form: str) -> None:
         link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         headers = {"Content-Type": "application/json", "Accept": form}
         link.request("POST", "/v1/batch", body, headers)
+        ports.add(link.sock.getsockname()[1])
         sent.release()
         try:
             answer = link.getresponse()
@@ -225,13 +242,25 @@ def test_sigterm_loses_no_request_in_flight(server: Server) -> None:
         client.start()
     for _ in clients:
         sent.acquire()
-    time.sleep(0.1)
+    server.until(lambda: not ports & not_read(server.port))
     os.kill(server.process.pid, signal.SIGTERM)
     for client in clients:
         client.join()
     assert [status for status, _ in found] == [200] * len(forms)
     assert all(body.count(b'"hits"') == 300 for _, body in found)
     assert server.process.wait(40) == 0
+
+
+def not_read(port: int) -> set[int]:
+    """The ports of clients whose connections are not accepted yet, or have bytes to be read."""
+    found = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        here, there = (int(words[i].rpartition(":")[2], 16) for i in (1, 2))
+        unread, inode = int(words[4].rpartition(":")[2], 16), int(words[9])
+        if here == port and (unread or not inode):
+            found.add(there)
+    return found
 
 
 @pytest.fixture(autouse=True)

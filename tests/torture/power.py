@@ -32,12 +32,12 @@ from pathlib import Path
 from typing import Any
 
 import xxhash
+
+from cocite.store.journal import Journal
 from tests.torture.kills import wrong_after
 from tests.torture.operations import Prepared
 from tests.torture.results import Row
 from tests.torture.shim import between
-
-from cocite.store.journal import Journal
 
 __all__ = ["Recording", "lose_power", "recorded"]
 

@@ -87,9 +87,9 @@ and counted.
 @click.option(
     "--titles",
     multiple=True,
-    metavar="FILE",
-    help="A table of names and titles, which are shown beside names: text with tabs or commas, or "
-    "Parquet. Repeatable.",
+    metavar="FILE|DATABASE#TABLE",
+    help="A table of names and titles, which are shown beside names: text with tabs or commas, "
+    "Parquet, or a table of a database, such as 'sqlite:///site.db#pages'. Repeatable.",
 )
 @click.option(
     "--title-columns",

@@ -65,9 +65,10 @@ _UNITS = {
 titles_option = click.option(
     "--titles",
     multiple=True,
-    metavar="FILE",
-    help="Show titles beside the names of a file of LINKS: a table of names and titles. It is kept "
-    "with what is made of the links. Repeatable.",
+    metavar="FILE|DATABASE#TABLE",
+    help="Show titles beside the names of a file of LINKS: a table of names and titles, a file or "
+    "one of a database, such as 'sqlite:///site.db#pages'. It is kept with what is made of the "
+    "links. Repeatable.",
 )
 
 

@@ -76,6 +76,10 @@ class Mover:
         in_share: float = 1.0,
     ) -> None:
         """As for :class:`Walker`."""
+        from cocite.kernels import random, walk, weighted_walk
+
+        # Looked up once: of a small graph a step takes no longer than an import that is done.
+        self._random, self._walk, self._weighted_walk = random, walk, weighted_walk
         if weights is None and step.weighted:
             weights = step_weights(links, step)
         if weights is not None and weights.step is not step:
@@ -86,7 +90,8 @@ class Mover:
         self._links, self._weights = links, weights
         cuts = [0, *blocks, links.nodes]
         self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
-        self._step, self._seed, self._turn = step, seed, turn
+        self._step, self._seed, self._turn = step, np.uint64(seed), turn
+        self._bits = np.uint64(random.order_bits(links.nodes)) if step is Step.ARGMIN else None
         self._in_share = in_share
 
     def __call__(
@@ -102,18 +107,14 @@ class Mover:
                     forget(self._weights.values)
 
     def _key(self, sample: int, step: int) -> np.uint64:
-        from cocite.kernels import random
-
         turned = np.uint64((1 if self._step is Step.COMPACT else step) + self._turn)
-        return np.uint64(random.draw_key(np.uint64(self._seed), np.uint64(sample), turned))
+        return np.uint64(self._random.draw_key(self._seed, np.uint64(sample), turned))
 
     def along(self, sample: int, step: int) -> Links:
         """The links that a step goes along."""
-        from cocite.kernels import random
-
         if self._links.back is None:
             return self._links
-        drawn = int(random.draw(self._key(sample, step), NOWHERE))
+        drawn = int(self._random.draw(self._key(sample, step), NOWHERE))
         return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
 
     def against(self, sample: int, step: int) -> Links | None:
@@ -123,11 +124,11 @@ class Mover:
 
     def kernel(self, sample: int, step: int) -> Move:
         """The step as a function of (at, out, first node of a block, end of it)."""
-        from cocite.kernels import random, walk, weighted_walk
-
         key, links = self._key(sample, step), self.along(sample, step)
         offsets, sources = links.offsets, links.neighbours
+        walk = self._walk
         if self._weights is not None:
+            weighted_walk = self._weighted_walk
             values, by_node = self._weights.values, self._weights.by_node
             if self._step is Step.WEIGHTED:
                 return lambda at, out, first, last: weighted_walk.step_weighted(
@@ -136,9 +137,9 @@ class Mover:
             return lambda at, out, first, last: weighted_walk.step_clock(
                 offsets, sources, values, by_node, at, key, out, np.array([first, last], np.uint32)
             )
-        if self._step is Step.ARGMIN:
-            order = random.empty_order()
-            random.make_order(key, np.uint64(random.order_bits(self._links.nodes)), order)
+        if self._bits is not None:
+            order = self._random.empty_order()
+            self._random.make_order(key, self._bits, order)
             return lambda at, out, first, last: walk.step_argmin(
                 offsets, sources, at, order, out, first, last
             )

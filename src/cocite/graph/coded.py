@@ -5,6 +5,7 @@ Cost: a lookup decodes one block.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 __all__ = ["CODED_BLOCK", "coded_texts"]
 
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+"""What no text has: it would be read as more than text, by a terminal or a table."""
 CODED_BLOCK = 16
 """Texts of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
 
@@ -19,8 +22,9 @@ CODED_BLOCK = 16
 def coded_texts(
     data: NDArray[np.uint8], blocks: NDArray[np.uint64], ids: NDArray[Any]
 ) -> list[str] | None:
-    """The texts of ``ids``, in their order; None if the data are damaged. The ids are below the
-    number of texts.
+    """The texts of ``ids``, in their order; None if the data are damaged, or have control
+    characters. The ids are below the number of texts; those that ask for many do so in pieces, as a
+    text takes up to 65,535 bytes however few it has in the data.
     """
     from cocite.kernels.names import decode
 
@@ -34,6 +38,8 @@ def coded_texts(
         out = np.empty(needed, np.uint8)
         decode(data, blocks, wanted, out, ends)
     whole = out[:needed].tobytes()
+    if _CONTROL.search(whole):
+        return None
     begin = 0
     found: list[str] = []
     try:

@@ -59,6 +59,7 @@ def store_object(
     from cocite.graph.sides import checked_sides, refuse_undirected
     from cocite.graph.storing import How
     from cocite.means import Means
+    from cocite.memory import OWN_MEMORY
 
     called = tuple(
         title_columns.split(",") if isinstance(title_columns, str) else map(str, title_columns)
@@ -66,15 +67,15 @@ def store_object(
     two = checked_sides(bipartite, sides)
     if two is not None and given.undirected:
         raise refuse_undirected(given.what)
-    titling = None
+    means, titling = Means.checked(threads, memory), None
     if titles is not None or called:
-        titling = titling_of(titles, called)
+        titling = titling_of(titles, called, means.memory - OWN_MEMORY)
     texts = exclude if isinstance(exclude, str) else map(text_of, exclude or ())
     return store_given(
         given,
         output,
         How(undirected, keep_self_loops, count_duplicates, two),
-        Means.checked(threads, memory),
+        means,
         skip_bad_rows=skip_bad_rows,
         overwrite=overwrite,
         progress=progress or no_progress,

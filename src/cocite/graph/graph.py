@@ -27,7 +27,7 @@ from cocite.graph.names import (
     sides_told,
     take_name_files,
 )
-from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS
+from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, rows_fault
 from cocite.graph.titles import TITLES_DATA, Titles, open_titles, take_title_files
 from cocite.store import Access, DeclaredFiles, Facts, Store, forget
 
@@ -159,7 +159,11 @@ class Graph(Exchanged):
     def in_neighbours(self, node: int) -> NDArray[np.uint32]:
         """uint32: the ids of the nodes that link to ``node``, an id, ascending."""
         node = checked_id(node, self.nodes)
-        return self.in_sources[int(self.in_offsets[node]) : int(self.in_offsets[node + 1])]
+        begin, end = int(self.in_offsets[node]), int(self.in_offsets[node + 1])
+        found = self.in_sources[begin:end]
+        if found.size != end - begin or (found.size and int(found.max()) >= self.nodes):
+            raise self._damaged("its links point outside of it")
+        return found
 
     def out_neighbours(self, node: int) -> NDArray[np.uint32]:
         """uint32: the ids of the nodes that ``node``, an id, links to, ascending.
@@ -192,7 +196,8 @@ class Graph(Exchanged):
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
 
     def check(self) -> None:
-        """See that offsets ascend, links name nodes and weights are positive, as all rely on.
+        """See that offsets ascend, that the links of a node ascend strictly and name nodes, and
+        that weights are positive, as all rely on.
 
         Reads the links once, and has the system read ahead from then on: who looks at all of them
         will read them again. Raises :class:`~cocite.errors.Damaged`, and
@@ -201,19 +206,15 @@ class Graph(Exchanged):
         if self.nodes == 0:
             raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
         self.store.advise(Access.AROUND)
-        offsets, sources = self.in_offsets, self.in_sources
-        fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
-        for low in range(0, self.nodes, _PIECE):
-            piece = offsets[low : low + _PIECE + 1]
-            fine = fine and bool((piece[1:] >= piece[:-1]).all())
-            forget(offsets)
-        for low in range(0, sources.size, _PIECE):
-            fine = fine and int(sources[low : low + _PIECE].max()) < self.nodes
-            forget(sources)
-        if not fine:
-            raise self._damaged("its links point outside of it")
+        self.check_links()
         if self.in_weights is not None and not self._weights_are_positive(self.in_weights):
             raise self._damaged("some of its weights are not positive")
+
+    def check_links(self) -> None:
+        """The same of offsets and links alone, also of a graph without nodes."""
+        fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
+        if fault:
+            raise self._damaged(f"its links point outside of it: {fault}")
 
     def _weights_are_positive(self, weights: NDArray[np.float32]) -> bool:
         fine = True
@@ -233,6 +234,8 @@ class Graph(Exchanged):
         """Count what there is to know at a glance; reads the degrees once."""
         facts = self._store.facts
         in_degrees = np.diff(self.in_offsets)
+        if int(self.in_offsets[0]) or int(in_degrees.max(initial=0)) > self.edges:
+            raise self._damaged("its links point outside of it")
         outs = self.out_degrees
         weights = facts.get("weights", {})
         return GraphInfo(

@@ -122,7 +122,8 @@ def ingest(
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
     titles
-        Tables of names and titles, to be shown beside names: text (plain or packed) or Parquet. Or
+        Tables of names and titles, to be shown beside names: text (plain or packed), Parquet, or
+        tables of a database, ``"sqlite:///FILE#TABLE"`` (``graph/readers/title_table.py``). Or
         what is in memory: a dictionary, a series, pairs, or a table of pandas, polars or Arrow. Of
         several titles of a node the first one is taken; those of names that no node has are
         counted.
@@ -294,7 +295,9 @@ def ingest(
     _check_memory(memory_limit)
     called = _split(title_columns)
     tables_of_titles, pairs = titles_apart(titles, called)
-    given = Inputs.checked(asked or inputs, nodes, tables_of_titles, options)
+    given = Inputs.checked(
+        asked or inputs, nodes, tables_of_titles, options, memory_limit - OWN_MEMORY
+    )
     called = () if pairs is not None else Titling.checked(given.titles, called, options)
     home, place = _place(output, size_of(given.links + given.nodes), memory_limit)
     with (

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cocite.errors import UsageError
 from cocite.graph.readers import LinkReader, ReadOptions, Source, expand, reader_of
 from cocite.graph.readers.sql import SqlSource
+from cocite.graph.readers.title_table import title_sources
 
 __all__ = ["Inputs", "Query", "size_of", "threads_for"]
 
@@ -53,9 +54,13 @@ class Inputs(NamedTuple):
     titles: list[Source]
 
     @classmethod
-    def checked(cls, links: Any, nodes: Any, titles: Any, options: ReadOptions) -> Inputs:
-        """Those that are named, each of a kind that there is a reader for."""
-        found = cls(*map(_sources, (links, nodes, titles)))
+    def checked(
+        cls, links: Any, nodes: Any, titles: Any, options: ReadOptions, memory: int
+    ) -> Inputs:
+        """Those that are named, each of a kind that there is a reader for; ``memory`` is what
+        DuckDB may take for titles in a database of its own.
+        """
+        found = cls(_sources(links), _sources(nodes), title_sources(titles, memory))
         if sum(source.is_stdin for source in found.all) > 1:
             raise UsageError("standard input (-) is named twice, for links and for nodes or titles")
         readers: list[LinkReader] = []

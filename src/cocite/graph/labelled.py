@@ -109,6 +109,10 @@ class LabelledNames(Names):
         """The id of a label, or of a stored name; None if no node has it."""
         return self._stored.find(self.labels.text(name))
 
+    def see_that_none_is(self, name: str) -> None:
+        """See that no stored name is so."""
+        self._stored.see_that_none_is(name)
+
     def __contains__(self, name: object) -> bool:
         return self.find(name) is not None
 

@@ -18,7 +18,7 @@ from cocite.graph.names import IntegerNames, Names, TextNames
 
 __all__ = ["match_names"]
 
-_PIECE = 1 << 14
+_PIECE = 1 << 12
 
 Ids = NDArray[np.uint32]
 

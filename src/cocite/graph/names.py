@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 from urllib.parse import quote, unquote
 
@@ -71,7 +72,7 @@ _SCAN_LIMIT = 3_000_000
 """Names among which a misspelt one is searched by edit distance, or as a part: about a second."""
 _FOLD_LIMIT = 300_000
 """The same, in any spelling that means the same."""
-_LEAST_PART, _PIECE = 3, 1 << 16
+_LEAST_PART, _PIECE = 3, 1 << 12
 """Characters of a part that says something, and names that are looked through at a time."""
 
 
@@ -125,8 +126,8 @@ class Names(ABC):
         return self._count
 
     def __iter__(self) -> Iterator[str]:
-        for low in range(0, self._count, 4096):
-            yield from self.names(np.arange(low, min(low + 4096, self._count)))
+        for low in range(0, self._count, _PIECE):
+            yield from self.names(np.arange(low, min(low + _PIECE, self._count)))
 
     def __contains__(self, name: object) -> bool:
         return self.find(str(name)) is not None
@@ -161,7 +162,10 @@ class Names(ABC):
         return found
 
     def unknown(self, name: object, text: str) -> UnknownNode:
-        """What is to be said of a name, ``text``, that is not there."""
+        """What is to be said of a name, ``text``, that is not there; raises :class:`Damaged` if it
+        is there and was not found.
+        """
+        self.stored.see_that_none_is(text)
         titles = self.titles()
         if titles is None or self._count > _SCAN_LIMIT or not text.strip():
             return UnknownNode(name, self.nearest(text), self.note)
@@ -231,6 +235,12 @@ class Names(ABC):
     def find(self, name: str) -> int | None:
         """The id of ``name``, None if no node has it."""
 
+    @abstractmethod
+    def see_that_none_is(self, name: str) -> None:
+        """See in another way than :meth:`find` that no node is called so; raises :class:`Damaged`
+        if one may be.
+        """
+
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
         """The ids of all names that begin with ``prefix``, ascending."""
         found = self._first_with_prefix(prefix, self._count)
@@ -251,9 +261,11 @@ class Names(ABC):
 class IntegerNames(Names):
     """Names that are integers; ``values`` is None if every name is its own id."""
 
-    def __init__(self, count: int, values: NDArray[np.uint64] | None) -> None:
+    def __init__(
+        self, count: int, values: NDArray[np.uint64] | None, path: Path | str = ""
+    ) -> None:
         super().__init__(count)
-        self._values = values
+        self._values, self._path = values, path
 
     @property
     def dense(self) -> bool:
@@ -274,6 +286,10 @@ class IntegerNames(Names):
             return None
         place = self._place(int(name))
         return place if place < self._count and self._value(place) == int(name) else None
+
+    def see_that_none_is(self, name: str) -> None:
+        if self._values is not None and bool((self._values[1:] <= self._values[:-1]).any()):
+            raise _damaged(self._path)
 
     def _value(self, place: int) -> int:
         return place if self._values is None else int(self._values[place])
@@ -328,10 +344,7 @@ class TextNames(Names):
         return found
 
     def _damaged(self) -> Damaged:
-        return Damaged(
-            f"{self._path}: its names are damaged; see: cocite verify {self._path}. Copy it again "
-            "from where it was whole, or build it again"
-        )
+        return _damaged(self._path)
 
     def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Ids out of a file: each is looked at before it is one."""
@@ -352,9 +365,18 @@ class TextNames(Names):
         for node in self._by_hash[low:high].tolist():
             if node >= self._count:
                 raise self._damaged()
-            if self.name(node) == name:
+            found = self.name(node)
+            if found == name:
                 return int(node)
+            if name_hash(found.encode()) != wanted:
+                raise self._damaged()
         return None
+
+    def see_that_none_is(self, name: str) -> None:
+        wanted = name.encode("utf-8", "surrogatepass")
+        rank = self._first(lambda other: other >= wanted)
+        if rank < self._count and self.name(self._ranked(rank)) == name:
+            raise self._damaged()
 
     def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
         wanted = prefix.encode("utf-8", "surrogatepass")
@@ -362,12 +384,19 @@ class TextNames(Names):
         # Names that begin so stand together: behind them come only larger ones.
         end = self._first(lambda name: name[: len(wanted)] > wanted)
         end = min(end, begin + limit)
-        ranks = np.arange(begin, end)
+        return self.ranked(np.arange(begin, end))
+
+    @property
+    def has_order(self) -> bool:
+        """Whether ids are in another order than names, which is stored then."""
+        return self._by_name is not None
+
+    def ranked(self, ranks: NDArray[Any]) -> NDArray[Any]:
+        """The ids of the names that have so many names before them."""
         return ranks if self._by_name is None else self._nodes(self._by_name[ranks])
 
     def _ranked(self, rank: int) -> int:
-        """The id of the name that has ``rank`` names before it."""
-        return rank if self._by_name is None else int(self._nodes(self._by_name[[rank]])[0])
+        return int(self.ranked(np.array([rank]))[0])
 
     def _first(self, reached: Callable[[bytes], bool]) -> int:
         """The lowest rank whose name satisfies a condition that then stays true."""
@@ -399,6 +428,13 @@ class TextNames(Names):
             key=lambda pair: (pair[0], -_alike(pair[1].lower(), name.lower())),
         )
         return [other for _, other in ranked[:limit]]
+
+
+def _damaged(path: Path | str) -> Damaged:
+    return Damaged(
+        f"{path}: its names are damaged; see: cocite verify {path}. Copy it again from where it "
+        "was whole, or build it again"
+    )
 
 
 def _alike(first: str, second: str) -> int:
@@ -435,4 +471,4 @@ def open_names(store: Store) -> Names:
         names.sides = sides_told(facts, count)
         names.note = "" if names.sides is None else names.sides.note
         return names
-    return IntegerNames(count, None if kind == "dense" else store.array(VALUES))
+    return IntegerNames(count, None if kind == "dense" else store.array(VALUES), store.path)

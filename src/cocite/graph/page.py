@@ -128,6 +128,10 @@ class NamesAndOne(Names):
         """The id of ``name``, None if no node has it."""
         return self._count - 1 if name == self._own else self._names.find(name)
 
+    def see_that_none_is(self, name: str) -> None:
+        """See that no node of the graph is called so."""
+        self._names.see_that_none_is(name)
+
     @property
     def stored(self) -> Names:
         """The same, with the names as they are stored."""

@@ -13,11 +13,45 @@ from numpy.typing import NDArray
 
 from cocite.store import fetch, forget, is_mapped
 
-__all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "InLinks", "Links"]
+__all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "InLinks", "Links", "rows_fault"]
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
 """The files of a stored graph's links: what :class:`InLinks` reads."""
+
+_PIECE = 1 << 17
+"""Nodes or neighbours that are looked at, and in memory, at a time."""
+
+
+def rows_fault(
+    offsets: NDArray[np.uint64], neighbours: NDArray[np.uint32], bound: int, *, twice: bool = False
+) -> str:
+    """What is wrong with rows, in words; empty if offsets ascend from 0 to the end, and neighbours
+    are below ``bound`` and ascend strictly within a row, or, ``twice``, may stand there twice.
+
+    Reads both once, in pieces, and gives back those that are mapped.
+    """
+    if int(offsets[0]) != 0 or int(offsets[-1]) != neighbours.size:
+        return "rows do not begin and end with the data"
+    for low in range(0, offsets.size - 1, _PIECE):
+        begins = offsets[low : low + _PIECE + 1]
+        if not (begins[1:] >= begins[:-1]).all():
+            return "the beginnings of rows do not ascend"
+        forget(offsets)
+    compare = np.greater_equal if twice else np.greater
+    for low in range(0, neighbours.size, _PIECE):
+        piece = neighbours[max(low - 1, 0) : low + _PIECE]
+        if int(piece.max()) >= bound:
+            return f"there are ids that are not below {bound:,}"
+        ascends = np.ones(min(_PIECE, neighbours.size - low), np.bool_)
+        compare(piece[1:], piece[:-1], out=ascends[ascends.size + 1 - piece.size :])
+        first, last = np.searchsorted(offsets, np.array([low, low + ascends.size], np.uint64))
+        ascends[offsets[first:last] - np.uint64(low)] = True  # a row begins there
+        if not ascends.all():
+            return "a row does not ascend, or has something twice"
+        forget(neighbours)
+    forget(offsets)
+    return ""
 
 
 @dataclass(frozen=True)
@@ -108,4 +142,7 @@ class InLinks(Protocol):
         """uint32[nodes]: how many nodes each node links to."""
 
     def check(self) -> None:
+        """See that there are nodes, and that links and weights are sound."""
+
+    def check_links(self) -> None:
         """See that the links are sound."""

@@ -22,7 +22,7 @@ from cocite.store import ArrayWriter, Entry, Store
 __all__ = ["write_some_names"]
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
-_PIECE = 1 << 14
+_PIECE = 1 << 12
 """Names at a time: a block of them divides it."""
 Ids = NDArray[np.uint32]
 

@@ -49,6 +49,7 @@ from cocite.index.stored import StoredIndex
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
 from cocite.layouts.part import Progress
 from cocite.layouts.plan import PartPlan
+from cocite.layouts.sound import part_faults
 from cocite.layouts.table import is_sampled, sampled_format
 from cocite.layouts.texts import OldTexts, Texts
 from cocite.means import Means
@@ -232,6 +233,9 @@ class RefreshBuild(IndexBuild):
         given = super()._texts_compared()
         if given is not None or not self._old.measure.texts:
             return given
+        for part in self._old.parts:
+            for name, _ in part_faults(part) if part.measure.texts else ():
+                raise part.damaged_file(name)  # its rows are copied
         return OldTexts(self._old_array, lambda: self._ids)
 
     def _old_array(self, prefix: str, name: str) -> NDArray[Any]:

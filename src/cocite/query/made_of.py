@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite import __version__
-from cocite.errors import StoreError
+from cocite.errors import StoreError, UsageError
 from cocite.graph.patterns import KEPT_ENDING, glob_files
 from cocite.store import FORMAT_VERSION, Store, disk, written_beside
 
@@ -103,10 +103,7 @@ def state_of(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[
     """What changes if the file does, or what is made of it."""
     more: dict[str, Any] = {"without": without} if without else {}
     if titles:
-        tables = [(name, os.stat(name)) for name in titles if os.path.exists(name)]
-        more[TITLES] = [
-            [os.path.abspath(name), stat.st_size, stat.st_mtime_ns] for name, stat in tables
-        ]
+        more[TITLES] = [each for name in titles for each in _state_of_titles(name)]
     if file.is_dir():
         from cocite.graph.readers.html.site import listing
 
@@ -126,6 +123,25 @@ def state_of(file: Path, without: str = "", titles: Sequence[str] = ()) -> dict[
         "release": __version__,
         "format": FORMAT_VERSION,
     }
+
+
+def _state_of_titles(name: str) -> list[list[Any]]:
+    """The name of a table of titles with its whole path, and what changes if its file does, that
+    which SQLite writes beside it, too; none if it is not there. Raises :class:`UsageError` for a
+    server, whose tables change without a trace.
+    """
+    from cocite.graph.readers.title_table import file_of_titles
+
+    whole, file = file_of_titles(name)
+    if file is None:
+        raise UsageError(
+            f"{whole} is a server, whose titles may change and nothing tells: store them with a "
+            "graph, cocite ingest LINKS --titles ADDRESS -o DIR, and ask that"
+        )
+    stats = [p.stat() for p in (file, file.with_name(f"{file.name}-wal")) if p.exists()]
+    if not file.exists():
+        return []
+    return [[whole, sum(s.st_size for s in stats), max(s.st_mtime_ns for s in stats)]]
 
 
 def mark_of(folder: Path) -> dict[str, Any] | None:
@@ -176,7 +192,7 @@ def titles_before(places: Sequence[Path]) -> tuple[str, ...]:
         told = (mark_of(folder) or {}).get(TITLES)
         if isinstance(told, list) and told:
             names = tuple(str(each[0]) for each in told if isinstance(each, list) and each)
-            gone = [name for name in names if not os.path.exists(name)]
+            gone = [name for name in names if not _state_of_titles(name)]
             if gone:
                 _log.warning(
                     f"{gone[0]}, a table of titles, is not there any more: titles are those of "

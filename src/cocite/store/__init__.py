@@ -22,7 +22,7 @@ from cocite.store.facts import Facts
 from cocite.store.files import DeclaredFiles
 from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
-from cocite.store.manifest import FORMAT_VERSION, Manifest, Store, kind_of
+from cocite.store.manifest import FORMAT_VERSION, MANIFEST, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
 from cocite.store.spool import ScratchFile, Spool, SpoolReader
 from cocite.store.stream import Stream
@@ -30,6 +30,7 @@ from cocite.store.stream import Stream
 __all__ = [
     "AROUND",
     "FORMAT_VERSION",
+    "MANIFEST",
     "Access",
     "ArrayWriter",
     "Building",

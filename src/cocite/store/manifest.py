@@ -8,6 +8,7 @@ a file. The facts hold no time and no absolute path: equal input gives equal byt
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ MANIFEST = "manifest.json"
 FORMAT_VERSION = 2
 _MAX_MANIFEST = 1 << 24
 _TRIES = 100
+_DIGITS, _DEEPEST = 20, 20
+"""Characters of a whole number, and how deep facts may lie within each other."""
 _MOST_NAMES = 10_000
 """Names of a folder that are compared with one that was mistyped."""
 
@@ -62,7 +65,7 @@ class Manifest:
         if not os.path.lexists(path):
             raise NotAStore(_not_a_store(directory, kind))
         try:
-            value = json.loads(_read(path))
+            value = _parsed(_read(path))
             stated = value.pop("checksum")
             found, version = value["cocite"], value["format"]
             facts, files = value["facts"], value["files"]
@@ -214,6 +217,36 @@ def _read(path: Path) -> bytes:
     if len(content) > _MAX_MANIFEST:
         raise Damaged(f"{path} is larger than {_MAX_MANIFEST} bytes: not a manifest")
     return content
+
+
+def _parsed(content: bytes) -> Any:
+    """The JSON of a manifest; raises :class:`ValueError` for what no manifest has: numbers that are
+    none, or do not go into 64 bits, and facts within facts without end.
+    """
+    value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
+    if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
+        raise ValueError(f"facts lie more than {_DEEPEST} deep")
+    return value
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(found := float(text)):
+        raise ValueError(f"{text} is no number")
+    return found
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS or not -(2**63) <= (found := int(text)) < 2**64:
+        raise ValueError(f"{text[:_DIGITS]}... is no number of 64 bits")
+    return found
+
+
+def _shallow(value: Any, most: int) -> bool:
+    """Whether lists and objects lie within each other no deeper than this."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return most > 0 and all(_shallow(each, most - 1) for each in inner)
 
 
 def _body_checksum(body: str) -> str:

@@ -34,6 +34,7 @@ class _Rows(NamedTuple):
 
 def _rows(graph: InLinks, once: bool) -> _Rows:
     """All links; ``once``, of those that are there both ways that from the smaller id."""
+    graph.check_links()
     offsets = graph.in_offsets.astype(np.int64)
     degrees: NDArray[np.int64] = offsets[1:] - offsets[:-1]
     targets = np.repeat(np.arange(degrees.size, dtype=np.uint32), degrees)
@@ -50,6 +51,7 @@ def _rows(graph: InLinks, once: bool) -> _Rows:
 def to_scipy(graph: InLinks) -> Any:
     """A ``csr_array``, float64[nodes, nodes]: the weight of the link from row to column, or 1."""
     sparse = need("scipy.sparse", "a sparse matrix", "scipy")
+    graph.check_links()
     nodes = graph.out_degrees.size
     weights = graph.in_weights
     values = np.ones(graph.in_sources.size) if weights is None else weights.astype(np.float64)

@@ -20,7 +20,8 @@ from cocite.errors import UsageError
 from cocite.graph.labelled import text_of
 from cocite.graph.objects.given import is_missing
 from cocite.graph.objects.kinds import kind_of_object, told_apart
-from cocite.graph.readers import ReadOptions, expand
+from cocite.graph.readers import ReadOptions
+from cocite.graph.readers.title_table import title_sources
 from cocite.graph.readers.titles import title_places
 from cocite.graph.titles.titling import Titling
 
@@ -51,13 +52,14 @@ def titles_apart(
     return None, tuple(_checked(_rows(titles, columns)))
 
 
-def titling_of(titles: Any, columns: tuple[str, ...]) -> Callable[[Path], Titling]:
+def titling_of(titles: Any, columns: tuple[str, ...], memory: int) -> Callable[[Path], Titling]:
     """The titles of links that are in memory, files or in memory, too: made in a directory.
+    ``memory`` is what DuckDB may take.
 
     Raises what :meth:`Titling.checked` does.
     """
     files, pairs = titles_apart(titles, columns)
-    sources = [] if files is None else expand(files)
+    sources = title_sources(files, memory)
     options = ReadOptions()
     named = () if pairs is not None else Titling.checked(sources, columns, options)
     return lambda work: Titling(sources, named, options, work, pairs=pairs or ())

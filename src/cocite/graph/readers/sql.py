@@ -33,7 +33,7 @@ from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.rows import RowsFound, RowWriter
 from cocite.graph.readers.sources import Source
 
-__all__ = ["SqlReader", "SqlSource"]
+__all__ = ["SqlReader", "SqlSource", "cell_text", "rows_of", "table_query"]
 
 _FETCHED = 1 << 12
 _SHOWN = 10
@@ -145,25 +145,30 @@ def _tables(connection: Any, address: Address) -> list[str]:
     ]
 
 
-def _of_table(connection: Any, address: Address, source: SqlSource, job: Job) -> str:
-    """The query of the columns that are needed of the table that is named, or the only one."""
+def table_query(connection: Any, address: Address, hint: str) -> str:
+    """The query of all columns of the table that is named, or of the only one; ``hint`` tells what
+    to do where there are several. Raises :class:`UsageError`.
+    """
     there = _tables(connection, address)
     table = address.table
     shown = ", ".join(there[:_SHOWN]) + (", ..." if len(there) > _SHOWN else "")
     if not table:
         if len(there) != 1:
             many = f"{len(there):,} tables" if there else "no table"
-            raise UsageError(
-                f"{address.label} has {many}{': ' + shown if there else ''}. Name one, or a query: "
-                "--table NAME, or --sql 'select source, target from ...'"
-            )
+            raise UsageError(f"{address.label} has {many}{': ' + shown if there else ''}. {hint}")
         table = there[0]
-    query = f"SELECT * FROM {quoted(table)}"
     plain = table.replace('"', "")
     if plain.lower() not in {name.replace('"', "").lower() for name in there} and "." not in plain:
         raise UsageError(
             f"{address.label} has no table {table!r}" + (f"; it has {shown}" if there else "")
         )
+    return f"SELECT * FROM {quoted(table)}"
+
+
+def _of_table(connection: Any, address: Address, source: SqlSource, job: Job) -> str:
+    """The query of the columns that are needed of the table that is named, or the only one."""
+    hint = "Name one, or a query: --table NAME, or --sql 'select source, target from ...'"
+    query = table_query(connection, address, hint)
     with reported(address):
         described = connection.execute(f"{query} LIMIT 0").description
     names = [str(column[0]) for column in described or ()]
@@ -232,13 +237,13 @@ def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
     with (
         new_clean_file(job) as out,
         reported(address),
-        closing(_rows(connection, query, address)) as rows,
+        closing(rows_of(connection, query, address)) as rows,
     ):
         writer = RowWriter(job, out, job.wanted, weighted=weighted, unit="row")
         names = next(rows)
         places = _places(source, names, job)
         for number, row in enumerate(rows, 1):
-            values = [_text(row[place]) for place in places]
+            values = [cell_text(row[place]) for place in places]
             if weighted:
                 values[-1] = str(row[places[-1]])
             if None in values:
@@ -265,7 +270,7 @@ def _unless(titles: Sequence[str], job: Job) -> str:
     )
 
 
-def _rows(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:
+def rows_of(connection: Any, query: str, address: Address) -> Generator[Any, None, None]:
     """The names of the columns, then row after row, some thousand of which are held."""
     if address.kind == "sqlite":
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
@@ -287,7 +292,7 @@ def _rows(connection: Any, query: str, address: Address) -> Generator[Any, None,
         cursor.close()
 
 
-def _text(value: Any) -> str | None:
+def cell_text(value: Any) -> str | None:
     """A value as a name; None of one that is none."""
     if isinstance(value, str):
         return value

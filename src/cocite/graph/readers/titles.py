@@ -1,4 +1,5 @@
-"""Tables of names and titles: text (plain or packed) or Parquet, recognised as links are.
+"""Tables of names and titles: text (plain or packed) or Parquet, recognised as links are, or out of
+a database (``title_table.py``).
 
 * Columns are separated by tabs, commas, semicolons or bars, as the first lines say; never by
   blanks, as titles have some. CSV may be quoted, and a quoted title may have line ends in it.
@@ -29,7 +30,9 @@ from cocite.graph.readers.ends import plain_title
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions
 from cocite.graph.readers.recognise import PARQUET, TEXT, reader_of
 from cocite.graph.readers.sources import Source, unpack_errors
+from cocite.graph.readers.sql import SqlSource
 from cocite.graph.readers.title_file import TitleFile
+from cocite.graph.readers.title_table import table_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["TitlesFound", "check_titles", "read_titles", "title_places"]
 
 _ROWS = 1 << 12
+_DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 _EXAMPLES = 5
 _TITLES = (
     *("title", "pagetitle", "label", "heading", "headline", "caption", "displayname", "fullname"),
@@ -65,7 +69,9 @@ class TitlesFound:
 
     def describe(self) -> str:
         """One line for people."""
-        kind = self.format if self.format == "Parquet" else f"{self.format}-separated"
+        known = self.format in ("Parquet", *_DATABASES)
+        kind = self.format if known else f"{self.format}-separated"
+        kind = f"a table of {kind}" if self.format in _DATABASES else kind
         text = f"{self.file}: {self.titles:,} title{'s' * (self.titles != 1)}, {kind}"
         if self.header:
             name, title = (self.header[i] for i in self.taken)
@@ -80,9 +86,12 @@ class TitlesFound:
 
 def check_titles(source: Source, options: ReadOptions) -> None:
     """Raises :class:`NotLinks` for what is no table; ``options`` are those of links."""
+    if isinstance(source, SqlSource):
+        return
     if type(reader_of(source, options.for_nodes(), 1)).__module__ not in (TEXT, PARQUET.reader):
         raise NotLinks(
-            f"{source.label} is no table of names and titles: text with tabs or commas, or Parquet"
+            f"{source.label} is no table of names and titles: text with tabs or commas, Parquet, "
+            "or a table of a database"
         )
 
 
@@ -103,8 +112,12 @@ def read_titles(
     check_titles(source, options)
     found = TitlesFound(source.label)
     before = out.count, out.empty
-    if PARQUET.sign(source.beginning()):
-        rows: Iterable[tuple[str | None, str | None]] = _parquet(source, columns, database, found)
+    rows: Iterable[tuple[str | None, str | None]]
+    if isinstance(source, SqlSource):
+        progress("reading " + source.short, 0, 0)
+        rows = _stored(source, columns, found)
+    elif PARQUET.sign(source.beginning()):
+        rows = _parquet(source, columns, database, found)
     else:
         rows = _Text(source, columns, options, found, progress)
     for name, title in rows:
@@ -274,6 +287,21 @@ class _Lines:
 
 def _utf8(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+# -- databases -------------------------------------------------------------------------
+
+
+def _stored(
+    source: SqlSource, columns: tuple[str, ...], found: TitlesFound
+) -> Iterator[tuple[str, str]]:
+    def choose(titles: list[str]) -> tuple[int, int]:
+        _choose(found, columns, titles, header=True)
+        return found.taken
+
+    assert source.address is not None
+    found.format = source.address.title
+    return table_rows(source, choose)
 
 
 # -- Parquet ---------------------------------------------------------------------------

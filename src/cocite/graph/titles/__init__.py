@@ -33,7 +33,7 @@ TITLE_FILES = "titles."
 
 TITLES_DATA, TITLES_BLOCKS = "titles.data", "titles.blocks"
 _FORMS = {TITLES_DATA: "|u1[bytes]", TITLES_BLOCKS: "<u8[b]"}
-_PIECE = 1 << 14
+_PIECE = 1 << 12
 
 
 class Titles:

@@ -17,7 +17,7 @@ from cocite.store import ArrayWriter, Entry
 
 __all__ = ["write_some_titles", "write_titles"]
 
-_PIECE = 1 << 14
+_PIECE = 1 << 12
 
 
 def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entry]:
