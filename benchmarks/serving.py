@@ -3,8 +3,8 @@
     python -m benchmarks.serving INDEX [--workers N] [--threads N] [--seconds S]
                                        [--usearch GRAPH | --vectors FILE]
 
-wrk (the generator; Debian has it) asks ``related`` of random nodes, k = 20, beside the server on
-the same machine:
+wrk (the generator; Debian has it) asks ``related`` of nodes drawn at random, k = 20, beside the
+server on the same machine. The server keeps no answers, and the nodes are too many for a cache:
 
     capacity    all samples, 8 connections: requests a second, p50 and p99, processor time a request
     overload    as many connections as ask for four times the capacity, asking again at once when
@@ -12,6 +12,8 @@ the same machine:
                 one more connection, which is only counted when it gets 200; samples an answer;
                 memory
     afterwards  how soon all samples answer again
+    trickling   1,000 connections beside it that send a byte of a request's head a second, and come
+                again when they are closed: p50 and p99 of all others, without them and with them
 
 ``--usearch`` puts the nearest neighbours of 128 spectral dimensions behind the same server: the
 vectors are made of the graph first, which takes a minute or two (usearch, scikit-learn).
@@ -22,13 +24,17 @@ What others do on the machine counts in everything but the processor time.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import random
 import re
+import resource
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -41,6 +47,7 @@ import cocite
 
 TICK = os.sysconf("SC_CLK_TCK")
 CONNECTIONS, TIMES, HELD_BACK = 8, 4, 0.1
+TRICKLING = 1000
 ASKED = 20_000
 SCRIPT = """
 local ffi = require("ffi")
@@ -235,6 +242,72 @@ def recovery(server: Server) -> None:
     print(f"  all samples again after {time.monotonic() - begun:.1f} s")
 
 
+class Trickle:
+    """Connections that send a byte of a request's head a second."""
+
+    HEAD = b"GET /v1/related?node=" + b"x" * 4000
+
+    def __init__(self, port: int, count: int) -> None:
+        self.address, self.count, self.opened = ("127.0.0.1", port), count, 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Trickle:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < self.count + 256:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, self.count + 256), hard))
+        self._thread.start()
+        while self.opened < self.count:
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        links: list[tuple[socket.socket, int] | None] = [None] * self.count
+        while not self._stop.is_set():
+            begun = time.monotonic()
+            for i in range(self.count):
+                links[i] = self._next(links[i])
+                if i % 50 == 49:  # evenly over the second
+                    time.sleep(max(0.0, begun + (i + 1) / self.count - time.monotonic()))
+        for link in links:
+            if link is not None:
+                link[0].close()
+
+    def _next(self, link: tuple[socket.socket, int] | None) -> tuple[socket.socket, int] | None:
+        """The connection with a byte more, or another one if it was closed."""
+        try:
+            if link is None:
+                self.opened += 1
+                link = socket.create_connection(self.address, timeout=5), 0
+            made, sent = link
+            made.sendall(self.HEAD[sent : sent + 1])
+            return made, sent + 1
+        except OSError:
+            if link is not None:
+                link[0].close()
+            return None
+
+
+def starving(server: Server, nodes: Path, seconds: float) -> None:
+    """What connections that trickle take from others: a few that ask all the time."""
+    alone = told(wrk(server.port, CONNECTIONS, seconds / 2, nodes))
+    with Trickle(server.port, TRICKLING) as trickle:
+        beside = told(wrk(server.port, CONNECTIONS, seconds, nodes))
+        opened = trickle.opened
+    again = told(wrk(server.port, CONNECTIONS, seconds / 2, nodes))
+    for name, run in (("without", alone), (f"{TRICKLING:,} trickling", beside), ("without", again)):
+        print(
+            f"  {name}: {run.rate:,.0f} a second   p50 {run.median:.1f} ms   p99 {run.late:.1f} ms"
+            f"   {run.statuses}"
+        )
+    usual = max(alone.late, again.late)
+    print(f"  p99 {beside.late / usual:.2f} times; {opened:,} connections were opened to trickle")
+
+
 def near_answers() -> None:
     """Have this process answer ``related`` by usearch: the nearest vectors by cosine."""
     import numpy as np
@@ -312,6 +385,8 @@ def main() -> None:
     given = parser.parse_args()
     if shutil.which("wrk") is None:
         raise SystemExit("wrk is not installed (Debian: apt-get install wrk)")
+    if (given.usearch or given.vectors) and importlib.util.find_spec("usearch") is None:
+        raise SystemExit("usearch is not installed (pip install usearch)")
     index = cocite.open(given.index)
     shape = ["--workers", str(given.workers), "--threads", str(given.threads)]
     usual = [sys.executable, "-m", "cocite", "serve", given.index, "--port", "0", "--no-requests"]
@@ -330,6 +405,8 @@ def main() -> None:
             own = capacity(server, nodes, given.seconds)
             overload(server, nodes, 2 * given.seconds, own)
             recovery(server)
+            print(f"beside {TRICKLING:,} connections that trickle")
+            starving(server, nodes, given.seconds)
         if given.usearch or given.vectors:
             vectors = given.vectors or vectors_of(given.usearch, folder)
             print("usearch, 128 spectral dimensions, behind the same server")

@@ -158,6 +158,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """At the end all of it may go, or libraries tell what they lose."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_word_of_kernels() -> Iterator[None]:
     """A new machine compiles meanwhile and says so: not what is tested, but where it is."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cocite.index.told import info as info
     from cocite.index.told import verify as verify
     from cocite.interop.asking import related as related
+    from cocite.interop.asking import similarity as similarity
+    from cocite.interop.asking import why as why
     from cocite.query import Hit as Hit
     from cocite.query import Index as Index
     from cocite.query import Score as Score
@@ -70,8 +72,10 @@ _HOMES = {
     "plan_index": ("cocite.query.plan.plan", "plan_index"),
     "refresh": ("cocite.query", "refresh"),
     "related": ("cocite.interop.asking", "related"),
+    "similarity": ("cocite.interop.asking", "similarity"),
     "tune": ("cocite.tuning", "tune"),
     "verify": ("cocite.index.told", "verify"),
+    "why": ("cocite.interop.asking", "why"),
 }
 
 __all__ = [
@@ -101,8 +105,10 @@ __all__ = [
     "plan_index",
     "refresh",
     "related",
+    "similarity",
     "tune",
     "verify",
+    "why",
 ]
 
 

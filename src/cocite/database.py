@@ -30,7 +30,16 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from cocite.errors import CociteError, InputError, ResourceError, UsageError
 from cocite.extras import need
 
-__all__ = ["FORMS", "Address", "address_of", "connect", "is_address", "quoted", "reported"]
+__all__ = [
+    "FORMS",
+    "Address",
+    "address_of",
+    "connect",
+    "is_address",
+    "open_duckdb",
+    "quoted",
+    "reported",
+]
 
 FORMS = "sqlite:///FILE, duckdb:///FILE, postgres://USER@HOST/DATABASE"
 """How addresses look, for messages and help."""
@@ -56,7 +65,7 @@ _NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 _HIDDEN = "***"
 _PATIENCE = 10
 """Seconds for a server to answer, unless its address says (``connect_timeout``)."""
-_LEAST_MEMORY = 100 << 20
+_LEAST_MEMORY = 80 << 20
 
 
 @dataclass(frozen=True)
@@ -247,11 +256,21 @@ def _sqlite(address: Address, write: bool) -> sqlite3.Connection:
     return connection
 
 
+def open_duckdb(place: str, config: dict[str, Any], *, read_only: bool = False) -> Any:
+    """A connection of DuckDB that draws no bars of its own: it does wherever it takes Python for a
+    prompt, as in notebooks and ``python -c``, among what is printed.
+    """
+    import duckdb
+
+    more = {"read_only": True} if read_only else {}
+    connection = duckdb.connect(place, config=config, **more)
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
 def _duckdb(
     address: Address, write: bool, memory: int | None, threads: int | None, spill: str | None
 ) -> Any:
-    import duckdb
-
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
@@ -262,7 +281,7 @@ def _duckdb(
         config["threads"] = threads
     if spill is not None:
         config["temp_directory"] = spill
-    return duckdb.connect(address.place, read_only=not write, config=config)
+    return open_duckdb(address.place, config, read_only=not write)
 
 
 def _postgres(address: Address, write: bool) -> Any:

@@ -24,6 +24,7 @@ __all__ = [
     "budget",
     "checked_threads",
     "cores",
+    "database_memory",
     "format_least",
     "format_size",
     "format_time",
@@ -38,6 +39,10 @@ __all__ = [
 OWN_MEMORY = 160 << 20
 """About what Python, its libraries and the kernels take beside the data, once these are compiled:
 what is kept free of a budget that is for all of a process. :func:`own_memory` is measured.
+"""
+_DATABASE, _LEAST_DATABASE = 80 << 20, 80 << 20
+"""What DuckDB takes beside the memory that it is told of: its code, and rows on their way in and
+out; and the least that it is told.
 """
 _LOADED = 57 << 20
 """What the first kernel takes, with LLVM; others take some 0.1 MB each."""
@@ -195,6 +200,11 @@ def checked_threads(threads: int | None) -> int:
 def budget(memory: str | int | None) -> int:
     """The bytes a run may take: as given, or half of what is available."""
     return available() // 2 if memory is None else parse_size(memory)
+
+
+def database_memory(memory: int) -> int:
+    """What DuckDB may be told to take in a run that may take ``memory`` bytes."""
+    return max(memory - OWN_MEMORY - _DATABASE, _LEAST_DATABASE)
 
 
 def short_of(memory: int) -> str:

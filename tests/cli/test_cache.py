@@ -24,6 +24,8 @@ from cocite.cli.main import main
 from cocite.compiled import place as places
 from cocite.compiled.clock import MESSAGE, SAY_AFTER
 from cocite.compiled.kept import folder_name
+from tests.graph.test_mediawiki import tables
+from tests.oracles.bvgraph import Writer
 
 LINKS = "".join(f"Page {a}\tPage {(a * a + b) % 12}\n" for a in range(12) for b in (1, 3, 7))
 COCITE = [sys.executable, "-m", "cocite"]
@@ -176,8 +178,14 @@ def test_after_warm_the_verbs_compile_nothing(tmp_path: Path, links: Path) -> No
     assert found["cache"] == str(tmp_path / "cache")
     assert found["kernels"] > 5
     kept = sorted((tmp_path / "cache").rglob("*.nbc"))
+    Writer().write(tmp_path / "web", [[1, 2, 3], [], [0, 1, 3], [0]])
+    (tmp_path / "wiki.sql").write_bytes(b"".join(tables("old").values()))
+    (tmp_path / "titles.tsv").write_text("Page 1\tOne\n", "utf-8")
     for verb in (
         ("ingest", links, "-o", tmp_path / "g"),
+        ("ingest", tmp_path / "web.graph", "-o", tmp_path / "b"),
+        ("ingest", tmp_path / "wiki.sql", "-o", tmp_path / "w"),
+        ("ingest", links, "-o", tmp_path / "t", "--titles", tmp_path / "titles.tsv"),
         ("index", tmp_path / "g", "-o", tmp_path / "i", "--measure", "cocitation"),
         ("related", tmp_path / "i", "Page 1"),
         ("similarity", tmp_path / "i", "Page 1", "Page 2"),

@@ -219,8 +219,8 @@ def test_a_wrong_option_is_answered_with_the_nearest_of_the_verb(
 def test_an_option_of_ingest_is_said_to_be_one(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["related", str(folder / "default"), "a", "--columns", "2,1"]) == 2
-    assert "--columns is an option of cocite ingest: cocite ingest LINKS -o GRAPH --columns" in (
+    assert main(["related", str(folder / "default"), "a", "--weight-column", "3"]) == 2
+    assert "--weight-column is an option of cocite ingest: cocite ingest LINKS -o GRAPH" in (
         capsys.readouterr().err
     )
 

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import cocite
 from cocite.cli.main import _VERBS, cli, main
 from cocite.cli.options import Sectioned
+from cocite.cli.query import _numbers
 from cocite.cli.settings import SETTINGS
 from cocite.measures import MEASURES
 
@@ -492,3 +493,42 @@ def test_what_closes_an_interval_is_told(
     pair = ["similarity", str(tmp_path / "i"), "3", "4", "--reach", "1", "--effort"]
     assert main([*pair, "30"]) == 0
     assert "for certain; --effort 300 narrows it" in capsys.readouterr().out
+
+
+def test_a_small_error_is_not_shown_as_none() -> None:
+    hit = cocite.Hit("a", 0.5, 0.00004, 0.4999, 0.5001)
+    assert _numbers(hit) == ["0.5000", "<0.0001", "0.4999", "0.5001"]
+    assert _numbers(hit._replace(stderr=0.0))[1] == "0.0000"
+    assert _numbers(hit._replace(stderr=0.00006))[1] == "0.0001"
+
+
+def test_exit_codes_are_those_that_help_tells(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = " ".join(ask(capsys, "--help")[1].split())
+    assert "1 failed: a file is missing, damaged or malformed, an output is there" in told
+    assert "2 wrong use: an option, a node that is not there, or a file of another kind" in told
+    graph = index.with_name("g")
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7\n1 0 obj\n")
+    (tmp_path / "bad.tsv").write_bytes(b"a\tb\nc\td\nc\n")
+    for code, *command in (
+        (0, "related", index, "one"),
+        (1, "related", tmp_path / "none.tsv", "one"),
+        (1, "ingest", tmp_path / "none.tsv", "-o", tmp_path / "o"),
+        (1, "ingest", tmp_path / "bad.tsv", "-o", tmp_path / "o"),
+        (1, "index", graph, "-o", index),
+        (2, "related", index, "none"),
+        (2, "related", index, "one", "--none"),
+        (2, "related", tmp_path / "a.pdf", "one"),
+        (2, "ingest", tmp_path / "a.pdf", "-o", tmp_path / "o"),
+    ):
+        assert ask(capsys, *command)[0] == code, command
+
+
+def test_a_folder_that_is_made_for_an_output_is_told(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "new" / "folder" / "out.csv"
+    said = f"the folder {output.parent} was not there, and is made"
+    assert said in ask(capsys, "related-all", index, "-o", output)[2]
+    assert said not in ask(capsys, "related-all", index, "-o", output.with_name("b.csv"))[2]

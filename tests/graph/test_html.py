@@ -511,7 +511,7 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
     with pytest.raises(NotLinks, match=r"is a file\. HTML is read as a folder"):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"), format="html")
-    with pytest.raises(UsageError, match="folder of HTML pages, which have no columns"):
+    with pytest.raises(UsageError, match="site holds HTML pages, which have no columns"):
         graph_of(folder, columns="1,2")
     with pytest.raises(MalformedRow, match="control character in a name"):
         graph_of(folder)
@@ -573,6 +573,37 @@ def test_a_folder_is_asked_as_a_file_of_links_is(
     os.utime(folder / "a.html", (1, time.time()))
     assert main(ask) == 0
     assert "6 HTML pages" in capsys.readouterr().err
+
+
+def test_a_page_is_asked_for_by_its_path(
+    site: MakeSite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As shells complete it, from where one is, or from the folder; a folder is its index page."""
+    pages = {f"guide/{i}.html": anchors("index.html", "a.html") for i in range(4)}
+    folder = site(pages | {"guide/index.html": "", "guide/a.html": "", "index.html": "", "a": "x"})
+
+    def answer(*verb: str) -> str:
+        code = main([*verb, "--format", "json"])
+        found = capsys.readouterr()
+        assert code == 0, found.err
+        return found.out
+
+    wanted = answer("related", str(folder), "guide/a.html")
+    assert '"guide/index.html"' in wanted
+    assert answer("related", str(folder), str(folder / "guide" / "a.html")) == wanted
+    monkeypatch.chdir(folder.parent)
+    assert answer("related", "site", "site/guide/a.html") == wanted
+    assert answer("related", "site", "./guide/a.html") == wanted
+    monkeypatch.chdir(folder / "guide")
+    assert answer("related", "..", "./a.html") == wanted
+    pair = answer("similarity", str(folder), "guide/index.html", "guide/a.html")
+    assert answer("similarity", "..", ".", "a.html") == pair
+    assert answer("similarity", "..", "guide/", "../guide/a.html") == pair
+    why = answer("why", str(folder), "guide/index.html", "guide/a.html")
+    assert answer("why", "..", ".", "a.html") == why
+    for no_page in ("../a", "../../site.cocite", "../none.html", "/etc/passwd"):
+        assert main(["related", "..", no_page]) == 2
+        assert f"{no_page}" in capsys.readouterr().err
 
 
 def test_an_interruption_ends_the_parsers(site: MakeSite, tmp_path: Path) -> None:

@@ -237,3 +237,20 @@ def test_a_full_disk_is_not_blamed_on_the_input(
     with pytest.raises(ResourceError, match="full"):
         read(tmp_path, "a\tb\n")
     assert nothing_left(tmp_path)
+
+
+def test_a_broken_parquet_file_is_told_in_our_words(tmp_path: Path) -> None:
+    """What has become of the file, what to do, and one line of what DuckDB says."""
+    path = tmp_path / "links.parquet"
+    rows = "SELECT 'page ' || i AS a, 'page ' || i * 7 % 1000 AS b FROM range(1000) t(i)"
+    duckdb.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
+    whole = path.read_bytes()
+    half = len(whole) // 2
+    for content, told in (
+        (whole[:half], "its end is missing: it was cut, or is still being written"),
+        (whole[:half] + b"\xff" * 300 + whole[half + 300 :], "it is damaged"),
+    ):
+        with pytest.raises(InputError) as caught:
+            read(tmp_path, content, "links.parquet")
+        assert f"{path} cannot be read as Parquet: {told}. Copy it again" in str(caught.value)
+        assert "\n" not in str(caught.value)

@@ -43,6 +43,9 @@ def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path) -> None:
     ]
     for links in given:
         assert cocite.related(links, "x", 3) == expected
+        if not isinstance(links, type(given[1])):  # it is read once
+            assert cocite.similarity(links, "x", "y") == index.similarity("x", "y")
+            assert cocite.why(links, "x", "y", 2) == index.why("x", "y", 2)
     names = list(graph.names)
     matrix = scipy.sparse.csr_array(graph.to_scipy())
     numbers = cocite.related(matrix, names.index("x"), 3)
@@ -55,8 +58,18 @@ def test_options_of_the_answer_and_of_the_links() -> None:
     expected = cocite.build(weighted, measure="psimrank").related("x", 5, prefix="y")
     options: dict[str, Any] = {"measure": "psimrank", "weight_column": "w", "undirected": True}
     assert cocite.related(frame, "x", 5, prefix="y", **options) == expected
+    pair = cocite.build(weighted, measure="psimrank").similarity("x", "y", confidence=0.5)
+    assert cocite.similarity(frame, "x", "y", confidence=0.5, **options) == pair
+    assert cocite.why(frame, "x", "y", **options) == cocite.build(weighted, measure="psimrank").why(
+        "x", "y"
+    )
+    with pytest.raises(UsageError, match="are for links that are not stored yet"):
+        cocite.why(weighted, "x", "y", undirected=True)
     with pytest.raises(UnknownNode, match="'q'"):
         cocite.related(PAIRS, "q")
+    for ask in (cocite.similarity, cocite.why):
+        with pytest.raises(UnknownNode, match="'q'"):
+            ask(PAIRS, "x", "q")
     index = cocite.build(weighted)
     with pytest.raises(UsageError, match="an index has its measure"):
         cocite.related(index, "x", measure="psimrank")

@@ -132,7 +132,7 @@ def visit(browser: Browser, worlds: Server) -> Iterator[Open]:
 
     def opening(**options: Any) -> Visit:
         context = browser.new_context(**options)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         made.append((context, Visit(context.new_page(), f"http://127.0.0.1:{worlds.port}")))
         return made[-1][1]
 

@@ -76,6 +76,7 @@ class Image:
             f"{name}={q(value)}" for name, value in os.environ.items() if name.startswith("PIP_")
         )
         inside = f"chroot {q(str(root))} env -i {assigned} {options}"
+        home = Path(sys.base_prefix).resolve()  # which may lie where only root may look
         lines = [
             "set -e",
             f"mkdir -p {q(str(work))}/upper {q(str(work))}/work {q(str(root))}",
@@ -83,6 +84,7 @@ class Image:
             f"mount -t overlay overlay -o $layers {root}",
             *(f"mount --rbind /{each} {root}/{each}" for each in ("proc", "dev")),
             f"mount -t tmpfs tmpfs {root}/tmp",
+            *(f"chmod o+x {q(f'{root}{each}')}" for each in (home, *home.parents) if each.name),
             f"{inside} {q(os.path.realpath(sys.executable))} -m venv /image",
         ]
         for word, rest in self.steps:

@@ -210,7 +210,7 @@ def test_dawdlers_keep_nobody_from_answers(server: Server) -> None:
 def test_a_body_that_trickles_is_given_up(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as link:
         link.sendall(
-            b"POST /v1/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: 1000\r\n\r\n{"
         )
         assert b" 408 " in link.recv(100)

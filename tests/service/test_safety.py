@@ -21,8 +21,9 @@ from starlette.types import Message
 
 from cocite.cli.main import main
 from cocite.errors import InputError
-from cocite.service.config import Config, Limits
+from cocite.service.config import Config, Limits, served_indexes
 from cocite.service.front import Front
+from cocite.service.hosts import is_known
 from cocite.service.keys import Keys, new_key
 from cocite.service.log import one_line
 from cocite.service.problems import Scrub
@@ -139,6 +140,77 @@ def test_no_answer_names_a_place_of_the_server(
     assert (why.status, why.json["type"]) == (422, "/docs#graph-needed")
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "LOCALHOST:80",
+        "demo.localhost",
+        "127.0.0.1:8080",
+        "[::1]:80",
+        "192.0.2.7",
+        "my.site",
+        "My.Site:443",
+        "localhost.",
+    ],
+)
+def test_a_server_of_one_machine_is_asked_by_names_that_are_its_own(
+    alone: Server, host: str
+) -> None:
+    assert is_known(host, {"my.site"})
+    assert alone.get(PATH, Host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8080",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "my.site.evil.example",
+        "a:b:c",
+    ],
+)
+def test_a_name_that_was_made_to_lead_there_is_refused(alone: Server, host: str) -> None:
+    """DNS rebinding: a page of any site, whose name leads to 127.0.0.1 by now."""
+    assert not is_known(host, {"my.site"})
+    for path in (PATH, "/", "/metrics", "/openapi.json"):
+        found = alone.get(path, Host=host)
+        assert found.status == 421
+        assert found.json["type"] == "/docs#unknown-host"
+        assert b"hits" not in found.body
+    assert alone.get("/healthz", Host=host).status == 200
+
+
+@pytest.fixture(scope="module")
+def alone(folder: Path, start: Start) -> Server:
+    return start(str(folder / "web.index"), "--allow-host", "my.site", "--target-latency", "10000")
+
+
+def test_who_guesses_a_place_of_the_server_does_not_learn_that_it_is_one(
+    alone: Server, folder: Path
+) -> None:
+    """What one said oneself is told as it was, were it a place or not."""
+    for place in (
+        f"{folder}/",
+        f"{folder}/web.index",
+        f"{folder.parent}/nowhere",
+        f"{folder}/" * 9,
+    ):
+        found = alone.ask("related", node=place)
+        assert f"no node is named {place!r}" in found.json["detail"]
+        for name in ("k", place):
+            told = alone.ask("related", node="red", **{name: place}).json["detail"]
+            assert repr(place)[1:80] in told
+        (line,) = alone.post("/v1/batch", {"nodes": [place]}).json["answers"]
+        assert repr(place) in line["error"]
+        body = alone.post("/v1/batch", {"nodes": ["red"], "k": place}).json["detail"]
+        assert repr(place)[:80] in body
+        why = alone.get(f"/?node=red&why={place}")
+        assert str(place).encode() in why.body
+
+
 def test_an_address_that_others_reach_needs_keys(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,6 +241,14 @@ def test_a_wrong_start_is_told(
 ) -> None:
     assert main(["serve", *arguments]) in (1, 2)
     assert says in capsys.readouterr().err
+
+
+def test_what_is_kept_of_a_file_is_served_by_the_name_of_the_file() -> None:
+    named = {"web.index": "web", "a=b.index": "a", "links.cocite/index": "links"}
+    named["my.site.cocite/index-0f3a"] = "my.site-0f3a"
+    for text, name in named.items():
+        (served,) = served_indexes([text])
+        assert served.name == name
 
 
 def test_links_in_the_place_of_an_index_are_told_how_to_become_one(

@@ -18,6 +18,7 @@ from cocite.cli.completion import direction_names, measure_names
 from cocite.cli.links import (
     bipartite_option,
     cache_option,
+    dialect_of,
     made_of,
     no_sides,
     no_titles,
@@ -42,7 +43,6 @@ __all__ = [
     "asking_options",
     "draft_options",
     "narrowing",
-    "on_side",
     "opened",
     "preparing",
     "refine_options",
@@ -186,16 +186,6 @@ def asked_nodes(
     return found, [found.nodes.name(len(found.nodes) - 1)]
 
 
-def on_side(index: Index, nodes: Sequence[str], side: str | None) -> list[str]:
-    """The names of nodes of a side, as they are stored; raises :class:`UsageError`."""
-    if side is None:
-        return list(nodes)
-    sides = index.nodes.sides
-    if sides is None:
-        raise UsageError(f"{index.stored.store.path} is not bipartite: leave --side out")
-    return [sides.name(side, node) for node in nodes]
-
-
 def asking_options(command: Command) -> Command:
     """Add ``--graph``, ``--no-cache``, the settings of questions, and what is of a graph only."""
     options: list[Command] = [
@@ -247,6 +237,10 @@ def opened(
         raise UsageError(f"{path} is no file of links: leave --no-cache out")
     if not links and options["titles"]:
         raise UsageError(no_titles(path))
+    if not links and (said := dialect_of(options)):
+        raise UsageError(
+            f"{path} is no file of links, and is not read anew: leave --{next(iter(said))} out"
+        )
     if not links and options["bipartite"]:
         raise UsageError(no_sides(path))
     options = options | {"exclude": _left_out(path, options["exclude_nodes"], links, named)}

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "bipartite_option",
     "cache_option",
+    "dialect_of",
+    "dialect_options",
     "graph_of",
     "index_of",
     "made_of",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 _TEMPORARY = "cocite.temporary"
+_OPTIONS = re.compile(r"--[a-z][a-z-]*")
 _THEN = "cocite index DIR -o INDEX, and ask INDEX"
 _OPTION = re.compile(r"(?<=: )--(?:header (?:yes|no)|columns SOURCE,TARGET)(?=\))")
 """What a line about an input says to type."""
@@ -78,6 +81,35 @@ bipartite_option = click.option(
     help="The two columns of LINKS are two kinds of nodes, user and item, with names of their own; "
     "only nodes of one kind are compared. An item is asked for by its name, a user as user:NAME.",
 )
+
+
+DIALECT = ("delimiter", "header", "columns")
+"""The options of :func:`dialect_options`."""
+
+
+def dialect_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add those that say how a file of links is read, where it is not found out rightly. Help shows
+    the first, which tells of the others.
+    """
+    kinds = click.Choice(["tab", "comma", "semicolon", "pipe", "space"], case_sensitive=False)
+    asked = click.Choice(["yes", "no"], case_sensitive=False)
+    for option in (
+        click.option("--delimiter", type=kinds, hidden=True, help="Between columns, in a text."),
+        click.option("--header", type=asked, hidden=True, help="Whether the first row is titles."),
+        click.option(
+            "--columns",
+            metavar="SOURCE,TARGET",
+            help="The two columns of LINKS, by their names or by numbers from 1. --header yes|no "
+            "and --delimiter NAME are as for cocite ingest, too.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def dialect_of(options: dict[str, Any]) -> dict[str, str]:
+    """What is said of how a file of links is read."""
+    return {name: options[name] for name in DIALECT if options.get(name) is not None}
 
 
 def side_option(help: str) -> Callable[..., Any]:
@@ -221,13 +253,15 @@ def made_of(
                 exclude=options.get("exclude") or (),
                 titles=options.get("titles") or (),
                 sides=DEFAULT_SIDES if options.get("bipartite") else None,
+                dialect=dialect_of(options),
                 cache=not options["no_cache"],
                 threads=options.get("threads"),
                 memory=options.get("memory"),
                 progress=stages,
             )
     except InputError as error:
-        if "--" in str(error) and "cocite ingest --" not in str(error):
+        named = set(_OPTIONS.findall(str(error)))
+        if named - _typed_here(options) and "cocite ingest --" not in str(error):
             error.add_note(
                 f"Such options are those of cocite ingest {file} -o DIR; then {_THEN} in the place "
                 "of the file"
@@ -248,6 +282,8 @@ def made_of(
         graph, two = Graph.open(kept.graph), " --bipartite" if options.get("bipartite") else ""
 
         def typed(option: str) -> str:
+            if option.split(maxsplit=1)[0] in _typed_here(options):
+                return option
             return f"cocite ingest {file}{two} -o DIR {option}; then {_THEN}"
 
         for source in graph.store.facts["sources"]:
@@ -268,6 +304,11 @@ def made_of(
     else:
         say(f"{label}: unchanged, so {kept.folder} is asked{by}")
     return str(kept.index if index else kept.graph)
+
+
+def _typed_here(options: dict[str, Any]) -> set[str]:
+    """The options of ``cocite ingest`` that the verb has, too."""
+    return {f"--{name}" for name in DIALECT if name in options}
 
 
 def said_of_titles(titles: dict[str, Any] | None) -> None:

@@ -20,6 +20,7 @@ import click
 
 from cocite import __version__
 from cocite.cli import COMPLETE, GIVEN, KEPT
+from cocite.cli.shown import shown
 from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
 from cocite.errors import CociteError, Damaged, UnknownNode
@@ -129,8 +130,17 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _VERBS.items()])
 
 
+_CODES = (
+    "Exit codes: 0 done. 1 failed: a file is missing, damaged or malformed, an output is there "
+    "already, or memory or disk do not suffice. 2 wrong use: an option, a node that is not there, "
+    "or a file of another kind than is asked for. 130 interrupted."
+)
+"""What the process ends with (``errors.py``)."""
+
+
 @click.group(
     cls=_LazyGroup,
+    epilog=_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
 )
@@ -214,7 +224,9 @@ def _run(given: list[str]) -> int:
         if VOICE.as_json:
             VOICE.say(error.format_message(), "error", code=error.exit_code)
         else:
-            error.show()
+            usage = io.StringIO()
+            error.show(usage)
+            print(shown(usage.getvalue()), end="", file=sys.stderr, flush=True)
         return error.exit_code
     except CociteError as error:
         if isinstance(error, UnknownNode):
@@ -225,8 +237,8 @@ def _run(given: list[str]) -> int:
                     "It is a file: to ask several files of links, name them by a pattern in "
                     "quotation marks, such as 'links/*.tsv'"
                 )
-        told = ". ".join([_by_option(given, str(error)), *_notes(error)])
-        VOICE.say(told, "error", code=error.exit_code)
+        message = ". ".join([_by_option(given, str(error)), *_notes(error)])
+        VOICE.say(message, "error", code=error.exit_code)
         return error.exit_code
     except KeyboardInterrupt as stopped:
         VOICE.interrupted("".join(f"; {note}" for note in _notes(stopped)))

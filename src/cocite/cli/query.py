@@ -15,14 +15,15 @@ from cocite.cli.asking import (
     asking_options,
     draft_options,
     narrowing,
-    on_side,
     opened,
     preparing,
     refine_options,
     together_option,
 )
+from cocite.cli.called import as_stored
 from cocite.cli.completion import node_names
 from cocite.cli.filters import filter_options, order_options
+from cocite.cli.links import dialect_options
 from cocite.cli.options import (
     SectionedVerb,
     format_option,
@@ -104,6 +105,7 @@ one line of JSON, as soon as it is read.
 @refine_options
 @confidence_option
 @bound_option
+@dialect_options
 @asking_options
 @means_options
 @graph_format_option
@@ -160,7 +162,7 @@ def related(
         return RelatedDocument.of(opened_index, tuple(asked), k, **chosen)
 
     def called(names: Sequence[str]) -> list[str]:
-        return on_side(opened_index, names, options["side"])
+        return as_stored(opened_index, index, names, options["side"])
 
     if from_input:
         with preparing(opened_index, refine or target_error is not None):
@@ -236,10 +238,7 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
     hits, offset = found.hits, found.offset
     if not hits:
         return _nobody(and_of(found.nodes), found.measure, offset, filters)
-    rows = [
-        (str(i), *(f"{number:.4f}" for number in hit[1:]), hit.node)
-        for i, hit in enumerate(hits, offset + 1)
-    ]
+    rows = [(str(i), *_numbers(hit), hit.node) for i, hit in enumerate(hits, offset + 1)]
     titles = ["rank", "score", "error", "low", "high", "node"]
     if found.pageranks is not None:
         titles.insert(5, "pagerank")
@@ -257,6 +256,16 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
     probably = "" if found.surely else f" ({found.confidence:.0%})"
     among = "" if found.pageranks is None else ", among the best by score"
     return f"{text}\n{_certainty(found.certain, offset, hits)}{among}{probably}"
+
+
+def _numbers(hit: Hit) -> list[str]:
+    """Score, error, low and high."""
+    return [f"{hit.score:.4f}", _error(hit.stderr), f"{hit.low:.4f}", f"{hit.high:.4f}"]
+
+
+def _error(value: float) -> str:
+    """An error: 0.0000 is none at all."""
+    return "<0.0001" if 0 < value < 0.00005 else f"{value:.4f}"
 
 
 def _open(found: Hit | Score) -> bool:
@@ -297,6 +306,7 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
 @refine_options
 @confidence_option
 @bound_option
+@dialect_options
 @asking_options
 @means_options
 @format_option
@@ -318,7 +328,7 @@ def similarity(
     from cocite.query.documents import SimilarityDocument
 
     opened_index, settings = opened(index, options, (a, b))
-    a, b = on_side(opened_index, (a, b), options["side"])
+    a, b = as_stored(opened_index, index, (a, b), options["side"])
     with preparing(opened_index, refine or target_error is not None):
         found = SimilarityDocument.of(
             opened_index,
@@ -349,7 +359,7 @@ def _similarity_text(found: SimilarityDocument, closer: str) -> str:
             "a": _called(found.a, found.titles, 0),
             "b": _called(found.b, found.titles, 1),
             "score": f"{score.score:.4f}",
-            "error": f"{score.stderr:.4f}",
+            "error": _error(score.stderr),
             "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
             **steps,
         }

@@ -142,6 +142,16 @@ __all__ = ["serve"]
     "(CORS). It can be given several times.  [default: none]",
 )
 @click.option(
+    "--allow-host",
+    "hosts",
+    cls=Sectioned,
+    section="Safety",
+    metavar="NAME",
+    multiple=True,
+    help="Answer to this name, too, such as that of a proxy, where --host is this machine alone "
+    "and there are no keys. It can be given several times.  [default: localhost and addresses]",
+)
+@click.option(
     "--frame-ancestors",
     "ancestors",
     cls=Sectioned,
@@ -186,6 +196,7 @@ def serve(
     new_key: str | None,
     insecure: bool,
     origins: tuple[str, ...],
+    hosts: tuple[str, ...],
     ancestors: tuple[str, ...],
     max_k: int,
     max_batch: int,
@@ -230,6 +241,7 @@ def serve(
         keys,
         tuple(origins),
         tuple(_origin(each) for each in ancestors),
+        hosts,
         not no_requests,
         VOICE.as_json,
         VOICE.quiet,

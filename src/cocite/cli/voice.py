@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from cocite.cli.shown import as_json, shown
+
 __all__ = ["LOG_JSON", "QUIET", "VOICE", "Voice"]
 
 QUIET = ("-q", "--quiet")
@@ -54,10 +56,10 @@ class Voice:
         if self.as_json:
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             line = {"time": now, "level": level, "message": message, **more}
-            print(json.dumps(line, ensure_ascii=False), file=sys.stderr, flush=True)
+            print(as_json(json.dumps(line, ensure_ascii=False)), file=sys.stderr, flush=True)
             return
         prefix = {"warning": "Warning: ", "error": "Error: "}.get(level, "")
-        print(f"{prefix}{message}", file=sys.stderr, flush=True)
+        print(f"{prefix}{shown(message)}", file=sys.stderr, flush=True)
 
     def interrupted(self, notes: str = "") -> None:
         """Say that it was interrupted, and what is kept: neither an error nor left out."""

@@ -37,6 +37,37 @@ _FIRST, _SECOND = "Page 1", "Page 3"
 _BASICS, _OTHERS = "reading links", "PageRank, all pairs and generated webs"
 
 
+_SAMPLES = {
+    "web.graph": b"\x4e",  # node 0 has one successor (010), it is 0 + 1 (011); node 1 has none (1)
+    "web.properties": b"nodes=2\narcs=1\nwindowsize=0\nminintervallength=0\nversion=0\n"
+    b"compressionflags=RESIDUALS_GAMMA\ngraphclass=it.unimi.dsi.webgraph.BVGraph\n",
+    "wiki.sql": b"""CREATE TABLE `page` (
+  `page_id` int,
+  `page_namespace` int,
+  `page_title` varbinary(255),
+  `page_is_redirect` int
+);
+INSERT INTO `page` VALUES (1,0,'A',0),(2,0,'B',0);
+CREATE TABLE `pagelinks` (
+  `pl_from` int,
+  `pl_namespace` int,
+  `pl_title` varbinary(255),
+  `pl_from_namespace` int
+);
+INSERT INTO `pagelinks` VALUES (1,0,'B',0);
+CREATE TABLE `redirect` (
+  `rd_from` int,
+  `rd_namespace` int,
+  `rd_title` varbinary(255),
+  `rd_interwiki` varbinary(255)
+);
+""",
+    "titles.tsv": b"0\tfirst\nA\tfirst\n",
+}
+_READ = ("web.graph", "wiki.sql")
+"""Inputs whose readers have kernels of their own (what they need beside them is in _SAMPLES)."""
+
+
 @dataclass(frozen=True)
 class WarmDocument(Document):
     """Kernels compiled now; those that were there before are not counted. ``seconds`` are those of
@@ -159,6 +190,17 @@ def _read(folder: Path) -> None:
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
         weights = ["--weight-column", "3"] if name == "weights" else []
         _must("ingest", source, "-o", folder / name, "--header", "no", *weights)
+    for name, content in _SAMPLES.items():
+        (folder / name).write_bytes(content)
+    for name in _READ:
+        _must(
+            "ingest",
+            folder / name,
+            "-o",
+            folder / f"{name} read",
+            "--titles",
+            folder / "titles.tsv",
+        )
     words = [f"Page {v}\tword{v % 7} word{v % 5} word{v}" for v in range(_PAGES)]
     (folder / "texts.tsv").write_text("\n".join(words) + "\n", encoding="utf-8")
     _may("related", folder / "names", "page 1x")

@@ -15,11 +15,12 @@ from cocite.cli.asking import (
     asked_nodes,
     asking_options,
     draft_options,
-    on_side,
     opened,
     together_option,
 )
+from cocite.cli.called import as_stored
 from cocite.cli.completion import node_names
+from cocite.cli.links import dialect_options
 from cocite.cli.options import SectionedVerb, format_option, memory_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, prose_text, table_text
@@ -52,6 +53,7 @@ _LEGIBLE = 36
 )
 @draft_options
 @together_option
+@dialect_options
 @asking_options
 @memory_option
 @format_option
@@ -89,7 +91,7 @@ def why(
         )
     opened_index, settings = opened(index, options, (*nodes, b))
     typed = _Asked(settings, options["graphs"])
-    *called, b = on_side(opened_index, (*nodes, b), options["side"])
+    *called, b = as_stored(opened_index, index, (*nodes, b), options["side"])
     opened_index, asked = asked_nodes(opened_index, called, draft, draft_name, skip_unknown)
     if len(set(asked)) > 1:
         parts = WhyTogetherDocument.of(opened_index, asked, b, k, together=together, **settings)

@@ -140,7 +140,7 @@ def run_across(
     across = Across(plan)
     for number, suite in enumerate(suites):
         place = work / f"{number}"
-        disk.make_folder(place, new=True)
+        disk.make_own_folder(place, new=True)
         told = partial(_told, progress, suite.name)
         folder = folders[suite.name]
         graph, data = graph_of(replace(suite.data, texts=""), folder, place, told)

@@ -24,7 +24,16 @@ from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.hubs import HUBS_LOG, hubs_in_words
-from cocite.graph.inputs import Inputs, Query, size_of, threads_for
+from cocite.graph.inputs import (
+    Inputs,
+    Query,
+    numbers_of,
+    see_no_text,
+    size_of,
+    split,
+    threads_for,
+    weight_of,
+)
 from cocite.graph.left_out import checked_names
 from cocite.graph.loading import check_some, facts_of, load_all
 from cocite.graph.objects.kinds import links_of, told_apart
@@ -38,7 +47,7 @@ from cocite.graph.sides import checked_sides
 from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
-from cocite.memory import OWN_MEMORY, format_size
+from cocite.memory import OWN_MEMORY, database_memory, format_size
 from cocite.store import Draft, Manifest, Store, disk, kind_of
 from cocite.store.temporary import Temporary
 
@@ -96,7 +105,8 @@ def ingest(
     ----------
     inputs
         Files, globs, or ``-`` for standard input, plain or packed by gzip, bzip2, xz or Zstandard,
-        told apart by what they hold and are called; or a folder of HTML pages. Or, together with
+        told apart by what they hold and are called; or a folder of HTML pages, or a tar or zip
+        archive of one. Or, together with
         ``exclude``, a stored graph, as the only one. Or what is in memory: pairs, an array, a table
         of pandas, polars or Arrow (:meth:`Graph.from_edges`), a sparse matrix, a graph of NetworkX
         or igraph.
@@ -114,10 +124,10 @@ def ingest(
         The table of ``database`` that holds links, unless ``sql`` asks for them; by default its
         only one. ``columns`` and ``weight_column`` name its columns.
     format
-        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``, ``"bvgraph"``,
-        ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``, ``"json-lines"``,
-        ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``, ``"packages"``,
-        ``"mediawiki"``, ``"sitemap"``, ``"spreadsheet"``.
+        ``"auto"``, or what the inputs are: ``"text"``, ``"parquet"``, ``"html"``,
+        ``"archive"``, ``"bvgraph"``, ``"graphml"``, ``"gexf"``, ``"gml"``, ``"node-link"``,
+        ``"json-lines"``, ``"matrix-market"``, ``"adjacency"``, ``"common-crawl"``, ``"warc"``,
+        ``"packages"``, ``"mediawiki"``, ``"sitemap"``, ``"spreadsheet"``.
     nodes
         Files whose first column names nodes, so that nodes without any link exist too; of what is
         in memory a list of names.
@@ -224,7 +234,7 @@ def ingest(
     means, two = Means.checked(threads, memory), checked_sides(bipartite, sides)
     asked = Query(sql, database, table).source(
         inputs,
-        means.memory - OWN_MEMORY,
+        database_memory(means.memory),
         format=(format, "auto"),
         delimiter=(delimiter, "auto"),
         header=(header, "auto"),
@@ -234,7 +244,7 @@ def ingest(
     )
     in_memory, inputs = (False, ()) if asked else told_apart(inputs)
     if in_memory:
-        _see_no_text(
+        see_no_text(
             format=(format, "auto"),
             delimiter=(delimiter, "auto"),
             header=(header, "auto"),
@@ -265,19 +275,19 @@ def ingest(
             sides=sides,
         )
         return _told(Graph(kept))
-    chosen = _split(columns)
+    chosen = split(columns)
     if len(chosen) not in (0, 2):
         raise UsageError(
             f"columns is {','.join(chosen)}; it takes two, source and target, as in 1,2"
         )
-    weight = _weight(weight_column, count_duplicates)
+    weight = weight_of(weight_column, count_duplicates)
     of_pages = PageOptions(
-        *(links, _split(link_tags), site or "", not ignore_canonical, keep_external),
+        *(links, split(link_tags), site or "", not ignore_canonical, keep_external),
         *(os.fspath(pages or ""), fetch, delay),
     )
     options = ReadOptions(
         *(delimiter, header, chosen, comment, skip_bad_rows, weight, format, undirected),
-        *(of_pages, _numbers(namespaces), normalise_urls, sheet, two),
+        *(of_pages, numbers_of(namespaces), normalise_urls, sheet, two),
     )
     how = How(undirected, keep_self_loops, count_duplicates, two)
     names, stored = checked_names(exclude), _stored_graph(inputs)
@@ -293,7 +303,7 @@ def ingest(
         return _made(place, home)
     memory_limit, cores = means.memory, means.threads
     _check_memory(memory_limit)
-    called = _split(title_columns)
+    called = split(title_columns)
     tables_of_titles, pairs = titles_apart(titles, called)
     given = Inputs.checked(
         asked or inputs, nodes, tables_of_titles, options, memory_limit - OWN_MEMORY
@@ -304,11 +314,11 @@ def ingest(
         Draft(place, "graph", overwrite=overwrite) as draft,
         report_to(os.fspath(report or ""), overwrite) as reported,
     ):
-        disk.make_folder(work := draft.path / "work")
+        disk.make_own_folder(work := draft.path / "work")
         threads = threads_for(given.all, cores)
         titling = Titling(given.titles, called, options, work, options.called, pairs or ())
         with Tables(
-            work, given.all, memory_limit - OWN_MEMORY, threads, weighted=bool(weight)
+            work, given.all, database_memory(memory_limit), threads, weighted=bool(weight)
         ) as tables:
             titling.read(tables, progress)
             job = partial(
@@ -351,41 +361,6 @@ def _place(
         return None, Path(os.fspath(output))
     home = Temporary(nbytes, memory)
     return home, home.path / "graph"
-
-
-def _weight(weight_column: str | int | None, count_duplicates: bool) -> str:
-    """The column of weights, "" for none."""
-    weight = "" if weight_column is None else str(weight_column).strip()
-    if weight_column is not None and not weight:
-        raise UsageError("weight_column is empty; it is a title or a number from 1")
-    if weight and count_duplicates:
-        raise UsageError(
-            "count_duplicates (--count-duplicates) makes weights, and weight_column "
-            "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
-        )
-    return weight
-
-
-def _split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
-    """Columns, as a list or with commas between them."""
-    each = columns.split(",") if isinstance(columns, str) else map(str, columns)
-    return tuple(column.strip() for column in each)
-
-
-def _numbers(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
-    """Numbers of namespaces, each once."""
-    each = _split(namespaces)
-    strange = [text for text in each if not text.isdecimal() or len(text) > 9]
-    if strange:
-        raise UsageError(f"namespaces has {strange[0]!r}; it is numbers, such as 0,14")
-    return tuple(dict.fromkeys(map(int, each)))
-
-
-def _see_no_text(**options: tuple[str, str]) -> None:
-    """See that options of texts are what they are by default."""
-    for title, (value, usual) in options.items():
-        if value != usual:
-            raise UsageError(f"{title} is for files: leave it out for what is in memory")
 
 
 def _stored_graph(inputs: Any) -> Graph | None:

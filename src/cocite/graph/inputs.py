@@ -1,10 +1,12 @@
-"""What is given to ingest: files of links, of nodes and of titles, or what a database gives.
+"""What is given to ingest: files of links, of nodes and of titles, or what a database gives; and
+options as they may be written.
 
 Cost: a look at the first bytes of each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from cocite.errors import UsageError
@@ -12,7 +14,16 @@ from cocite.graph.readers import LinkReader, ReadOptions, Source, expand, reader
 from cocite.graph.readers.sql import SqlSource
 from cocite.graph.readers.title_table import title_sources
 
-__all__ = ["Inputs", "Query", "size_of", "threads_for"]
+__all__ = [
+    "Inputs",
+    "Query",
+    "numbers_of",
+    "see_no_text",
+    "size_of",
+    "split",
+    "threads_for",
+    "weight_of",
+]
 
 _THREAD_BYTES = 1 << 18
 """Of the input for each thread of DuckDB, packed or not; it deals work out by some MB of text."""
@@ -111,3 +122,41 @@ def threads_for(sources: list[Source], most: int) -> int:
     if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
         return most
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
+
+
+# -- options --------------------------------------------------------------------------
+
+
+def weight_of(weight_column: str | int | None, count_duplicates: bool) -> str:
+    """The column of weights, "" for none."""
+    weight = "" if weight_column is None else str(weight_column).strip()
+    if weight_column is not None and not weight:
+        raise UsageError("weight_column is empty; it is a title or a number from 1")
+    if weight and count_duplicates:
+        raise UsageError(
+            "count_duplicates (--count-duplicates) makes weights, and weight_column "
+            "(--weight-column) reads them, adding up those of duplicates. Leave one of the two out"
+        )
+    return weight
+
+
+def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
+    """Columns, as a list or with commas between them."""
+    each = columns.split(",") if isinstance(columns, str) else map(str, columns)
+    return tuple(column.strip() for column in each)
+
+
+def numbers_of(namespaces: str | Iterable[str | int]) -> tuple[int, ...]:
+    """Numbers of namespaces, each once."""
+    each = split(namespaces)
+    strange = [text for text in each if not text.isdecimal() or len(text) > 9]
+    if strange:
+        raise UsageError(f"namespaces has {strange[0]!r}; it is numbers, such as 0,14")
+    return tuple(dict.fromkeys(map(int, each)))
+
+
+def see_no_text(**options: tuple[str, str]) -> None:
+    """See that options of texts are what they are by default."""
+    for title, (value, usual) in options.items():
+        if value != usual:
+            raise UsageError(f"{title} is for files: leave it out for what is in memory")

@@ -50,7 +50,7 @@ def load_all(
         some = [sources[place] for place in places]
         with tables.reading() as database:
             job = to_job(database=database, source=some[0], wanted=wanted, options=options)
-            disk.make_folder(job.scratch)
+            disk.make_own_folder(job.scratch)
             reader = told or reader_of(job.source, options, wanted)
             if getattr(reader, "together", False):
                 job = replace(job, inputs=tuple(some))

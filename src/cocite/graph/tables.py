@@ -32,6 +32,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.database import open_duckdb
 from cocite.errors import InputError, ResourceError
 from cocite.graph.left_out import LeftOut
 from cocite.graph.readers import Source
@@ -43,9 +44,8 @@ __all__ = ["MAX_NODES", "Tables", "TitlesKept"]
 MAX_NODES = 2**32 - 1
 """Ids are uint32 and the largest one means "none"."""
 
-_PIECE = 1 << 21
+_PIECE = 1 << 19
 _NAMES_PIECE = 1 << 17
-_LEAST_MEMORY = 100 << 20
 _LARGEST_SPILL = 1 << 60
 """Bytes: spilling is bounded by the disk, not by DuckDB's default of 90 % of what is free."""
 
@@ -85,12 +85,12 @@ class Tables:
         weighted: bool = False,
     ) -> None:
         spill = directory / "spill"
-        disk.make_folder(spill)
+        disk.make_own_folder(spill)
         self._directory = directory
-        self._db = duckdb.connect(
+        self._db = open_duckdb(
             str(directory / "tables.duckdb"),
-            config={
-                "memory_limit": f"{max(memory, _LEAST_MEMORY)}B",
+            {
+                "memory_limit": f"{memory}B",
                 "threads": threads,
                 "temp_directory": str(spill),
                 "max_temp_directory_size": f"{_LARGEST_SPILL}B",

@@ -1,4 +1,4 @@
-"""Related pages in one call, of whatever holds links.
+"""Related pages, similarities and reasons in one call, of whatever holds links.
 
 What is no index is made one: in temporary directories, by the default measure, and forgotten. Who
 asks more than once keeps the index.
@@ -13,9 +13,11 @@ from typing import Any
 from cocite.graph import Graph
 from cocite.query import Index, build, open_index
 from cocite.query.hits import Hits
+from cocite.query.scores import Score
+from cocite.query.why import Why
 from cocite.store import kind_of
 
-__all__ = ["related"]
+__all__ = ["related", "similarity", "why"]
 
 
 def related(
@@ -66,39 +68,127 @@ def related(
     ------
     UnknownNode, UsageError, InputError, ResourceError, StoreError
     """
+    of_links = {
+        "columns": columns,
+        "weight_column": weight_column,
+        "undirected": undirected,
+        "bipartite": bipartite,
+        "sides": sides,
+        "skip_bad_rows": skip_bad_rows,
+        "titles": titles,
+        "title_columns": title_columns,
+    }
+    return _index(links, measure, memory, threads, of_links).related(node, k, **options)
+
+
+def similarity(
+    links: Any,
+    a: object,
+    b: object,
+    *,
+    measure: str | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Score:
+    """How similar two nodes are, by links in memory or anywhere.
+
+    Parameters
+    ----------
+    links, measure, memory, threads
+        As for :func:`related`.
+    a, b
+        As for :meth:`Index.similarity`.
+    options
+        Of the links what :func:`related` takes, such as ``columns`` or ``bipartite``, and what else
+        :meth:`Index.similarity` takes, such as ``refine``.
+
+    Returns
+    -------
+    Score
+
+    Raises
+    ------
+    UnknownNode, UsageError, InputError, ResourceError, StoreError
+    """
+    of_links = _of_links(options)
+    return _index(links, measure, memory, threads, of_links).similarity(a, b, **options)
+
+
+def why(
+    links: Any,
+    a: object,
+    b: object,
+    k: int = 10,
+    *,
+    measure: str | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Why:
+    """Which pages make two nodes similar, by links in memory or anywhere.
+
+    Parameters
+    ----------
+    links, measure, memory, threads
+        As for :func:`related`.
+    a, b, k
+        As for :meth:`Index.why`.
+    options
+        Of the links what :func:`related` takes, such as ``columns`` or ``bipartite``, and what else
+        :meth:`Index.why` takes.
+
+    Returns
+    -------
+    Why
+
+    Raises
+    ------
+    UnknownNode, UsageError, InputError, ResourceError, StoreError
+    """
+    of_links = _of_links(options)
+    return _index(links, measure, memory, threads, of_links).why(a, b, k, **options)
+
+
+_OF_LINKS = (
+    *("columns", "weight_column", "undirected", "bipartite", "sides", "skip_bad_rows"),
+    *("titles", "title_columns"),
+)
+
+
+def _of_links(options: dict[str, Any]) -> dict[str, Any]:
+    """What is said of the links, taken out of the options."""
+    return {name: options.pop(name) for name in _OF_LINKS if name in options}
+
+
+def _index(
+    links: Any,
+    measure: str | None,
+    memory: str | int | None,
+    threads: int | None,
+    of_links: dict[str, Any],
+) -> Index:
+    """What answers: the index itself, or one that is made of what is no index."""
     from cocite.errors import UsageError
 
     path = isinstance(links, str | os.PathLike)
     kind = kind_of(links) if path else None
-    made = [columns or None, weight_column, undirected or None, skip_bad_rows or None]
-    made += [titles, title_columns or None, bipartite or None, sides]
-    stored = isinstance(links, Index | Graph) or kind is not None
-    if stored and any(option is not None for option in made):
+    said = any(
+        value is not None and value is not False and value != () for value in of_links.values()
+    )
+    if (isinstance(links, Index | Graph) or kind is not None) and said:
+        *others, last = _OF_LINKS
         raise UsageError(
-            "columns, weight_column, undirected, bipartite, sides, skip_bad_rows, titles and "
-            "title_columns are for links that are not stored yet: leave them out"
+            f"{', '.join(others)} and {last} are for links that are not stored yet: leave them out"
         )
     if isinstance(links, Index) or kind == "index":
         if measure is not None:
             raise UsageError("an index has its measure: leave it out, or give the graph")
-        index = open_index(links, memory=memory, threads=threads) if path else links
-        return index.related(node, k, **options)
+        found: Index = open_index(links, memory=memory, threads=threads) if path else links
+        return found
     graph = links
-    if not stored:
+    if not (isinstance(links, Graph) or kind is not None):
         from cocite.graph.ingest import ingest
 
-        graph = ingest(
-            links,
-            columns=columns,
-            weight_column=weight_column,
-            undirected=undirected,
-            bipartite=bipartite,
-            sides=sides,
-            skip_bad_rows=skip_bad_rows,
-            titles=titles,
-            title_columns=title_columns,
-            memory=memory,
-            threads=threads,
-        )
-    index = build(graph, measure=measure, memory=memory, threads=threads)
-    return index.related(node, k, **options)
+        graph = ingest(links, memory=memory, threads=threads, **of_links)
+    return build(graph, measure=measure, memory=memory, threads=threads)

@@ -6,6 +6,7 @@
                         index/         as ``build`` makes it, of the default measure
                         index-0f3a.../ the same of another measure, or with other settings, if such
                                        a question was asked; its manifest says which
+    links.tsv.read-5e11....cocite/  the same of the file read in another way than it is by itself
     links.tsv.bipartite-user-item.cocite/  the same of a bipartite table with these sides
     links.tsv.without-9c1d....cocite/  the same of a graph from which pages are left out, by which
 
@@ -33,7 +34,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = ["Kept", "forget", "is_links", "keep", "kept_of"]
 
 Progress = Callable[[str, int, int], None]
+_Given = tuple[Sequence[str], Sequence[str], tuple[str, str] | None, Mapping[str, str] | None]
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ def keep(
     exclude: Sequence[str] = (),
     titles: Sequence[str] = (),
     sides: tuple[str, str] | None = None,
+    dialect: Mapping[str, str] | None = None,
     cache: bool = True,
     threads: int | None = None,
     memory: str | int | None = None,
@@ -143,19 +146,21 @@ def keep(
     """The graph of a file of links, and an ``index`` of it if wanted, found or made: the default
     one, or that of ``options``, which is kept beside it. Pages in ``exclude`` are left out.
     ``titles`` are tables of titles, by default those that were named before: what is kept without
-    them, or of what they were then, is made anew. ``sides`` are those of a bipartite table.
+    them, or of what they were then, is made anew. ``sides`` are those of a bipartite table;
+    ``dialect`` says how the file is read: ``delimiter``, ``header``, ``columns`` of
+    :func:`~cocite.ingest`.
 
     Raises what :func:`~cocite.ingest` and :func:`~cocite.build` raise, and :class:`InputError` if
     the file changes while it is read.
     """
     file = file_of(links)
     without = digest_of(exclude)
-    places = places_of(file, os.environ, without, sides) if file is not None and cache else []
+    places = _places(file, without, sides, dialect) if cache else []
     if not titles and file is not None and places:
         titles = titles_before([*places, *places_of(file, os.environ)])
     means = {"threads": threads, "memory": memory}
     now = None if file is None else state_of(file, without, titles)
-    given = tuple(exclude), tuple(titles), sides
+    given = tuple(exclude), tuple(titles), sides, dialect
     name = INDEX if options is None else _called(options)
     part = name if index else None
     for folder in places:
@@ -178,6 +183,15 @@ def keep(
         temporary.cleanup()
         raise
     return Kept(Path(temporary.name), True, why, temporary, name)
+
+
+def _places(
+    file: Path | None,
+    without: str,
+    sides: tuple[str, str] | None,
+    dialect: Mapping[str, str] | None,
+) -> list[Path]:
+    return [] if file is None else places_of(file, os.environ, without, sides, dialect)
 
 
 def _called(options: BuildOptions) -> str:
@@ -229,7 +243,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
 def _locked(folder: Path, progress: Progress) -> int:
     """The folder, made if it is not there, opened and locked."""
     while True:
-        disk.make_folder(folder)
+        disk.make_own_folder(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             if not lock(descriptor):
@@ -257,16 +271,16 @@ def _make(
     file: Path | None,
     index: str | None,
     options: BuildOptions | None,
-    given: tuple[Sequence[str], Sequence[str], tuple[str, str] | None],
+    given: _Given,
     means: dict[str, Any],
     progress: Progress,
 ) -> None:
     """Make what is missing in a folder; ``given`` is what is left out, tables of titles, and what
-    the sides of a bipartite table are called.
+    the sides of a bipartite table are called, and how the file is read.
     """
     from cocite.graph.ingest import ingest  # only those who ingest wait for its readers
 
-    (exclude, titles, sides), without = given, digest_of(given[0])
+    (exclude, titles, sides, dialect), without = given, digest_of(given[0])
     now = {} if file is None else state_of(file, without, titles)
     anew = file is None or not is_whole(folder, now, None)
     if anew:
@@ -275,6 +289,7 @@ def _make(
         _clear(folder / "graph", "graph")
         more: dict[str, Any] = {"exclude": exclude or None, "titles": titles or None, **means}
         more |= {"bipartite": True, "sides": sides} if sides else {}
+        more |= dialect or {}
         try:
             ingest(links, folder / "graph", overwrite=True, progress=progress, **more)
         except CociteError:  # nothing has taken the place of what is kept

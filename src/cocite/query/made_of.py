@@ -77,9 +77,13 @@ def places_of(
     environ: Mapping[str, str],
     without: str = "",
     sides: tuple[str, str] | None = None,
+    dialect: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Beside the file, then in the user's cache directory, under a name of the file's own."""
     ending = f".without-{without}{ENDING}" if without else ENDING
+    ending = (
+        f".read-{digest_of([json.dumps(dialect, sort_keys=True)])}{ending}" if dialect else ending
+    )
     ending = f".bipartite-{'-'.join(sides)}{ending}" if sides else ending
     named = file
     if matches_of(str(file)):  # beside the folder that they are in

@@ -114,7 +114,7 @@ def guarded(service: Service, verb: str, handler: _Handler) -> Endpoint:
         except Refused as refused:
             return problem_reply(refused.problem)
         except CociteError as error:
-            problem = problem_of(error, service.scrub)
+            problem = problem_of(error, service.scrub, request.scope["state"].get("said", ()))
             if problem.status >= 500 or isinstance(error, StoreError):
                 service.fault(error, verb)
             return problem_reply(problem)
@@ -127,7 +127,9 @@ def guarded(service: Service, verb: str, handler: _Handler) -> Endpoint:
 
 def query_of(service: Service, verb: str, request: Request) -> Values:
     """The question in the query of a request; raises :class:`UsageError`."""
-    return service.verbs[verb].from_query(pairs_of(request.scope["query_string"]))
+    pairs = pairs_of(request.scope["query_string"])
+    request.scope["state"]["said"] = [text for pair in pairs for text in pair]
+    return service.verbs[verb].from_query(pairs)
 
 
 async def _answered(service: Service, request: Request) -> Response:
@@ -154,6 +156,7 @@ async def _batch(service: Service, request: Request) -> Response:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Refused(Problem("bad-json", f"the body is no JSON: {error}")) from None
+    request.scope["state"]["said"] = texts_in(told)
     values = service.verbs["batch"].from_body(told)
     with service.asking("batch", values) as asking:
         if NDJSON in request.headers.get("accept", ""):
@@ -163,6 +166,20 @@ async def _batch(service: Service, request: Request) -> Response:
             pieces += lines
         body = b'{"answers":[' + b",".join(pieces) + b"]}"
         return reply(service, request, body, JSON, asking)
+
+
+def texts_in(value: Any) -> list[str]:
+    """All texts in a value of JSON, names of fields included."""
+    found, left = [], [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            found.append(each)
+        elif isinstance(each, list):
+            left += each
+        elif isinstance(each, dict):
+            left += [*each, *each.values()]
+    return found
 
 
 async def _streamed(service: Service, values: Values, asking: Asking) -> Response:

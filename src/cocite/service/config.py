@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cocite.errors import UsageError
+from cocite.graph.patterns import KEPT_ENDING
 
 __all__ = ["FOLDER", "Config", "Limits", "Served", "served_indexes"]
 
@@ -84,6 +85,8 @@ class Config:
     keys: str | None = None
     origins: tuple[str, ...] = ()
     ancestors: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Names of this server beside ``localhost``, where it listens at this machine alone."""
     requests: bool = True
     """Whether every request is logged, and not only what is wrong."""
     log_json: bool = False
@@ -121,4 +124,7 @@ def _named(text: str) -> tuple[str, str]:
     name, sign, path = text.partition("=")
     if sign and path and os.sep not in name and not os.path.lexists(text):
         return name, path
-    return Path(os.path.abspath(text)).name.removesuffix(".index"), text
+    whole = Path(os.path.abspath(text))
+    if whole.parent.suffix == KEPT_ENDING:  # an index that is kept of a file of links
+        return f"{whole.parent.stem}{whole.name.removeprefix('index')}", text
+    return whole.name.removesuffix(".index"), text

@@ -20,6 +20,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cocite.service.hosts import is_known
 from cocite.service.keys import shown_key
 from cocite.service.problems import Problem, Refused
 from cocite.service.replies import problem_reply
@@ -112,17 +113,22 @@ class Front:
 
 
 class Guard:
-    """Lets through who has a key, where keys are needed, and whom there is time for."""
+    """Lets through who means us, who has a key where keys are needed, whom there is time for."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
+        self.asked = service.config.local and service.keys is None
+        """Whether the name is looked at that the server is asked by."""
+        self.names = frozenset(name.lower() for name in service.config.hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI calls it."""
         if scope["type"] != "http" or scope["path"] in OPEN:
             return await self.app(scope, receive, send)
-        keys = self.service.keys
-        if keys is not None and keys.holder(shown_key(Headers(scope=scope))) is None:
+        keys, head = self.service.keys, Headers(scope=scope)
+        if self.asked and not is_known(head.get("host", ""), self.names):
+            return await _unknown_host(head["host"])(scope, receive, send)
+        if keys is not None and keys.holder(shown_key(head)) is None:
             return await _no_key()(scope, receive, send)
         busy = self.service.overloaded(scope["path"])
         if busy is None:
@@ -133,6 +139,14 @@ class Guard:
         await send({"type": "http.response.start", "status": busy.status, "headers": headers})
         await send({"type": "http.response.body", "body": busy.body})
         return None
+
+
+def _unknown_host(host: str) -> Response:
+    detail = (
+        f"this server is asked by the name {host[:100]!r}; it listens at its machine alone, and "
+        "is asked as localhost, by its address, or by a name that was given with --allow-host"
+    )
+    return problem_reply(Problem("unknown-host", detail))
 
 
 def _no_key() -> Response:

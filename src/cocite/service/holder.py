@@ -4,7 +4,8 @@ What is open is one *generation*: its files are mapped, and stay so when others 
 watcher looks at the directory every few seconds; if it is another one, it is opened, every byte is
 compared with its checksum, a first question compiles what has to be, and only then do new questions
 get it. Questions that have begun keep theirs: a generation is closed when the last of them ends. A
-new directory that is damaged, or no index, is refused, and the old one goes on answering.
+new directory that is damaged, or no index, is refused, and the old one goes on answering; it is
+looked at again when its files have changed, as one that is being copied there is not whole yet.
 
 Views of the first samples of an index, for answers under load, are made once each.
 
@@ -67,6 +68,7 @@ class Holder:
         """Opens it; raises a :class:`CociteError` if it cannot be."""
         self.name, self.path, self._graphs, self._means = name, path, graphs, means
         self._seen = _identity(path)
+        self._refused: tuple[object, ...] | None = None
         self._lock = threading.Lock()
         self._old: list[Held] = []
         self._litter = False
@@ -90,20 +92,23 @@ class Holder:
         """
         found = _identity(self.path)
         self._close()
-        if found is None or found == self._seen:
+        if found is None:
             return None
-        self._seen = found
+        if found == self._seen and (self._refused is None or self._refused == _files(self.path)):
+            return None
+        self._seen, files = found, _files(self.path)
         try:
             held = Held(self._opened())
             _verify(held.index)
         except (CociteError, OSError) as error:
-            self._litter = True
+            self._litter, self._refused = True, files
             if _identity(self.path) != found:
                 return None  # it was replaced again meanwhile: the next look has that
             return str(error) or type(error).__name__
         with self._lock:
             self._old.append(self.now)
             self.now = held
+        self._refused = None
         return "taken"
 
     def _close(self) -> None:
@@ -133,6 +138,16 @@ def _verify(index: Index) -> None:
         fault = store.verify(name)
         if fault is not None:
             raise Damaged(fault)
+
+
+def _files(path: str) -> tuple[object, ...]:
+    """What lies there now: names, sizes, times."""
+    try:
+        with os.scandir(path) as there:
+            each = [(entry.name, entry.stat()) for entry in there]
+    except OSError:
+        return ()
+    return tuple(sorted((name, found.st_size, found.st_mtime_ns) for name, found in each))
 
 
 def _identity(path: str) -> tuple[int, ...] | None:

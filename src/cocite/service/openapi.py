@@ -151,7 +151,7 @@ _ANSWERS = {
     "batch": _ref("Answers"),
     "indexes": _ref("Indexes"),
 }
-_QUESTION = (404, 405, 414, 422, 429, 500, 503)
+_QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
 _BODY = (400, 408, 413, 415)
 
 

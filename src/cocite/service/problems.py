@@ -30,6 +30,7 @@ KINDS = {
     "not-found": (404, "Nothing is here"),
     "no-such-method": (405, "This is not asked like that"),
     "not-acceptable": (406, "This is not given in that form"),
+    "unknown-host": (421, "The server is not called so"),
     "slow-body": (408, "The body took too long"),
     "body-too-large": (413, "The body is too large"),
     "too-many": (413, "Too much is asked for at once"),
@@ -100,16 +101,26 @@ class Scrub:
                     known.setdefault(folder + os.sep, "")
         self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
-    def __call__(self, text: str) -> str:
-        """The text without them."""
+    def __call__(self, text: str, said: Iterable[str] = ()) -> str:
+        """The text without them; but what the client ``said`` itself is told as it was, as he would
+        learn of a place that he guesses by its being left out.
+        """
+        kept: dict[str, str] = {}
+        for each in sorted(set(said), key=len, reverse=True):
+            if any(path in each for path, _ in self._known):
+                for form in (repr(each)[1:-1], repr(each)[:100], each):
+                    mark = f"\0{len(kept)}\0"
+                    kept[mark], text = form, text.replace(form, mark)
         for path, name in self._known:
             text = text.replace(path, name)
+        for mark, form in reversed(kept.items()):
+            text = text.replace(mark, form)
         return text
 
 
-def problem_of(error: CociteError, scrub: Scrub) -> Problem:
-    """What is wrong, of an error that cocite raises on purpose."""
-    detail = scrub(str(error))
+def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Problem:
+    """What is wrong, of an error that cocite raises on purpose, to a client who ``said`` this."""
+    detail = scrub(str(error), said)
     if isinstance(error, UnknownNode):
         return Problem("unknown-node", detail, {"nearest": list(error.nearest)})
     if isinstance(error, TooMany):

@@ -235,7 +235,8 @@ class Service:
     def _unanswered(self, node: str | list[str], error: CociteError) -> bytes:
         """What stands in the place of an answer."""
         called = {"nodes": node} if isinstance(node, list) else {"node": node}
-        return msgspec.json.encode(called | {"error": self.scrub(str(error))})
+        said = node if isinstance(node, list) else [node]
+        return msgspec.json.encode(called | {"error": self.scrub(str(error), said)})
 
     def _counted(self, verb: str, asking: Asking) -> None:
         if asking.samples is not None and sampled(verb):

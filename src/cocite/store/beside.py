@@ -83,8 +83,8 @@ def written_beside(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]
     """
     place = folder or path.parent
     try:
-        disk.make_folder(place)
         disk.make_folder(path.parent)
+        disk.make_own_folder(place)
         private, file = _new_file(place, path.name)
     except OSError as error:
         raise StoreError(
@@ -128,7 +128,7 @@ def folder_beside(path: Path) -> Iterator[Path]:
     disk.make_folder(path.parent)
     for _ in range(_TRIES):
         private = path.parent / _private(path.name)
-        disk.make_folder(private, new=True)
+        disk.make_own_folder(private, new=True)
         descriptor = os.open(private, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         if _claimed(private, descriptor):
             break
@@ -150,7 +150,7 @@ def rows_beside(private: Path) -> Iterator[Path]:
     with that.
     """
     folder = private.with_name(private.name + _ROWS)
-    disk.make_folder(folder, new=True)
+    disk.make_own_folder(folder, new=True)
     try:
         yield folder
     finally:

@@ -58,7 +58,8 @@ class Building:
     def __enter__(self) -> Self:
         for _ in range(_TRIES):
             try:
-                disk.make_folder(self.path)
+                disk.make_folder(self.output.parent)
+                disk.make_own_folder(self.path)
                 self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except OSError as error:
                 raise StoreError(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import logging
 import os
 import shutil
 import tempfile
@@ -32,6 +33,7 @@ __all__ = [
     "exchange",
     "link",
     "make_folder",
+    "make_own_folder",
     "remove",
     "remove_empty",
     "remove_tree",
@@ -47,7 +49,17 @@ __all__ = [
 ]
 
 _AT_FDCWD = -100
+_log = logging.getLogger("cocite")
 _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
+
+
+def make_folder(folder: Path) -> None:
+    """The folder of an output, with those above it; one that was not there is told, as its name may
+    be a slip.
+    """
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        _log.info(f"the folder {folder} was not there, and is made")
 
 
 def create(path: Path) -> BinaryIO:
@@ -79,9 +91,9 @@ def append(path: Path) -> BinaryIO:
     return open(path, "ab", buffering=0, opener=_opened)
 
 
-def make_folder(path: Path, *, new: bool = False) -> None:
-    """See that there is a directory of that name, and those that it is in; if it is to be ``new``
-    it must not be there: else FileExistsError.
+def make_own_folder(path: Path, *, new: bool = False) -> None:
+    """See that there is a directory for files of ours, and those that it is in; if it is to be
+    ``new`` it must not be there: else FileExistsError.
     """
     path.mkdir(parents=True, exist_ok=not new)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cocite.cli.outputs import Reply
+from cocite.cli.shown import shown
 
 __all__ = ["show"]
 
@@ -11,4 +12,4 @@ def show(reply: Reply) -> None:
     """Print what a person reads."""
     text = reply.text()
     if text:
-        print(text)
+        print(shown(text))

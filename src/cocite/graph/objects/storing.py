@@ -19,7 +19,7 @@ from cocite.graph.objects.given import Given
 from cocite.graph.readers.options import Progress
 from cocite.graph.storing import How, store_links
 from cocite.means import Means
-from cocite.memory import OWN_MEMORY, format_size
+from cocite.memory import OWN_MEMORY, database_memory, format_size
 from cocite.store import Draft, Manifest, Store, disk
 from cocite.store.temporary import Temporary
 
@@ -83,8 +83,8 @@ def store_given(
     how = how._replace(undirected=how.undirected or given.undirected)
     with Draft(place, "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
-        disk.make_folder(work)
-        spare = means.memory - OWN_MEMORY
+        disk.make_own_folder(work)
+        spare = database_memory(means.memory)
         with Tables(work, [], spare, means.threads, weighted=given.weighted) as tables:
             titles = None if titling is None else titling(work)
             if titles is not None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.graph.readers.damage import not_parquet
 from cocite.graph.readers.recognise import PARQUET
 from cocite.graph.readers.sources import Source, unpack_errors
 
@@ -123,4 +124,4 @@ def _asked(source: Source, query: str) -> Iterator[tuple[Any, ...]]:
             while rows := found.fetchmany(_ROWS):
                 yield from rows
     except duckdb.Error as error:
-        raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error
+        raise not_parquet(source, error) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cocite.errors import InputError, MalformedRow, NotLinks, ResourceError, UsageError
+from cocite.graph.readers.damage import not_parquet
 from cocite.graph.readers.ends import OTHERS, answer_in, ends_of
 from cocite.graph.readers.options import ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Job, Read, ReadMany
@@ -382,4 +383,4 @@ def _run(connection: duckdb.DuckDBPyConnection, source: Source, query: str) -> l
             f"{source.label} does not fit the memory given: {error}. Give more with --memory"
         ) from error
     except duckdb.Error as error:
-        raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error
+        raise not_parquet(source, error) from error

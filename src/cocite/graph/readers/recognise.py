@@ -77,7 +77,7 @@ HTML = Format(
     "a folder of HTML pages", lambda beginning: False, reader=_HERE + "html.reader", called="html"
 )
 """Known by what is in the folder (``html/site.py``), not by its beginning."""
-_SHEETS = _HERE + "spreadsheet"
+_ARCHIVE = _HERE + "html.archive"
 _WEBGRAPH = _HERE + "bvgraph"
 _LISTED = _HERE + "crawl.listed"
 
@@ -114,8 +114,8 @@ FORMATS: tuple[Format, ...] = (
         called="spreadsheet",
     ),
     Format("arrays of NumPy (npz)", signs.zip_with(b".npy"), _ROWS),
-    Format("a zip archive", begins(b"PK\x03\x04", b"PK\x05\x06"), _UNPACK + ": unzip {file}"),
-    Format("a tar archive", signs.tar, _UNPACK + ": tar -xf {file}"),
+    Format("a zip archive", signs.zip_archive, reader=_ARCHIVE, called="archive"),
+    Format("a tar archive", signs.tar, reader=_ARCHIVE, called="archive"),
     Format("a 7z archive", begins(b"7z\xbc\xaf\x27\x1c"), _UNPACK),
     Format("a rar archive", begins(b"Rar!\x1a\x07"), _UNPACK),
     Format("packed by lz4", begins(b"\x04\x22\x4d\x18"), "Unpack it: lz4 -d {file}"),

@@ -117,6 +117,11 @@ def _has_properties(path: Path) -> bool:
         return False
 
 
+def zip_archive(beginning: Beginning) -> bool:
+    """A zip archive, of something or of nothing."""
+    return beginning.content.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
 def tar(beginning: Beginning) -> bool:
     """A tar archive: the sum of the first header's bytes is what it says (so do old ones)."""
     head = beginning.content[:512]

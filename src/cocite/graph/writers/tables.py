@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cocite.database import open_duckdb
 from cocite.errors import ResourceError
 from cocite.graph.writers.writer import Columns, TableFile, Types
 from cocite.memory import format_size
@@ -71,9 +72,7 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types) -> Iterator[Any]
     """A new database with all rows in a table ``ROWS``, each piece by itself: many rows in one
     transaction of DuckDB take memory.
     """
-    import duckdb
-
-    with duckdb.connect(str(path), config=_CONFIG) as connection:
+    with open_duckdb(str(path), _CONFIG) as connection:
         columns = ", ".join(f'"{title}" {kind}' for title, kind in types.items())
         connection.execute(f"CREATE TABLE {ROWS}({columns})")
         for piece in pieces:

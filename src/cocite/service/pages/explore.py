@@ -72,7 +72,7 @@ def shown(service: Service, verb: str, handler: _Handler) -> Callable[[Request],
         except Refused as refused:
             problem = refused.problem
         except CociteError as error:
-            problem = problem_of(error, service.scrub)
+            problem = problem_of(error, service.scrub, _said(request))
             if problem.status >= 500 or isinstance(error, StoreError):
                 service.fault(error, verb)
         except Exception as error:
@@ -81,6 +81,14 @@ def shown(service: Service, verb: str, handler: _Handler) -> Callable[[Request],
         return _wrong(service, problem)
 
     return endpoint
+
+
+def _said(request: Request) -> list[str]:
+    """All texts in the query."""
+    try:
+        return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
+    except CociteError:
+        return []
 
 
 def frame(service: Service, state: State, title: str) -> dict[str, Any]:
@@ -167,7 +175,7 @@ async def _reasons(
     try:
         return await service.ask("why", asked, whole, made)
     except CociteError as error:
-        return {"wrong": problem_of(error, service.scrub).detail}
+        return {"wrong": problem_of(error, service.scrub, [state.why, *state.nodes]).detail}
 
 
 def _made(

@@ -41,7 +41,7 @@ from cocite.graph.readers.rows import clean_rows
 from cocite.graph.readers.sources import Source
 from cocite.store import disk
 
-__all__ = ["READER", "HtmlReader", "SiteFound"]
+__all__ = ["READER", "HtmlReader", "SiteFound", "read_site"]
 
 _EVERYWHERE = 0.9
 _LEAST_PAGES = 10
@@ -89,21 +89,25 @@ class HtmlReader:
             raise NotLinks(
                 f"{job.source.label} is a file. HTML is read as a folder, a whole site: name that"
             )
-        if job.options.columns_named:
-            raise UsageError(
-                f"{job.source.label} is a folder of HTML pages, which have no columns: leave "
-                "--columns and --weight-column out (--count-duplicates makes weights)"
-            )
-        site = Site(job.source.path)
-        if not site.pages:
-            raise NotLinks(f"{job.source.label} holds no HTML page")
-        if job.wanted == 1:
-            return clean_rows(job, self.title, ((page,) for page in site.pages))
-        with Pages(job.threads, "reading HTML") as pages:
-            return _SiteRead(job, site, pages).run()
+        return read_site(job, Site(job.source.path))
 
 
 READER = HtmlReader()
+
+
+def read_site(job: Job, site: Site) -> Read:
+    """The links between the pages of a site, and the pages."""
+    if job.options.columns_named:
+        raise UsageError(
+            f"{job.source.label} holds HTML pages, which have no columns: leave --columns and "
+            "--weight-column out (--count-duplicates makes weights)"
+        )
+    if not site.pages:
+        raise NotLinks(f"{job.source.label} holds no HTML page")
+    if job.wanted == 1:
+        return clean_rows(job, HtmlReader.title, ((page,) for page in site.pages))
+    with Pages(job.threads, "reading HTML") as pages:
+        return _SiteRead(job, site, pages).run()
 
 
 class _SiteRead:
@@ -140,7 +144,7 @@ class _SiteRead:
         nodes_job = replace(
             job, wanted=1, scratch=job.scratch / "nodes", options=job.options.for_nodes()
         )
-        disk.make_folder(nodes_job.scratch)
+        disk.make_own_folder(nodes_job.scratch)
         nodes = clean_rows(nodes_job, HtmlReader.title, ((page,) for page in own))
         found.rows, found.bad_rows = read.found.rows, read.found.bad_rows | nodes.found.bad_rows
         found.examples = (read.found.examples + nodes.found.examples)[:5]

@@ -31,7 +31,7 @@ from cocite.errors import InputError
 from cocite.graph.readers import signs
 from cocite.graph.readers.sources import Beginning
 
-__all__ = ["HERE", "Site", "is_page_name", "is_site", "listing"]
+__all__ = ["HERE", "Site", "is_page_name", "is_site", "listing", "may_be_page"]
 
 HERE = "http://this.folder.invalid/"
 """The root of a site of which no other is known."""
@@ -48,6 +48,11 @@ _HOPS = 40
 def is_page_name(name: str) -> bool:
     """Whether a file of this name is a page, whatever is in it."""
     return name.lower().partition("?")[0].endswith(_ENDINGS)
+
+
+def may_be_page(name: str) -> bool:
+    """Whether a file of this name is a page, if it begins as HTML does."""
+    return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
 
 
 def is_site(folder: Path) -> bool:
@@ -157,7 +162,7 @@ class Site:
             return False
         if is_page_name(path):
             return True
-        if os.path.splitext(path)[1].lower() not in _PROGRAMS:
+        if not may_be_page(path):
             return False
         try:
             with self.open(path) as file:

@@ -98,7 +98,7 @@ class _Folder(Output):
         work = scratch / f"{_KIND}-{'ids' if ids else 'names'}"
         log = work.with_suffix(".written")
         inside = work / "files"
-        disk.make_folder(inside)
+        disk.make_own_folder(inside)
         disk.touch(log)
         before, made = log.stat().st_size, set[str]()
         with (
@@ -153,7 +153,7 @@ class _Folder(Output):
 def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
     parent = os.path.dirname(name)
     if parent not in made:
-        disk.make_folder(folder / parent)
+        disk.make_own_folder(folder / parent)
         made.add(parent)
     with disk.rewrite(folder / name) as file:
         disk.write(file, text.encode(errors="surrogateescape"))

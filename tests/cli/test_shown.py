@@ -1,0 +1,54 @@
+"""Names are data: whatever is in one, a terminal shows it and does nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cocite.cli.main import main
+from cocite.cli.shown import as_json, shown
+from tests.conftest import MakeGraph
+
+READ = [*map(chr, [*range(9), *range(11, 32), *range(127, 160)]), "\u202e", "\u2066", "\u2028"]
+EVIL = ["\x9b31mred\x9b0m", "web\u202egpj.exe", "a\u2066b\u2069", "two\u2028lines"]
+PLAIN = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b\nc\td", "e\u0301", "👩\u200d💻"]
+
+
+@pytest.mark.parametrize("sign", READ)
+def test_no_sign_that_is_read_is_printed(sign: str) -> None:
+    code = ord(sign)
+    assert shown(f"a{sign}b") == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
+    told = as_json(json.dumps(f"a{sign}b", ensure_ascii=False))
+    assert sign not in told
+    assert json.loads(told) == f"a{sign}b"
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_text_is_what_it_was(text: str) -> None:
+    assert shown(text) == text
+    assert as_json(text) == text
+
+
+@pytest.mark.parametrize("way", ["table", "json"])
+def test_names_are_shown_and_not_obeyed(
+    make_graph: MakeGraph, way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = make_graph([(a, b) for a in EVIL for b in EVIL if a != b])
+    path = str(graph.path)
+    assert main(["nodes", path, "--format", way]) == 0
+    assert main(["related", path, EVIL[0], "--measure", "cocitation", "--format", way]) == 0
+    assert main(["related", path, EVIL[1] + "?", "--format", way]) == 2
+    out, err = capsys.readouterr()
+    assert not set(READ).intersection(out + err)
+    assert "web\\u202egpj.exe" in out
+    assert "web\\u202egpj.exe" in err
+
+
+def test_what_is_wrong_with_a_call_is_shown_and_not_obeyed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in (["\x9b31m"], ["--\x1b[31m"], ["info", "\u202egraph"], ["info", "-\x1b", "x"]):
+        for voice in ([], ["--log-json"]):
+            assert main([*words, *voice]) != 0
+    assert not set(READ).intersection(capsys.readouterr().err)
