@@ -125,7 +125,7 @@ def test_the_machine_is_read_once_for_a_refresh(
     more: dict[str, Any] = {"refine": True} if measure == "simrank" else {}
     cocite.build(graph, tmp_path / "x", measure=measure, direction="both", **more)
     readings.clear()
-    cocite.refresh(tmp_path / "x", graph, share=0.1).related("11", refine=True)
+    cocite.refresh(tmp_path / "x", graph, share=0.1, again=True).related("11", refine=True)
     assert readings == ONCE
 
 

@@ -42,7 +42,11 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(
     assert "14 samples\n" in out
     assert f"6 samples from {folder / 'h'}" in out
     assert f"14 samples stay, 6 are drawn from {folder / 'h'}" in err
-    code, out, _ = ask(capsys, *refresh(folder, "--format", "json", "--memory", "1GB"))
+    code, out, err = ask(capsys, *refresh(folder, "--share", "0.3"))  # as it was repeated
+    assert (code, "drawn anew  nothing: it is of this graph already" in out) == (0, True)
+    assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20: it" in err
+    again = refresh(folder, "--format", "json", "--memory", "1GB", "--again")
+    code, out, _ = ask(capsys, *again)
     facts = json.loads(out)
     assert [facts[key] for key in ("kept", "drawn", "date")] == [18, 2, "2026-11-20"]
     _, out, _ = ask(capsys, "info", folder / "i")

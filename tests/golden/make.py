@@ -96,7 +96,7 @@ def make_all(folder: Path) -> None:
         cocite.build(graphs[graph], output, shard=8 if _walks(options) else None, **settings)
         if name.startswith("refreshed"):
             os.utime(output / "manifest.json", (_NOON, _NOON))  # the day that it was built on
-            cocite.refresh(output, graphs["later"], share=0.25, date=DAY)
+            cocite.refresh(output, graphs["later"], share=0.25, date=DAY, again=True)
         texts.unlink()
 
 

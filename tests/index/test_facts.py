@@ -65,7 +65,7 @@ def test_a_refresh_writes_in_its_own_draft_only(
     change_facts(index, "parts", 0, fact, to="../victim/in")
     before = contents(victim)
     with pytest.raises(Damaged, match=rf"parts\[0\], says that {fact} is '\.\./victim/in'"):
-        cocite.refresh(index, graph, share=share)
+        cocite.refresh(index, graph, share=share, again=True)
     assert contents(victim) == before
     assert main(["verify", str(index)]) == 1
     assert f"says that {fact} is '../victim/in'" in capsys.readouterr().err
@@ -188,7 +188,7 @@ def test_what_is_built_is_opened(
     build: Build, graph: Graph, tmp_path: Path, measure: str, options: dict[str, Any]
 ) -> None:
     built = cocite.build(graph, tmp_path / "x", measure=measure, **options)
-    refreshed = cocite.refresh(tmp_path / "x", graph, share=1)
+    refreshed = cocite.refresh(tmp_path / "x", graph, share=1, again=True)
     plans = [part.plan for part in built.stored.parts]
     assert [part.plan for part in refreshed.stored.parts] == plans
 
@@ -238,7 +238,7 @@ def test_what_is_told_of_generations_is_checked(
     build: Build, graph: Graph, tmp_path: Path, key: str, value: Any
 ) -> None:
     build(tmp_path / "x")
-    cocite.refresh(tmp_path / "x", graph, share=0.5)
+    cocite.refresh(tmp_path / "x", graph, share=0.5, again=True)
     change_facts(tmp_path / "x", "generations", -1, key, to=value)
     with pytest.raises(Damaged):
         cocite.open(tmp_path / "x")

@@ -81,7 +81,7 @@ def test_what_is_kept_stays_when_an_index_is_refreshed_or_joined(
         cocite.build(graph, tmp_path / name, settings=chosen, numbers=numbers)
     joined = cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
     assert joined.stored.asks == {"decay": 0.3}
-    fresh = cocite.refresh(tmp_path / "joined", graph, share=0.5)
+    fresh = cocite.refresh(tmp_path / "joined", graph, share=0.5, again=True)
     assert fresh.stored.asks == {"decay": 0.3}
     cocite.build(graph, tmp_path / "c", measure="psimrank", numbers=range(9, 12))
     with pytest.raises(UsageError, match="decay"):

@@ -140,4 +140,4 @@ def test_texts_that_point_outside_are_not_carried_over(
     offsets = np.array(cocite.open(path).stored.store.array("none.texts.offsets"))
     change_file(path, "none.texts.offsets", put(place, value)(offsets))
     with pytest.raises(Damaged, match=r"none\.texts\.offsets is damaged"):
-        cocite.refresh(path, graph)
+        cocite.refresh(path, graph, again=True)

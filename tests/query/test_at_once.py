@@ -87,7 +87,7 @@ def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
     assert reader.at_once(3, 256, 1.0, (40.0, 4e-12), own) is not None
     assert reader.at_once(3, 257, 1.0, (40.0, 4e-12), own) is None
     more = make_graph([*EDGES, (1, 2), (2, 50)])
-    cocite.refresh(tmp_path / "one", more, share=0.5)
+    cocite.refresh(tmp_path / "one", more, share=0.5, again=True)
     newer = cocite.open(tmp_path / "one")
     assert newer.readers[0].at_once(3, 5, 1.0, (40.0, 4e-12), own) is None
     assert newer.related(name, 5)

@@ -348,10 +348,11 @@ def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) 
 
 
 def interrupted(index: Index, output: Path, **options: Any) -> None:
-    """Leave an unfinished batch."""
+    """Leave an unfinished batch, of which something is there."""
 
     def stop(stage: str, done: int, total: int) -> None:
-        raise KeyboardInterrupt
+        if done or stage != "relating":
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         related_all(index, output, progress=stop, **options)
@@ -565,5 +566,6 @@ def test_refined_rows_are_what_refined_questions_say(
         related_all(found, tmp_path / "c.csv", target_error=7)
     with Batch(found, tmp_path / "d.csv", 5), pytest.raises(Busy):
         Batch(found, tmp_path / "d.csv", 5).__enter__()
+    interrupted(found, tmp_path / "d.csv", k=5)
     with pytest.raises(UsageError, match=r"settings: target error: none, here 0\.001"):
         related_all(found, tmp_path / "d.csv", 5, refine=True)

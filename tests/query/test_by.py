@@ -376,7 +376,7 @@ def test_an_index_keeps_a_default(make_graph: MakeGraph, tmp_path: Path) -> None
     assert joined.related(LINKED) == again.related(LINKED)
     with pytest.raises(UsageError, match="by 't <= 2'"):
         cocite.merge([halves[0].stored.store.path, tmp_path / "plain"], tmp_path / "no")
-    fresh = cocite.refresh(tmp_path / "i", graph, share=0.5)
+    fresh = cocite.refresh(tmp_path / "i", graph, share=0.5, again=True)
     assert fresh.stored.by == kept
 
 

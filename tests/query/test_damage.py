@@ -63,7 +63,7 @@ def stores(make_graph: MakeGraph, tmp_path: Path) -> dict[str, Path]:
     for name, options in INDEXES.items():
         cocite.build(weighted if name in WEIGHTED else plain, tmp_path / name, **by_walks(options))
         found[name] = tmp_path / name
-    cocite.refresh(tmp_path / "refreshed", newer, share=0.5)
+    cocite.refresh(tmp_path / "refreshed", newer, share=0.5, again=True)
     return found
 
 

@@ -314,7 +314,7 @@ def test_an_index_that_was_refreshed_draws_all_samples_from_the_newest_graph(
 ) -> None:
     old = stored(tmp_path, "old", base()[:-9])
     cocite.build(old, tmp_path / "i", measure="psimrank", samples=20, shard=4)
-    index = cocite.refresh(tmp_path / "i", graph_of(None), share=0.2)
+    index = cocite.refresh(tmp_path / "i", graph_of(None), share=0.2, again=True)
     numbers = range(4, 24)
     after = cocite.build(graph_of("both"), tmp_path / "j", measure="psimrank", numbers=numbers)
     assert index.related_to(OUT, INTO, 300) == after.related(LAST, 300)

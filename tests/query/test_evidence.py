@@ -238,7 +238,7 @@ def test_after_a_refresh_it_is_that_of_the_newest_graph(
     cocite.build(graph, tmp_path / "i", samples=40, measure="psimrank")
     edges = [(a, b) for a, b in EDGES if (a, b) != (0, 10)] + [(12, 10), (12, 11)]
     fresh = make_graph(edges, range(13))
-    index = cocite.refresh(tmp_path / "i", fresh, share=0.5)
+    index = cocite.refresh(tmp_path / "i", fresh, share=0.5, again=True)
     names = list(index.nodes)
     by_id = [(names.index(str(a)), names.index(str(b))) for a, b in edges]
     factors = exact.evidence(rows_of(13, by_id, "in"), "geometric")

@@ -108,7 +108,7 @@ def test_an_index_on_the_disk_has_the_text(tmp_path: Path) -> None:
     assert index.related((2, "x"))[0].node == (3, "x")
     assert cocite.open(tmp_path / "i").related("(2, 'x')")[0].node == "(3, 'x')"
     newer = Graph.from_edges([*links, ((9, "x"), (2, "x"))])
-    refreshed = cocite.refresh(tmp_path / "i", newer, share=0.5)
+    refreshed = cocite.refresh(tmp_path / "i", newer, share=0.5, again=True)
     assert refreshed.related((2, "x"))[0].node == (3, "x")
     with pytest.raises(UsageError):
         cocite.open(tmp_path / "i").related((2, "x"))

@@ -196,7 +196,9 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
     (tmp_path / "links").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
     newer = cocite.ingest(tmp_path / "links", tmp_path / "h", delimiter="tab", header="no")
     cocite.build(graph, tmp_path / "i", samples=40, shard=10, measure="psimrank")
-    whole = cocite.refresh(tmp_path / "i", newer, share=0.3)  # 40 to 51 are of the new graph
+    whole = cocite.refresh(
+        tmp_path / "i", newer, share=0.3, again=True
+    )  # 40 to 51 are of the new graph
     runs = whole.stored.parts[0].runs
     name = next(name for name, run in runs.items() if 20 in run)
     left = without(whole, tmp_path / "left", name)
@@ -219,8 +221,8 @@ def test_of_a_refreshed_index_the_samples_that_know_both_and_are_there(
         (node, hit.node, hit.score) for node in left.nodes for hit in left.related(node, 5)
     ]
     with pytest.raises(Damaged, match="Refresh it then"):
-        cocite.refresh(tmp_path / "left", newer)
-    cocite.refresh(tmp_path / "left", newer, share=1)
+        cocite.refresh(tmp_path / "left", newer, again=True)
+    cocite.refresh(tmp_path / "left", newer, share=1, again=True)
     assert cocite.open(tmp_path / "left").lost == ()
     newest = [name for name, run in runs.items() if run.stop > 40]
     blind = without(whole, tmp_path / "blind", *newest)

@@ -70,7 +70,7 @@ def refresh_through(
     )
     held, end, fresh = drawn(*graphs[0], range(samples)), samples, math.ceil(share * samples)
     for graph, pairs in graphs[1:]:
-        index = cocite.refresh(path, graph, share=share)
+        index = cocite.refresh(path, graph, share=share, again=True)
         new = drawn(graph, pairs, range(end, end + fresh))
         held, end = exact.refreshed(held, new, list(graph.names)), end + fresh
     ways = ["in", "out"] if direction == "both" else [direction]
@@ -377,7 +377,7 @@ def test_after_a_share_of_one_the_first_samples_are_those_of_one_graph(
 ) -> None:
     graph = make_graph(sorted(links(1, OLD, 110)), OLD)
     cocite.build(graph, tmp_path / "x", samples=8, measure="psimrank")
-    index = cocite.refresh(tmp_path / "x", graph, share=1)
+    index = cocite.refresh(tmp_path / "x", graph, share=1, again=True)
     cocite.build(graph, tmp_path / "n", samples=16, measure="psimrank")
     whole = cocite.open(tmp_path / "n").readers[0]
     times = whole.meeting_times(3, 7)[8:12]  # type: ignore[attr-defined]
@@ -413,7 +413,7 @@ def test_simrank_is_ready_for_refined_answers_of_the_newest_graph(
 ) -> None:
     graphs = made("simrank", "in", 1).graphs
     cocite.build(graphs[0], tmp_path / "x", measure="simrank", samples=10, refine=True)
-    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.5)
+    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
     fresh = cocite.build(graphs[1], tmp_path / "n", measure="simrank", samples=10, refine=True)
     assert index.stored.refined == fresh.stored.refined
     for node in ("p7", "z", "a1"):
@@ -429,7 +429,7 @@ def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Pat
     blend = "blend:0.75*psimrank+0.25*cocitation"
     kind: dict[str, Any] = {"samples": 30, "length": LENGTH, "seed": SEED}
     cocite.build(graphs[0], tmp_path / "x", measure=blend, **kind)
-    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.2)
+    index = cocite.refresh(tmp_path / "x", graphs[1], share=0.2, again=True)
     walks = made("psimrank", "in", 1)
     common = cocite.build(graphs[1], tmp_path / "c", measure="cocitation")
     for a in ("p7", "p9", "a1", "z"):
@@ -465,8 +465,8 @@ def test_a_refresh_without_a_change_keeps_estimates_unbiased_and_covered(
     pairs = [(a, b) for a, b in itertools.combinations(OLD, 2)]
     turns, sums = 30, np.zeros(len(pairs))
     for _ in range(turns):
-        index = cocite.refresh(tmp_path / "x", graph, share=1)
-        index = cocite.refresh(tmp_path / "x", graph, share=0.3)
+        index = cocite.refresh(tmp_path / "x", graph, share=1, again=True)
+        index = cocite.refresh(tmp_path / "x", graph, share=0.3, again=True)
         sums += [index.similarity(*pair).score for pair in pairs]
     scores = np.array([truth.similarity(*pair).score for pair in pairs])
     # Seven samples of ten are of this turn alone, three of this one: all are independent.

@@ -144,13 +144,13 @@ def test_an_index_of_some_nodes_and_joined_and_refreshed_ones(graph: Graph, tmp_
     assert manifests[0]["facts"]["sides"] == manifests[1]["facts"]["sides"]
 
     newer = Graph.from_edges([*table(4), (50, 50)], tmp_path / "n", bipartite=True)
-    again = cocite.refresh(tmp_path / "w", newer, share=0.5)
+    again = cocite.refresh(tmp_path / "w", newer, share=0.5, again=True)
     assert again.nodes.sides == newer.sides
     assert {str(h.node) for h in again.related(1, 99)} <= {str(i) for i in range(51)}
     plain = Graph.from_edges([(f"user:{a}", b) for a, b in table()], tmp_path / "plain")
     for other, said in ((plain, "is not bipartite"), (_called(tmp_path), "reader:NAME")):
         with pytest.raises(UsageError, match=said):
-            cocite.refresh(tmp_path / "w", other)
+            cocite.refresh(tmp_path / "w", other, again=True)
     assert cocite.verify(tmp_path / "w").faults == []
 
 

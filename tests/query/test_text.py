@@ -403,7 +403,7 @@ def test_a_refresh_keeps_the_words_of_the_pages_that_stay(
         index = build(old, tmp_path / "i", texts, measure=measure)
         words = index if measure == "text" else build(old, tmp_path / "w", texts)
         before = {(a, b): words.similarity(a, b) for a in texts for b in texts}
-        found = cocite.refresh(tmp_path / "i", later)
+        found = cocite.refresh(tmp_path / "i", later, again=True)
         assert found.measure == find_measure(index.measure).name
         assert found.stored.texts is not None
         assert found.stored.texts["pages"] == 26
@@ -413,11 +413,11 @@ def test_a_refresh_keeps_the_words_of_the_pages_that_stay(
                 for b in (name for name in texts if name in found.nodes):
                     assert found.similarity(a, b) == before[a, b]
             assert_related_is_similarity_sorted(found, scores(found))
-        again = cocite.refresh(tmp_path / "i", later)
+        again = cocite.refresh(tmp_path / "i", later, again=True)
         assert again.stored.digest == found.stored.digest
         told = texts | {f"p{v}": "word59 word58" for v in range(30, 36)}
         place = texts_at(tmp_path / "t.tsv", told)
-        renewed = cocite.refresh(tmp_path / "i", later, texts=place)
+        renewed = cocite.refresh(tmp_path / "i", later, texts=place, again=True)
         anew = build(later, tmp_path / "anew", place, measure=measure)
         assert contents(tmp_path / "i") == contents(tmp_path / "anew")
         assert renewed.related("p35") == anew.related("p35") != []
@@ -428,7 +428,7 @@ def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_
     cocite.build(graph, tmp_path / "i")
     place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
     with pytest.raises(UsageError, match=r"compares no texts: leave them out, or build an index"):
-        cocite.refresh(tmp_path / "i", graph, texts=place)
+        cocite.refresh(tmp_path / "i", graph, texts=place, again=True)
 
 
 # -- the command line ------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_of_an_index_that_was_refreshed_pairs_are_means_over_what_knows_both(
         make_graph(edges, range(30)), tmp_path / "i", samples=40, measure="psimrank"
     )
     more = [*edges, *rng.integers(20, 36, (60, 2)).tolist()]
-    cocite.refresh(tmp_path / "i", make_graph(more, range(36)), share=0.5)
+    cocite.refresh(tmp_path / "i", make_graph(more, range(36)), share=0.5, again=True)
     index = cocite.open(tmp_path / "i")
     nodes, found = ["24", "33", "7"], 0
     for hit in index.related(nodes, 40, together=together):

@@ -104,14 +104,18 @@ def test_what_a_killed_run_left_in_its_store_is_not_somebody_elses(
     def killed(path: Path) -> None:
         raise KeyboardInterrupt
 
-    with Draft(tmp_path / "s", "graph", overwrite=True) as draft:
+    with Draft(tmp_path / "s", "graph", overwrite=True, resumable=True) as draft:
         (draft.path / "work").mkdir()
         (draft.path / "work" / "file").touch()
         (draft.path / "plan.json").touch()
         with monkeypatch.context() as patch:
             real = disk.remove
             gone = tmp_path / "s.building"
-            patch.setattr(disk, "remove", lambda p: real(p) if p.parent == gone else killed(p))
+
+            def remove(path: Path) -> None:
+                (real if path.parent == gone or path.suffix == ".new" else killed)(path)
+
+            patch.setattr(disk, "remove", remove)
             with pytest.raises(KeyboardInterrupt):
                 draft.publish(Manifest("graph", {}))
     assert names(tmp_path / "s") == [".cocite-draft", "manifest.json", "plan.json", "work"]
@@ -159,7 +163,7 @@ def test_a_refresh_leaves_alone_what_else_is_in_the_index(
     before = index.stored.digest
     (tmp_path / "x" / "thesis").touch()
     with pytest.raises(OutputExists, match="not the index's own and would be lost: thesis"):
-        cocite.refresh(tmp_path / "x", graph, share=0.5)
+        cocite.refresh(tmp_path / "x", graph, share=0.5, again=True)
     assert cocite.open(tmp_path / "x").stored.digest == before
     cocite.build(graph, graph.path / "x", samples=4, measure="psimrank")
     assert not (tmp_path / "x.building").exists()

@@ -97,7 +97,7 @@ def make_stores(folder: Path) -> None:
         cocite.build(weighted if name in WEIGHTED else plain, folder / f"{name}.index", **given)
     piece: dict[str, Any] = {"length": 5, "shard": 4, "measure": "psimrank", "numbers": range(6, 9)}
     cocite.build(plain, folder / PIECE, **piece)
-    cocite.refresh(folder / "refreshed.index", newer, share=0.5)
+    cocite.refresh(folder / "refreshed.index", newer, share=0.5, again=True)
 
 
 def harmed(folder: Path) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,6 +45,11 @@ __all__ = ["refresh"]
 @click.option(
     "--restart", is_flag=True, help="Throw away an unfinished refresh or build, and begin again."
 )
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Refresh INDEX also from the GRAPH that its newest samples are of already.",
+)
 @no_verify_option
 @format_option
 def refresh(
@@ -56,6 +61,7 @@ def refresh(
     memory: int | None,
     threads: int | None,
     restart: bool,
+    again: bool,
     show: Show,
 ) -> None:
     """Update INDEX to GRAPH, whose links and nodes have changed: draw some samples again.
@@ -63,7 +69,8 @@ def refresh(
     The oldest samples are replaced; the others stay, without the nodes that are gone. The measure
     and its settings stay as they are. A measure without samples is computed again. Meanwhile the
     index can be asked. If a refresh is interrupted, give the same command again, and it goes on. A
-    GRAPH that has hardly any nodes of the index is refused.
+    GRAPH that has hardly any nodes of the index is refused, and one from which it was made already
+    leaves it as it is.
     """
     from cocite.graph import Graph
     from cocite.index.documents import RefreshDocument
@@ -72,16 +79,10 @@ def refresh(
     give_back_at_once()
     stored = Graph.open(graph, verify=verifying())
     means = Means.checked(threads, memory)
-    with RefreshBuild(
-        index,
-        stored,
-        share,
-        means,
-        date=date,
-        restart=restart,
-        texts=texts,
-        verify=verifying(),
-    ) as work:
+    chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
+    with RefreshBuild(index, stored, share, means, verify=verifying(), **chosen) as work:
+        if work.already:
+            say(work.already)
         # No pilots: they would take as long as a small share of the samples does.
         if work.drawn:
             say(f"{index}: {work.kept:,} samples stay, {len(work.drawn):,} are drawn from {graph}")
@@ -96,13 +97,20 @@ def refresh(
 
 
 def _text(found: RefreshDocument) -> str:
-    drawn = f"{found.drawn:,} samples from {found.graph}"
-    samples = {"kept": f"{found.kept:,} samples", "drawn anew": drawn}
     return facts_text(
         {
             "index": found.index,
-            **(samples if found.drawn else {"computed anew": f"all of it, from {found.graph}"}),
+            **_came_of(found),
             "took": format_time(found.seconds),
             "on disk": format_size(found.bytes),
         }
     )
+
+
+def _came_of(found: RefreshDocument) -> dict[str, str]:
+    if found.already:
+        return {"drawn anew": "nothing: it is of this graph already"}
+    if not found.drawn:
+        return {"computed anew": f"all of it, from {found.graph}"}
+    drawn = f"{found.drawn:,} samples from {found.graph}"
+    return {"kept": f"{found.kept:,} samples", "drawn anew": drawn}

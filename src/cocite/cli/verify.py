@@ -9,7 +9,7 @@ import click
 from cocite.cli.links import stored_of
 from cocite.cli.options import format_option
 from cocite.cli.outputs import Reply, Show
-from cocite.cli.text import facts_text
+from cocite.cli.text import facts_text, say
 from cocite.errors import Damaged
 from cocite.memory import format_size
 
@@ -27,7 +27,7 @@ def verify(path: str, show: Show) -> None:
     graph and the indexes that are kept of it.
 
     What the manifest tells is compared with what a graph or an index has: its own checksum is right
-    wherever somebody meant to change it.
+    wherever somebody meant to change it. Files that lie there and are no part of it are named.
     """
     from cocite.index.verify import VerifiedLinks, VerifyDocument
 
@@ -36,6 +36,8 @@ def verify(path: str, show: Show) -> None:
     found = each[0] if kept == [path] else VerifiedLinks(path, each)
     show(Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
     for one in each:
+        if one.beside:
+            say(f"{one.beside}. Nothing reads it: it may be removed")
         if one.faults:
             left = [one.left] if one.left else []
             where = "" if kept == [path] else f"{one.path}: "

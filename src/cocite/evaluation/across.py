@@ -10,7 +10,6 @@ Cost: that of a suite each (``running.py``), a build a measure, and the question
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +33,7 @@ from cocite.graph import Graph
 from cocite.means import Means
 from cocite.measures import MEASURES
 from cocite.query import build
+from cocite.store import disk
 
 __all__ = ["Across", "Judged", "folders_of", "run_across"]
 
@@ -140,7 +140,7 @@ def run_across(
     across = Across(plan)
     for number, suite in enumerate(suites):
         place = work / f"{number}"
-        place.mkdir(parents=True)
+        disk.make_own_folder(place, new=True)
         told = partial(_told, progress, suite.name)
         folder = folders[suite.name]
         graph, data = graph_of(replace(suite.data, texts=""), folder, place, told)
@@ -152,7 +152,7 @@ def run_across(
         found = list(_labelled(at, across) if truth.labels else _unlabelled(at))
         across.rows += _asked(at, found, across.notes)
         del graph, truth, at
-        shutil.rmtree(place)
+        disk.remove_tree(place)
     across.notes = list(dict.fromkeys(across.notes))
     return across
 
@@ -227,6 +227,6 @@ def _asked(at: _Place, found: Sequence[Found], notes: list[str]) -> Iterator[Jud
                     named[node], K, **settings
                 )
             )
-            shutil.rmtree(path)
+            disk.remove_tree(path)
         figures = result.figures if result else {}
         yield Judged(at.suite.name, name, made, figures, differences, size, seconds, answers)

@@ -11,7 +11,6 @@ length * queries * nodes**2 operations.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -33,6 +32,7 @@ from cocite.means import Means
 from cocite.measures import find_measure
 from cocite.measures.xjaccard import XJACCARD, exact_xjaccard
 from cocite.query import Index
+from cocite.store import disk
 
 __all__ = ["EXACT", "accuracies", "structures"]
 
@@ -97,7 +97,7 @@ def accuracies(
             ranker = IndexRanker(index.first(samples), **dict(chosen.ask))
             stage = partial(progress, f"comparing {measure}")
             yield Precise(measure, samples, accuracy(ranker, exact, queries, plan.ks, stage))
-        shutil.rmtree(index.stored.store.path)
+        disk.remove_tree(index.stored.store.path)
 
 
 def structures(
@@ -116,4 +116,4 @@ def structures(
             index = build(measure, direction, dict(chosen.build), stage, layout="trees")
             live = np.round(live_tokens(graph, index), 12).tolist()
             yield Trees(measure, direction, tree_sizes(index), live)
-            shutil.rmtree(index.stored.store.path)
+            disk.remove_tree(index.stored.store.path)

@@ -128,7 +128,7 @@ def write_pictures(
     Raises :class:`~cocite.errors.OutputExists`.
     """
     path, written = check_pictures(folder, overwrite), []
-    path.mkdir(parents=True, exist_ok=True)
+    disk.make_own_folder(path)
     for name, picture in drawn.items():
         plainly = re.sub(r"\W+", "-", name.lower()).strip("-")
         for ending, content in ((".svg", picture.svg.encode()), (".png", picture.png)):

@@ -10,7 +10,6 @@ Cost: a build for each measure, direction and setting of it; a judgement a point
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
@@ -39,6 +38,7 @@ from cocite.layouts.format import is_shard
 from cocite.means import Means
 from cocite.measures import SAMPLES, Value, find_measure
 from cocite.query import Index, build
+from cocite.store import disk
 
 __all__ = ["run_on", "run_suite"]
 
@@ -241,7 +241,7 @@ class _Run:
                 if each in blended:
                     self._rankers[blended[each]] = ranker
             if not any(p in blended for p, _ in group):
-                shutil.rmtree(index.stored.store.path)
+                disk.remove_tree(index.stored.store.path)
 
     def _ask(self, court: _Court, ranker: Ranker, stage: str) -> Judgement:
         return court.judge(

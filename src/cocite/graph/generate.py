@@ -109,7 +109,7 @@ def generate_web(
         progress("planning the web", 0, 0)
         web = plan_web(nodes, links, seed)
         work = draft.path / "work"
-        work.mkdir()
+        disk.make_own_folder(work)
         files = _write_links(draft.path, work, web, links, progress)
         text = _text_names(web, names, beside, progress)
         if names == "text":

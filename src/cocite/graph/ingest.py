@@ -48,7 +48,7 @@ from cocite.graph.storing import How, store_links
 from cocite.graph.titles.titling import Titling
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, database_memory, format_size
-from cocite.store import Draft, Manifest, Store, kind_of
+from cocite.store import Draft, Manifest, Store, disk, kind_of
 from cocite.store.temporary import Temporary
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def ingest(
         Draft(place, "graph", overwrite=overwrite) as draft,
         report_to(os.fspath(report or ""), overwrite) as reported,
     ):
-        (work := draft.path / "work").mkdir()
+        disk.make_own_folder(work := draft.path / "work")
         threads = threads_for(given.all, cores)
         titling = Titling(given.titles, called, options, work, options.called, pairs or ())
         with Tables(

@@ -8,7 +8,6 @@ the names, and what was found is told in the order in which inputs were named.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from cocite.graph.readers.html.reader import SiteFound
 from cocite.graph.readers.parquet import ParquetInput
 from cocite.graph.readers.text import TextInput
 from cocite.graph.readers.wiki.reader import WikiFound
+from cocite.store import disk
 
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
@@ -50,7 +50,7 @@ def load_all(
         some = [sources[place] for place in places]
         with tables.reading() as database:
             job = to_job(database=database, source=some[0], wanted=wanted, options=options)
-            job.scratch.mkdir()
+            disk.make_own_folder(job.scratch)
             reader = told or reader_of(job.source, options, wanted)
             if getattr(reader, "together", False):
                 job = replace(job, inputs=tuple(some))
@@ -78,7 +78,7 @@ def load_all(
                         found[place_of.pop(id(source))] = one
                     tables.load(rows, wanted, all(one.integers for one in those))
                 assert not place_of
-        shutil.rmtree(job.scratch)
+        disk.remove_tree(job.scratch)
     return [one for one in found if one is not None]
 
 

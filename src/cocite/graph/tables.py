@@ -37,6 +37,7 @@ from cocite.errors import InputError, ResourceError
 from cocite.graph.left_out import LeftOut
 from cocite.graph.readers import Source
 from cocite.graph.readers.title_file import TITLE_COLUMNS, TitleFile
+from cocite.store import disk
 
 __all__ = ["MAX_NODES", "Tables", "TitlesKept"]
 
@@ -84,7 +85,7 @@ class Tables:
         weighted: bool = False,
     ) -> None:
         spill = directory / "spill"
-        spill.mkdir(parents=True)
+        disk.make_own_folder(spill)
         self._directory = directory
         self._db = open_duckdb(
             str(directory / "tables.duckdb"),

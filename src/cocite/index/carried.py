@@ -8,7 +8,6 @@ Cost: one pass over what is not linked; a blob and 8 bytes a node for each threa
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.table import sampled_builder
-from cocite.store import Access, advise, copy_array
+from cocite.store import Access, advise, copy_array, disk
 
 __all__ = ["Carried"]
 
@@ -63,9 +62,9 @@ class Carried(Kept):
         store, name = self._part.store, self._part.prefix + shard_file(shard.start)
         entry = store.manifest.files[name]
         store.require(name)
-        path.unlink(missing_ok=True)
+        disk.remove(path)
         try:
-            os.link(store.path / name, path)
+            disk.link(store.path / name, path)
         except OSError:
             copy_array(store.path / name, path, entry)
         places = slice(shard.start - self._base, shard.stop - self._base)

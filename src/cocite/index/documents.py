@@ -202,7 +202,9 @@ class BuildDocument(Document):
 
 @dataclass(frozen=True)
 class RefreshDocument(Document):
-    """A refresh that is done: how many samples were ``kept`` and ``drawn`` from ``graph``."""
+    """A refresh that is done: how many samples were ``kept`` and ``drawn`` from ``graph``; none if
+    the index is ``already`` of that graph.
+    """
 
     index: str
     graph: str
@@ -211,12 +213,14 @@ class RefreshDocument(Document):
     date: str
     seconds: float
     bytes: int
+    already: bool
 
     @classmethod
     def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
         """What ``work`` says when it has run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
-        return cls(index, str(work.graph.path), work.kept, drawn, work.date, *took)
+        told = bool(work.already)
+        return cls(index, str(work.graph.path), work.kept, drawn, work.date, *took, told)
 
 
 @dataclass(frozen=True)

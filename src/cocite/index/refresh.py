@@ -6,6 +6,9 @@ which everything stays, ids too, are linked and not written again. Fresh samples
 were never used, so they are independent of all that were ever drawn. Parts without samples are made
 anew, whole; so is what is made ready for refined answers.
 
+An index whose newest samples are of this very graph is not refreshed, unless ``again``: a command
+that is repeated, as it was killed when it had published, would retire as many samples once more.
+
 The new generation grows in a directory beside the index and takes its name at once when it is
 whole: the old one answers until then, and who has it open keeps it. It is a build in all else
 (``index/build.py``), resumed as one.
@@ -29,27 +32,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
+from cocite.engine.certificate import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.matching import match_names
 from cocite.graph.names import NAME_FILES
 from cocite.graph.sides import Sides
+from cocite.graph.titles import TITLE_FILES
 from cocite.index.build import IndexBuild
 from cocite.index.carried import Carried
-from cocite.index.estimate import IndexEstimate
+from cocite.index.estimate import BuildReport, IndexEstimate
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
 from cocite.index.stored import StoredIndex
 from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
+from cocite.layouts.part import Progress
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.sound import part_faults
 from cocite.layouts.table import is_sampled, sampled_format
 from cocite.layouts.texts import OldTexts, Texts
 from cocite.means import Means
 from cocite.memory import format_size
-from cocite.store import Access, ArrayWriter, Entry
+from cocite.store import Access, ArrayWriter, Entry, Store
 
 __all__ = ["RefreshBuild"]
 
@@ -73,11 +79,13 @@ class RefreshBuild(IndexBuild):
         date: str | None = None,
         restart: bool = False,
         texts: str | os.PathLike[str] | None = None,
+        again: bool = False,
         verify: bool = True,
     ) -> None:
         """``date`` is that of the graph, as 2026-11-21; by default today's. ``texts`` are those of
-        its pages; without them the index keeps what it has of pages that are still there. What is
-        read of the index is compared with its checksums if it is to ``verify``.
+        its pages; without them the index keeps what it has of pages that are still there. It is
+        refreshed ``again`` from a graph that it is of already. What is read of the index is
+        compared with its checksums if it is to ``verify``.
         """
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
@@ -92,6 +100,9 @@ class RefreshBuild(IndexBuild):
                 f"{index} was refreshed so often that its samples have no numbers left; build a "
                 "new index with another --seed"
             )
+        self.already = "" if again else self._already(graph)
+        if self.already:
+            self.drawn = range(numbers.stop, numbers.stop)
         self._generations = _kept(old, numbers[len(self.drawn) :])
         if self.kept and old.lost:
             raise Damaged(
@@ -117,6 +128,21 @@ class RefreshBuild(IndexBuild):
         )
         place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
         super().__init__(graph, place, options, means, overwrite=True, restart=restart)
+
+    def _already(self, graph: Graph) -> str:
+        """In words, that the index is of this graph; "" if it is not, or of other titles."""
+        old, newest = self._old, self._old.freshness.generations[-1]
+        if newest.digest != graph.digest:
+            return ""
+        ours, theirs = (_titles(store) for store in (old.store, graph.store))
+        if old.kept is None and ours != theirs:
+            return ""
+        when = f", on {newest.date}" if newest.date and newest.refresh else ""
+        done = "was already refreshed from" if newest.refresh else "was built from"
+        return (
+            f"{old.store.path} {done} this graph ({graph.path}){when}: it stays as it is. To draw "
+            "samples from it once more, or for other texts: --again (again=True)"
+        )
 
     def _check_layouts(self, graph: Graph) -> None:
         """Raises :class:`UsageError` if graph and index do not go together."""
@@ -159,6 +185,8 @@ class RefreshBuild(IndexBuild):
             )
 
     def __enter__(self) -> RefreshBuild:
+        if self.already:
+            return self
         super().__enter__()
         try:
             if StoredIndex.open(self._old.store.path).store.manifest != self._old.store.manifest:
@@ -170,6 +198,20 @@ class RefreshBuild(IndexBuild):
             self.__exit__(type(error), error, None)
             raise
         return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if not self.already:
+            super().__exit__(kind, error, trace)
+
+    def run(
+        self,
+        progress: Progress = lambda done, total: None,
+        refining: SweepReport = lambda sweep, done, total: None,
+    ) -> BuildReport:
+        """As of a build; an index that is of the graph already stays as it is."""
+        if self.already:
+            return BuildReport(0, 0, 0.0, 0, self._old.store.nbytes)
+        return super().run(progress, refining)
 
     def estimate(self) -> IndexEstimate:
         """As of a build; samples that are linked were not made by an earlier run."""
@@ -350,6 +392,11 @@ def _kept(old: StoredIndex, numbers: range) -> tuple[Generation, ...]:
             graph = each.graph, each.digest
             kept.append(Generation(each.refresh, first, samples, *graph, date, each.path))
     return tuple(kept)
+
+
+def _titles(store: Store) -> dict[str, Entry]:
+    files = store.manifest.files
+    return {name: entry for name, entry in files.items() if name.startswith(TITLE_FILES)}
 
 
 def _bipartite(sides: Sides | None) -> str:

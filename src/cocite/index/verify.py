@@ -1,7 +1,8 @@
 """Checking every byte of a store: each file is read in full and compared with its checksum, and
 what its manifest tells with what a store of its kind has. If all fit, what is in the files is
 compared with what the format says (``graph/sound.py``, ``layouts/sound.py``): checksums tell
-chance, and not an enemy who signs.
+chance, and not an enemy who signs. What is in the directory and no part of the store is told, too:
+nothing reads it, so it is no fault.
 
 Cost: two or three passes over all files, in pieces, and a sample of walks at a time.
 """
@@ -30,12 +31,15 @@ from cocite.store import MANIFEST, Manifest, Store, kind_of
 
 __all__ = ["VerifiedLinks", "VerifyDocument"]
 
+_NAMED = 5
+"""Surplus files that are named."""
+
 
 @dataclass(frozen=True)
 class VerifyDocument(Document):
     """What was found: the ``faults`` of ``files`` files, none if all are whole, behind that of the
     manifest, which has one unless it is ``sound``; and of an index that lacks nothing but samples,
-    what is ``left`` of it, in words.
+    what is ``left`` of it, in words. ``surplus`` is what lies in it and is no part of it.
     """
 
     path: str
@@ -45,6 +49,7 @@ class VerifyDocument(Document):
     sound: bool
     faults: Sequence[str]
     left: str = ""
+    surplus: Sequence[str] = ()
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
@@ -59,12 +64,22 @@ class VerifyDocument(Document):
             faults = _content(store)
         size = len(store.manifest.files), store.nbytes
         left = "" if told else _left(store, faults)
-        return cls(name, kind, *size, not told, [*told, *faults.values()], left)
+        surplus = store.surplus()
+        return cls(name, kind, *size, not told, [*told, *faults.values()], left, surplus)
 
     def facts(self) -> dict[str, Any]:
         """Without what there is nothing to say of."""
-        facts = super().facts()
-        return facts if self.left else {name: facts[name] for name in facts if name != "left"}
+        facts, spare = super().facts(), {"left": self.left, "surplus": self.surplus}
+        return {name: facts[name] for name in facts if spare.get(name, True)}
+
+    @property
+    def beside(self) -> str:
+        """What lies in it and is no part of it, in words; "" if nothing does."""
+        if not self.surplus:
+            return ""
+        more = len(self.surplus) - _NAMED
+        named = ", ".join(self.surplus[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+        return f"{self.path} holds what is no part of it: {named}"
 
     @property
     def verdict(self) -> str:

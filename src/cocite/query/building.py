@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cocite.graph import Graph
 from cocite.index import StoredIndex
@@ -298,6 +298,7 @@ def refresh(
     memory: str | int | None = None,
     restart: bool = False,
     texts: str | os.PathLike[str] | None = None,
+    again: bool = False,
     verify: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
@@ -327,6 +328,9 @@ def refresh(
         The texts of the pages as they are now, as for :func:`build`, of an index that compares
         them. Without them pages keep the words that the index has of them, and their weights, and
         pages that are new have none.
+    again
+        Refresh an index also from the graph that its newest samples are of already. By default it
+        stays as it is then, so that a refresh that was killed can be repeated, however far it came.
     verify
         Compare what is read of the index, and of a graph that is given as a path, with its
         checksums.
@@ -342,8 +346,7 @@ def refresh(
     if not isinstance(graph, Graph):
         graph = Graph.open(graph, verify=verify)
     means = Means.checked(threads, memory)
-    with RefreshBuild(
-        index, graph, share, means, date=date, restart=restart, texts=texts, verify=verify
-    ) as work:
+    chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
+    with RefreshBuild(index, graph, share, means, verify=verify, **chosen) as work:
         work.run(progress)
     return Index(_opened(index, graph), means)

@@ -62,7 +62,7 @@ from cocite.query.made_of import (
 )
 from cocite.store import Store, disk, kind_of
 from cocite.store.beside import is_private
-from cocite.store.building import is_still, lock
+from cocite.store.locks import is_still, lock
 
 if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
@@ -225,7 +225,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
             if not fault:
                 for left in folder.iterdir():
                     if is_private(left.name):
-                        left.unlink()
+                        disk.remove(left)
                 write_mark(folder, mark_of(folder) or {})
         except (OSError, StoreError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not writable"
@@ -234,17 +234,16 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
     finally:
         if descriptor >= 0:
             if _is_ours(folder) and {entry.name for entry in folder.iterdir()} <= {MARK}:
-                (folder / MARK).unlink(missing_ok=True)
+                disk.remove(folder / MARK)
                 with suppress(OSError):  # somebody else's files may have come into it
-                    folder.rmdir()
+                    disk.remove_empty(folder)
             os.close(descriptor)
 
 
 def _locked(folder: Path, progress: Progress) -> int:
     """The folder, made if it is not there, opened and locked."""
     while True:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(exist_ok=True)
+        disk.make_own_folder(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             if not lock(descriptor):

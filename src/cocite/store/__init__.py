@@ -15,8 +15,8 @@ from cocite.store.arrays import (
     is_mapped,
     map_array,
 )
-from cocite.store.beside import check_file, written_beside
-from cocite.store.building import Building
+from cocite.store.beside import check_file, folder_beside, rows_beside, written_beside
+from cocite.store.building import Building, publishing, written_from
 from cocite.store.draft import Draft, copy_array
 from cocite.store.facts import Facts
 from cocite.store.files import DeclaredFiles
@@ -52,10 +52,14 @@ __all__ = [
     "checksum",
     "copy_array",
     "fetch",
+    "folder_beside",
     "forget",
     "is_mapped",
     "kind_of",
     "map_array",
     "new_folder",
+    "publishing",
+    "rows_beside",
     "written_beside",
+    "written_from",
 ]

@@ -3,30 +3,35 @@
 A lock on it keeps a second builder out. A process that is killed leaves it behind, and
 the next run takes it over: it continues in it if the builder knows how to resume, and else
 empties it. One that does writes down first what it is to make (``plan.json``): with the same plan
-what is there is gone on with.
+what is there is gone on with; with another one what is there is not thrown away unasked, unless
+nothing was finished.
+
+It is known by its mark: there, on the disk, before anything else in it, and gone after all else. So
+whatever a process that was killed, or a machine that lost its power, leaves of it is known for
+ours. A process that is killed when the output has its place, and before this directory is gone,
+leaves a note of what it published, by which the next run sees that nothing in here is wanted.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from cocite.errors import Busy, StoreError, UsageError
 from cocite.store import disk
-from cocite.store.beside import is_private, written_beside
+from cocite.store.beside import MARK, is_private, written_beside
+from cocite.store.locks import is_still, lock, unclaimed
 
-__all__ = ["MARK", "Building", "is_still", "lock"]
+__all__ = ["MARK", "Building", "publishing", "remove_building", "written_from"]
 
-MARK = ".cocite-draft"
-"""A file in every one of them: a directory of that name without it is somebody else's."""
 _PLAN = "plan.json"
+_PUBLISHED = "published"
 _TRIES = 5
 _LONGEST = 100
 _FOLLOWING = ("/format", "/piece")
@@ -54,7 +59,7 @@ class Building:
         for _ in range(_TRIES):
             try:
                 disk.make_folder(self.output.parent)
-                self.path.mkdir(exist_ok=True)
+                disk.make_own_folder(self.path)
                 self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             except OSError as error:
                 raise StoreError(
@@ -71,7 +76,7 @@ class Building:
         try:
             self._take_over()
         except BaseException:
-            os.close(self._lock)
+            self.__exit__(None, None, None)
             raise
         return self
 
@@ -83,11 +88,17 @@ class Building:
                 f"{self.path} is in the way: it holds files that no unfinished build has left "
                 f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
             )
-        disk.touch(self.path / MARK)
+        if MARK not in found:
+            disk.touch(self.path / MARK)
+            disk.sync_directory(self.path)
         for name in filter(is_private, found):
             disk.remove(self.path / name)
-        if not self._resumable:
+        if not self._resumable or self._is_old():
             self.clear()
+
+    def _is_old(self) -> bool:
+        """Whether what is there is no unfinished run's, but what a finished one has left."""
+        return False
 
     def clear(self) -> None:
         """Remove what an earlier, unfinished run left."""
@@ -114,7 +125,7 @@ class Building:
         is to ``restart``.
         """
         found = self.plan
-        if not restart and found is not None:
+        if not restart and found is not None and (found == plan or not self._is_bare()):
             if found == plan:
                 return True
             raise UsageError(
@@ -128,10 +139,26 @@ class Building:
             disk.write(file, json.dumps(plan).encode())
         return False
 
+    def _is_bare(self) -> bool:
+        """Whether nothing is there that anybody could go on with: a plan, and empty files."""
+        others = [entry for entry in self.path.iterdir() if entry.name not in (MARK, _PLAN)]
+        return not any(entry.is_dir() or entry.lstat().st_size for entry in others)
+
     def done(self) -> None:
         """The output has its place: the directory goes."""
-        disk.remove_tree(self.path)
+        remove_building(self.path)
         self._published = True
+
+    def sweep(self) -> None:
+        """Remove what a run has left that was killed when its output had its place."""
+        if not os.path.lexists(self.output) or self.path.is_symlink():
+            return
+        with unclaimed(self.path) as free:
+            if not free or not (self.path / MARK).is_file():
+                return
+            bare = [entry.name for entry in self.path.iterdir()] == [MARK]
+            if bare or _known(self.output) == _told(self.path / _PUBLISHED):
+                remove_building(self.path)
 
     def __exit__(
         self,
@@ -141,9 +168,10 @@ class Building:
     ) -> None:
         try:
             if not self._published and is_still(self.path, self._lock):
-                bare = {entry.name for entry in self.path.iterdir()} <= {MARK}
-                if bare or not self._resumable:
-                    disk.remove_tree(self.path)
+                found = {entry.name for entry in self.path.iterdir()}
+                bare, ours = found <= {MARK, _PLAN}, not found or MARK in found
+                if ours and (bare or not self._resumable):
+                    remove_building(self.path)
         finally:
             os.close(self._lock)
 
@@ -188,21 +216,38 @@ def _in_words(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
-def lock(descriptor: int) -> bool:
-    """Lock an open directory; False if another process has it."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise
-        return False
-    return True
+def remove_building(path: Path) -> None:
+    """Remove the directory; it is known by its mark to the last."""
+    disk.remove_tree(path, _PUBLISHED, MARK)
 
 
-def is_still(path: Path, descriptor: int) -> bool:
-    """Whether the open directory still has the name ``path``."""
+@contextmanager
+def written_from(building: Path, path: Path) -> Iterator[BinaryIO]:
+    """As :func:`written_beside`, in the directory of a run, whose output it is."""
+    with written_beside(path, building) as file:
+        yield file
+        publishing(Path(file.name), building)
+
+
+def publishing(made: Path, building: Path) -> None:
+    """Note in a directory what is going to have the place of its output: the file or the folder
+    that is called ``made`` until then.
+    """
+    with written_beside(building / _PUBLISHED) as file:
+        disk.write(file, _known(made).encode())
+
+
+def _known(path: Path) -> str:
+    """What a file or a folder is known by, whatever its name; "" if there is none."""
     try:
-        named, opened = path.stat(), os.fstat(descriptor)
+        status = path.lstat()
     except OSError:
-        return False
-    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+        return ""
+    return f"{status.st_dev} {status.st_ino} {status.st_mtime_ns}"
+
+
+def _told(note: Path) -> str:
+    try:
+        return note.read_text("ascii")
+    except (OSError, ValueError):
+        return ""

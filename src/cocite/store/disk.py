@@ -1,9 +1,13 @@
 """The few calls that change a disk; every write of cocite's stores goes through here.
 
 They are gathered in one place so that a test can stand between them and the system and
-fail, cut or kill at any one of them. The order they guarantee: bytes are on the disk
-(``sync_file``) before a name points at them (``rename``), and the name itself is on the disk
+fail, cut or kill at any one of them (``tests/torture/shim.py``); no other file makes such
+calls (``tests/store/test_disk.py`` reads all sources). The order they guarantee: bytes are on the
+disk (``sync_file``) before a name points at them (``rename``), and the name itself is on the disk
 (``sync_directory``) before anything is reported as done.
+
+Only what nobody finds again needs none of this: files without a name (``scratch.py``,
+``spool.py``), and what other libraries write into a directory of ours, which is theirs until then.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import logging
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,17 +26,25 @@ from cocite.errors import ResourceError
 from cocite.memory import format_size
 
 __all__ = [
+    "append",
     "create",
     "create_anew",
+    "edit",
     "exchange",
+    "link",
     "make_folder",
+    "make_own_folder",
     "remove",
+    "remove_empty",
     "remove_tree",
     "rename",
     "rename_new",
+    "rewrite",
+    "sync_all",
     "sync_directory",
     "sync_file",
     "touch",
+    "truncate",
     "write",
 ]
 
@@ -61,6 +74,41 @@ def create_anew(path: Path) -> BinaryIO:
     """
     path.unlink(missing_ok=True)
     return create(path)
+
+
+def rewrite(path: Path) -> BinaryIO:
+    """A file of that name, emptied or new, unbuffered; not through a link."""
+    return open(path, "wb", buffering=0, opener=_opened)
+
+
+def edit(path: Path) -> BinaryIO:
+    """The file of that name, unbuffered, to be read and written; not through a link."""
+    return open(path, "rb+", buffering=0, opener=_opened)
+
+
+def append(path: Path) -> BinaryIO:
+    """The file of that name, or a new one, unbuffered, to be written at its end."""
+    return open(path, "ab", buffering=0, opener=_opened)
+
+
+def make_own_folder(path: Path, *, new: bool = False) -> None:
+    """See that there is a directory for files of ours, and those that it is in; if it is to be
+    ``new`` it must not be there: else FileExistsError.
+    """
+    path.mkdir(parents=True, exist_ok=not new)
+
+
+def link(source: Path, target: Path) -> None:
+    """Give the file ``source`` one more name, which must be free; raises OSError where the system
+    has no such names.
+    """
+    os.link(source, target)
+
+
+def truncate(file: BinaryIO, size: int) -> None:
+    """Cut a file off behind ``size`` bytes, and go on there."""
+    file.truncate(size)
+    file.seek(size)
 
 
 def touch(path: Path) -> None:
@@ -96,8 +144,15 @@ def sync_directory(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        raise _explained(error, path, 0) from error
     finally:
         os.close(descriptor)
+
+
+def sync_all() -> None:
+    """Push all that anybody has written to the disk."""
+    os.sync()
 
 
 def rename(source: Path, target: Path) -> None:
@@ -141,12 +196,29 @@ def _renameat2(first: Path, second: Path, flags: int) -> bool:
     raise OSError(code, os.strerror(code), str(first), None, str(second))
 
 
-def remove_tree(path: Path) -> None:
-    """Remove a directory and all in it, if it is there; of a link only the link."""
+def remove_tree(path: Path, *last: str) -> None:
+    """Remove a directory and all in it, if it is there; of a link only the link.
+
+    The files ``last`` in it go when all others are gone, on the disk too, one after another: as
+    long as anything is left it is known by them.
+    """
     if path.is_symlink():
         path.unlink()
     elif path.exists():
+        if last:
+            for entry in path.iterdir():
+                if entry.name not in last:
+                    remove(entry)
+            for name in last:
+                with suppress(OSError, ResourceError):  # a full disk keeps nothing from going
+                    sync_directory(path)
+                remove(path / name)
         shutil.rmtree(path)
+
+
+def remove_empty(path: Path) -> None:
+    """Remove a directory in which nothing is; raises OSError if something is."""
+    path.rmdir()
 
 
 def remove(path: Path) -> None:

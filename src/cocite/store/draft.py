@@ -3,25 +3,36 @@
 While it grows it is called ``<output>.building`` (``building.py``). ``publish`` writes the
 manifest last, then renames. A process that is killed at any moment leaves either the old output
 untouched or the new one whole, and a directory that the next run takes over.
+
+What of a draft is no part of the store goes before that has its name; but for that by which a run
+that is killed there goes on, which goes afterwards. An old output that was replaced has the draft's
+name until it is removed. The mark of either says what it is, and who next comes to that output
+removes what was left behind (:class:`Draft`), whether the output is replaced or not.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from contextlib import suppress
 from pathlib import Path
 
 from cocite.errors import Damaged, NotAStore, OutputExists, StoreError
 from cocite.store import disk
 from cocite.store.arrays import Entry, checksum
-from cocite.store.beside import written_beside
-from cocite.store.building import MARK, Building, lock
+from cocite.store.beside import sweep_beside, written_beside
+from cocite.store.building import MARK, Building
+from cocite.store.locks import lock, unclaimed
 from cocite.store.manifest import MANIFEST, Manifest, kind_of
 
 __all__ = ["Draft", "copy_array"]
 
 _NAMED = 5
 """Strangers that a message names."""
+_REST, _OLD = "rest", "replaced"
+_MARKING = re.compile(re.escape(f".{MARK}.") + r"[0-9a-f]{16}\.new")
+"""What a mark was to become, when the process was killed."""
 
 
 class Draft(Building):
@@ -39,6 +50,7 @@ class Draft(Building):
         super().__init__(output, resumable=resumable)
         self._kind, self._overwrite = kind, overwrite
         if os.path.lexists(self.output):
+            self._finish_earlier()
             if not overwrite:
                 raise OutputExists(
                     f"{self.output} exists. Choose another output, or pass --overwrite "
@@ -53,7 +65,7 @@ class Draft(Building):
         came to be there during the build; the draft is kept.
         """
         manifest.write(self.path)
-        rest = self._mark_rest({*manifest.files, MANIFEST, MARK})
+        rest = self._rest({*manifest.files, MANIFEST, MARK})
         if self._overwrite and os.path.lexists(self.output):
             self._check_replaceable()
             self._replace()
@@ -66,19 +78,51 @@ class Draft(Building):
                 ) from error
             self._published = True
             disk.sync_directory(self.output.parent)
-        for name in (*rest, MARK):
-            disk.remove(self.output / name)
+        _clean(self.output, rest)
         return self.output
 
-    def _mark_rest(self, kept: set[str]) -> list[str]:
-        """What of the draft is no part of the store, and goes when that is published; it is written
-        down, so that it is known for ours if the process does not come so far.
+    def _rest(self, kept: set[str]) -> list[str]:
+        """What of the draft is no part of the store, and goes when that is published, as a run that
+        is killed goes on by it. It is written down, so that it is known for ours if the process
+        does not come so far. If no run goes on it goes now.
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
+        if self._resumable:
+            if rest:
+                _mark(self.path, rest=rest)
+            return rest
+        for name in rest:
+            disk.remove(self.path / name)
         if rest:
-            with written_beside(self.path / MARK) as file:
-                disk.write(file, json.dumps(rest).encode())
-        return rest
+            disk.sync_directory(self.path)
+        return []
+
+    def _finish_earlier(self) -> None:
+        """Remove what a run has left that was killed when it had published its output: in that,
+        and what it replaced, which has the draft's name. It is removed if it can be.
+        """
+        if not self.output.is_symlink() and kind_of(self.output) == self._kind:
+            with suppress(OSError), unclaimed(self.output) as free:
+                if free:
+                    sweep_beside(self.output / MARK)
+                    there = set(_names(self.output)) - _in_manifest(self.output)
+                    if _is_marked(self.output):
+                        _clean(self.output, sorted(_left(self.output)[0] & there))
+        if not self.path.is_symlink() and _is_marked(self.path) and _left(self.path)[1]:
+            with suppress(OSError), unclaimed(self.path) as free:
+                if free:
+                    _remove_own(self.path)
+
+    def _is_old(self) -> bool:
+        """Whether it is what an earlier run has replaced: nothing to go on with."""
+        return _left(self.path)[1]
+
+    def clear(self) -> None:
+        """Remove what an earlier, unfinished run left."""
+        super().clear()
+        if _left(self.path) != (set(), False):
+            disk.sync_directory(self.path)  # what is left behind is no old output any more
+            _mark(self.path)
 
     def _check_replaceable(self) -> None:
         """See that the output is such a store and that nothing of anybody else is in it."""
@@ -106,21 +150,20 @@ class Draft(Building):
             # After the exchange the old one has the draft's name: locked, nobody takes it over, and
             # marked, who comes after a kill does.
             lock(old)
-            mark = None if link or (self.output / MARK).exists() else self.output / MARK
             try:
-                if mark is not None:
-                    disk.touch(mark)
+                if not link:
+                    _mark(self.output, old=True)
                 disk.exchange(self.path, self.output)
             except BaseException:
-                if mark is not None:
-                    mark.unlink(missing_ok=True)
+                if not link:
+                    disk.remove(self.output / MARK)
                 raise
             self._published = True
             try:
                 disk.sync_directory(self.output.parent)
             finally:
                 if link:
-                    self.path.unlink()
+                    disk.remove(self.path)
                 else:
                     self._remove_old()
         finally:
@@ -128,11 +171,8 @@ class Draft(Building):
 
     def _remove_old(self) -> None:
         """Remove the old store, which has the draft's name."""
-        for name in sorted(_own(self.path) - {MARK}):
-            disk.remove(self.path / name)
-        (self.path / MARK).unlink()
         try:
-            self.path.rmdir()
+            _remove_own(self.path)
         except OSError as error:
             raise StoreError(
                 f"{self.output} is whole; what came into the old one while it was replaced is in "
@@ -140,19 +180,63 @@ class Draft(Building):
             ) from error
 
 
+def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> None:
+    """Say in the mark what a directory is, besides a draft: what in it is no part of the store; and
+    whether it is the old store that is being replaced.
+    """
+    told = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
+    with written_beside(directory / MARK) as file:
+        disk.write(file, json.dumps(told).encode() if told else b"")
+
+
+def _left(directory: Path) -> tuple[set[str], bool]:
+    """What the mark says of a directory."""
+    mark = directory / MARK
+    if mark.is_symlink():
+        return set(), False
+    try:
+        told = json.loads(mark.read_bytes() or b"{}")
+        return set(map(str, told.get(_REST, ()))), told.get(_OLD) is True
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return set(), False
+
+
+def _clean(directory: Path, rest: list[str]) -> None:
+    """Remove what is no part of a store that was published, then its mark."""
+    for name in rest:
+        disk.remove(directory / name)
+    if rest:
+        disk.sync_directory(directory)  # whatever is left is known by the mark
+    disk.remove(directory / MARK)
+
+
+def _remove_own(directory: Path) -> None:
+    """Remove a store that was replaced: its own files; the list of these, its mark, and itself."""
+    for name in sorted(_own(directory) - {MANIFEST, MARK}):
+        disk.remove(directory / name)
+    for name in (MANIFEST, MARK):
+        disk.sync_directory(directory)
+        disk.remove(directory / name)
+    disk.remove_empty(directory)
+
+
+def _is_marked(directory: Path) -> bool:
+    return (directory / MARK).is_file() and not (directory / MARK).is_symlink()
+
+
 def _own(directory: Path) -> set[str]:
     """What is in a store and its own: the files that its manifest lists, and what a draft has left.
 
     Names are those of the directory, whatever is listed: nothing else can be meant by them.
     """
-    listed = {MANIFEST, *_listed(directory / MANIFEST, "files")}
-    left = set()
-    if not (directory / MARK).is_symlink():
-        left = {MARK, *_listed(directory / MARK, None)}
+    listed = _in_manifest(directory)
+    left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
     return {
         entry.name
         for entry in directory.iterdir()
-        if entry.name in left or (entry.name in listed and not _is_folder(entry))
+        if entry.name in left
+        or (entry.name in listed and not _is_folder(entry))
+        or (_MARKING.fullmatch(entry.name) and not _is_folder(entry))
     }
 
 
@@ -165,13 +249,17 @@ def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _listed(path: Path, key: str | None) -> set[str]:
-    """The names in a file of JSON, under a key or as they are; none if it is no such file."""
+def _names(directory: Path) -> list[str]:
+    return [entry.name for entry in directory.iterdir()]
+
+
+def _in_manifest(directory: Path) -> set[str]:
+    """The files that are listed, and the list; that alone if it cannot be read."""
     try:
-        value = json.loads(path.read_bytes())
-        return set(map(str, value if key is None else value[key]))
+        value = json.loads((directory / MANIFEST).read_bytes())
+        return {MANIFEST, *map(str, value["files"])}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return set()
+        return {MANIFEST}
 
 
 def copy_array(source: Path, target: Path, entry: Entry) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from cocite.errors import OutputExists, StoreError, UsageError
 from cocite.store import disk
+from cocite.store.beside import folder_beside
 
 __all__ = ["check_folder", "new_folder"]
 
@@ -57,21 +57,20 @@ def new_folder(path: Path, contents: str, facts: dict[str, Any]) -> Iterator[Pat
     moves to ``path``, in exchange for what is there; on an error nothing is left of it. Raises
     :class:`~cocite.errors.OutputExists` if anybody else's files came to be there meanwhile.
     """
-    try:
-        disk.make_folder(path.parent)
-        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be made: {error.strerror}. Choose another output"
-        ) from error
-    try:
-        beside.chmod(0o755)
+    with ExitStack() as stack:
+        try:
+            beside = stack.enter_context(folder_beside(path))
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be made: {error.strerror}. Choose another output"
+            ) from error
         yield beside
         files = sorted({entry.name for entry in beside.iterdir()} | {contents})
         text = json.dumps(facts | {"files": files}, ensure_ascii=False, indent=1) + "\n"
-        (beside / contents).write_text(text, "utf-8")
+        with disk.create_anew(beside / contents) as file:
+            disk.write(file, text.encode())
         for name in files:
-            with (beside / name).open("rb+") as file:
+            with disk.edit(beside / name) as file:
                 disk.sync_file(file)
         disk.sync_directory(beside)
         if os.path.lexists(path):
@@ -80,8 +79,6 @@ def new_folder(path: Path, contents: str, facts: dict[str, Any]) -> Iterator[Pat
         else:
             disk.rename_new(beside, path)
         disk.sync_directory(path.parent)
-    finally:
-        disk.remove_tree(beside)
 
 
 def _listed(contents: Path) -> set[str]:

@@ -46,10 +46,10 @@ class Journal:
                     f"{path} cannot be written: {error.strerror}. Remove it"
                 ) from error
         lines = list(self._sound())
-        self._file = self.path.open("rb+", buffering=0)
-        self._log = self._log_path.open("rb+", buffering=0)
-        self._cut(self._file, sum(self.sizes))
-        self._cut(self._log, sum(map(len, lines)))
+        self._file = disk.edit(self.path)
+        self._log = disk.edit(self._log_path)
+        disk.truncate(self._file, sum(self.sizes))
+        disk.truncate(self._log, sum(map(len, lines)))
         return self
 
     def _sound(self) -> Iterator[bytes]:
@@ -63,11 +63,6 @@ class Journal:
                     return
                 self.sizes.append(int(words[0]))
                 yield line
-
-    @staticmethod
-    def _cut(file: BinaryIO, size: int) -> None:
-        file.truncate(size)
-        file.seek(size)
 
     def append(self, piece: bytes | memoryview) -> None:
         """Add one piece; raises :class:`~cocite.errors.ResourceError` if the disk is full."""

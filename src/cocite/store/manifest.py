@@ -33,7 +33,7 @@ from cocite.store.arrays import (
     map_array,
     open_regular,
 )
-from cocite.store.beside import written_beside
+from cocite.store.beside import MARK, written_beside
 
 __all__ = ["FORMAT_VERSION", "MANIFEST", "Manifest", "Store", "kind_of"]
 
@@ -194,6 +194,12 @@ class Store:
         """Whether the store holds the array ``name``."""
         return name in self.manifest.files
 
+    def surplus(self) -> list[str]:
+        """What is in its directory and no part of it. An empty mark is: it says so."""
+        listed = {*self.manifest.files, MANIFEST}
+        with os.scandir(self.path) as entries:
+            return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
+
     def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
         """The array ``name`` from its first row to its last, so many ``items`` at a time, each
         piece given back when the next is asked for; compared with its checksum in passing, unless
@@ -256,6 +262,11 @@ def _mapped(
                 raise
             lost[name] = str(error)
     return arrays, lost
+
+
+def _is_mark(entry: os.DirEntry[str]) -> bool:
+    plain = entry.name == MARK and entry.is_file(follow_symlinks=False)
+    return plain and not entry.stat(follow_symlinks=False).st_size
 
 
 def _identity(directory: Path) -> tuple[int, int] | None:

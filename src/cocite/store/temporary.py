@@ -20,7 +20,7 @@ from pathlib import Path
 
 from cocite.errors import ResourceError
 from cocite.store import disk
-from cocite.store.building import lock
+from cocite.store.locks import lock, unclaimed
 
 __all__ = ["Temporary"]
 
@@ -61,7 +61,8 @@ class Temporary:
 
 def _remove(path: Path, descriptor: int, maker: int) -> None:
     if os.getpid() == maker:
-        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            disk.remove_tree(path, _MARK)
     with suppress(OSError):
         os.close(descriptor)
 
@@ -81,12 +82,6 @@ def _place(nbytes: int | None, memory: int) -> Path:
 def _sweep(place: Path) -> None:
     """Remove what processes that were killed have left there: nobody holds its lock."""
     for path in place.glob(_PREFIX + "*"):
-        with suppress(OSError):
-            if path.is_symlink() or path.stat().st_uid != os.getuid():
-                continue
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                if (path / _MARK).is_file() and lock(descriptor):
-                    shutil.rmtree(path, ignore_errors=True)
-            finally:
-                os.close(descriptor)
+        with suppress(OSError), unclaimed(path) as free:
+            if free and (path / _MARK).is_file():
+                disk.remove_tree(path, _MARK)

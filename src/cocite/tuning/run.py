@@ -7,7 +7,6 @@ run that was interrupted, is not judged again.
 
 from __future__ import annotations
 
-import shutil
 import time as clock
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -28,6 +27,7 @@ from cocite.graph import Graph
 from cocite.means import Means
 from cocite.memory import format_time
 from cocite.query import build
+from cocite.store import disk
 from cocite.tuning.candidates import (
     default_point,
     first_points,
@@ -131,7 +131,7 @@ class Tuning:
         self._progress("hiding links", 0, 0, "")
         pairs = hidden_pairs(self._graph, plan["share"], self._seed)
         place = self._folder / "shown.graph"
-        shutil.rmtree(place, ignore_errors=True)
+        disk.remove_tree(place)
         self._shown = hide_links(self._graph, place, pairs)
         self._hidden = self._graph.edges - self._shown.edges
         hidden = Hidden.of(pairs)
@@ -240,7 +240,7 @@ class Tuning:
     def _try(self, turn: int, points: Sequence[Point], court: _Court) -> None:
         """Build the index that the points share, and judge each by it."""
         first, place = self._at(turn, points[0]), self._folder / "tried.index"
-        shutil.rmtree(place, ignore_errors=True)
+        disk.remove_tree(place)
         begin = clock.perf_counter()
         index = build(
             self._shown,
@@ -265,7 +265,7 @@ class Tuning:
                 record = Record(judgement, index.stored.store.nbytes, seconds, asking)
                 self._records.add(turn, self._at(turn, each), record)
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            disk.remove_tree(place)
 
     def _watch(self, done: int, total: int) -> None:
         if clock.monotonic() - self._begin > self._until:

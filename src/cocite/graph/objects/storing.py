@@ -20,7 +20,7 @@ from cocite.graph.readers.options import Progress
 from cocite.graph.storing import How, store_links
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, database_memory, format_size
-from cocite.store import Draft, Manifest, Store
+from cocite.store import Draft, Manifest, Store, disk
 from cocite.store.temporary import Temporary
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def store_given(
     how = how._replace(undirected=how.undirected or given.undirected)
     with Draft(place, "graph", overwrite=overwrite) as draft:
         work = draft.path / "work"
-        work.mkdir()
+        disk.make_own_folder(work)
         spare = database_memory(means.memory)
         with Tables(work, [], spare, means.threads, weighted=given.weighted) as tables:
             titles = None if titling is None else titling(work)

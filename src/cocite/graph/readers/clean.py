@@ -25,7 +25,7 @@ _NAME = "clean.tsv"
 @contextmanager
 def new_clean_file(job: Job, name: str = _NAME) -> Iterator[BinaryIO]:
     """A clean file of an input, to be written to."""
-    with (job.scratch / name).open("wb", buffering=0) as out:
+    with disk.rewrite(job.scratch / name) as out:
         disk.write(out, codecs.BOM_UTF8)
         yield out
 

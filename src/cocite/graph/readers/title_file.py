@@ -70,7 +70,7 @@ class TitleFile:
     def _write(self) -> None:
         if self._out is None:
             assert self.path is not None
-            self._out = self.path.open("wb", buffering=0)
+            self._out = disk.rewrite(self.path)
         disk.write(self._out, bytes(self._held))
         self._held = bytearray()
 

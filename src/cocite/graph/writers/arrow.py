@@ -78,7 +78,7 @@ def _write(path: Path, pieces: Iterable[Columns], types: Types) -> None:
     arrow = _arrow()
     schema = _schema(arrow, types)
     with (
-        path.open("wb", buffering=0) as file,
+        disk.rewrite(path) as file,
         arrow.ipc.new_file(arrow.PythonFile(_Sink(file), "w"), schema) as out,
     ):
         for piece in pieces:

@@ -85,7 +85,7 @@ class DatabaseTarget(Target):
         """The bytes that some rows take, which are taken back."""
         if self.address.is_file:
             kind, place = self.address.kind, folder / "trial"
-            place.unlink(missing_ok=True)
+            disk.remove(place)
             return self._write(Address(kind, str(place), "trial"), pieces, types)
         with self._transaction() as database:
             place_of = database.beside(database.find(self.address.table))
@@ -106,7 +106,7 @@ class DatabaseTarget(Target):
         except BaseException:
             if made and path is not None:
                 for ending in _BESIDE:
-                    Path(f"{path}{ending}").unlink(missing_ok=True)
+                    disk.remove(Path(f"{path}{ending}"))
             raise
         return path.stat().st_size if made and path is not None else size
 

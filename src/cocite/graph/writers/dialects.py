@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from cocite.errors import UsageError
 from cocite.graph.writers.lines import rows_of
 from cocite.graph.writers.tables import ROWS, staged
 from cocite.graph.writers.writer import Columns, Types
+from cocite.store import folder_beside
 
 __all__ = ["Dialect", "Place", "opened"]
 
@@ -201,8 +201,8 @@ class _DuckDB(Dialect):
             "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
         ).fetchone()
         titles = _titles(types)
-        with tempfile.TemporaryDirectory(prefix=".cocite-", dir=Path(file).parent) as folder:
-            path = Path(folder, "rows.duckdb")
+        with folder_beside(Path(file)) as folder:
+            path = folder / "rows.duckdb"
             with staged(path, pieces, types):
                 pass
             name, alias = str(path).replace("'", "''"), f"cocite_{secrets.token_hex(8)}"

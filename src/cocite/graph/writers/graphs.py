@@ -104,7 +104,7 @@ class GraphFile:
     def write(self, path: Path, pieces: Iterable[GraphPiece], shape: GraphShape) -> None:
         """Write a graph; links wait in the directory of ``path``."""
         with (
-            path.open("wb", buffering=0) as file,
+            disk.rewrite(path) as file,
             tempfile.TemporaryFile(dir=path.parent, buffering=0) as links,
         ):
             _write(self.form(shape), file, links, pieces)

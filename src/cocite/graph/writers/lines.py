@@ -48,7 +48,7 @@ def _text(piece: Columns, types: Types, first: bool) -> bytes:
 
 
 def _write(path: Path, pieces: Iterable[Columns], types: Types) -> None:
-    with path.open("wb", buffering=0) as file:
+    with disk.rewrite(path) as file:
         for piece in pieces:
             rows = len(next(iter(piece.values())))
             for low in range(0, rows, _ROWS):

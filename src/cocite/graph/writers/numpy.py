@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.graph.writers.writer import ArrayFile
+from cocite.store import disk
 
 __all__ = ["NPY"]
 
@@ -22,10 +24,12 @@ def _write(
         "fortran_order": False,
         "shape": shape,
     }
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
+    with disk.rewrite(path) as file:
+        begin = BytesIO()
+        np.lib.format.write_array_header_1_0(begin, header)
+        disk.write(file, begin.getvalue())
         for piece in pieces:
-            file.write(np.ascontiguousarray(piece).data)
+            disk.write(file, np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
 
 
 NPY = ArrayFile("NumPy", _write)

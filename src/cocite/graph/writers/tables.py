@@ -17,6 +17,7 @@ from cocite.database import open_duckdb
 from cocite.errors import ResourceError
 from cocite.graph.writers.writer import Columns, TableFile, Types
 from cocite.memory import format_size
+from cocite.store import rows_beside
 
 __all__ = ["CSV", "PARQUET", "ROWS", "TSV", "staged"]
 
@@ -59,8 +60,8 @@ def _write(how: str, target: Path, pieces: Iterable[Columns], types: Types) -> N
 
 def _through_duckdb(target: Path, how: str, pieces: Iterable[Columns], types: Types) -> None:
     with (
-        tempfile.TemporaryDirectory(prefix=target.name, dir=target.parent) as folder,
-        staged(Path(folder, "rows.duckdb"), pieces, types) as connection,
+        rows_beside(target) as folder,
+        staged(folder / "rows.duckdb", pieces, types) as connection,
     ):
         name = str(target).replace("'", "''")
         connection.execute(f"COPY {ROWS} TO '{name}' ({how}, USE_TMP_FILE false)")

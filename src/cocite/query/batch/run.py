@@ -154,6 +154,8 @@ class Batch:
         self.output, place = chosen_output(
             output, index.stored.store.path, kind=kind, to=to, overwrite=overwrite, append=append
         )
+        if to is None:
+            Building(place).sweep()
         self._path = self.output.check(place, overwrite)
         self.work, self._restart = Work(index, k, **options), restart
         self.output.expect(self.work.none)

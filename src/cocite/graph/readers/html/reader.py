@@ -39,6 +39,7 @@ from cocite.graph.readers.options import no_progress
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.rows import clean_rows
 from cocite.graph.readers.sources import Source
+from cocite.store import disk
 
 __all__ = ["READER", "HtmlReader", "SiteFound", "read_site"]
 
@@ -143,7 +144,7 @@ class _SiteRead:
         nodes_job = replace(
             job, wanted=1, scratch=job.scratch / "nodes", options=job.options.for_nodes()
         )
-        nodes_job.scratch.mkdir()
+        disk.make_own_folder(nodes_job.scratch)
         nodes = clean_rows(nodes_job, HtmlReader.title, ((page,) for page in own))
         found.rows, found.bad_rows = read.found.rows, read.found.bad_rows | nodes.found.bad_rows
         found.examples = (read.found.examples + nodes.found.examples)[:5]
@@ -200,7 +201,7 @@ class _SiteRead:
         """Write what is on the pages to the scratch file."""
         total = len(self._site.pages)
         stage = "parsing " + self._job.source.short
-        with self._spool.open("w", encoding="ascii") as out:
+        with disk.rewrite(self._spool) as out:
             for done, parsed in enumerate(self._pages.parsed(self._read(self._site.pages)), 1):
                 if parsed.found is None:
                     self._site.left_out[f"page of which {parsed.why}"] += 1
@@ -211,7 +212,7 @@ class _SiteRead:
                 for url in (same[kind] for kind in kinds if kind in same):
                     if self._site.is_inside(url) and parsed.key not in self._same:
                         self._same[parsed.key] = url
-                out.write(json.dumps([parsed.key, parsed.found]) + "\n")
+                disk.write(out, f"{json.dumps([parsed.key, parsed.found])}\n".encode())
                 self._job.progress(stage, done, total)
 
     def _spooled(self) -> Iterator[tuple[str, dict[str, Any]]]:

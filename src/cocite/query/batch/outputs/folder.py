@@ -16,7 +16,7 @@ SHA-256 follow. In Python: ``file_name`` below.
 
 The folder grows in the directory of the unfinished batch, a file for each node after another, and
 takes its name when the manifest is written: a folder under its own name is whole. An interruption
-keeps what was written.
+keeps what was written; whoever goes on reads it, as it may have been lost with the machine's power.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from urllib.parse import quote
 
 from cocite.errors import OutputExists, StoreError
 from cocite.query.batch.outputs.output import Output, Pages, json_of
-from cocite.store import disk, written_beside
+from cocite.store import disk, publishing, written_beside
 
 __all__ = ["MANIFEST", "SCRIPT", "file_name", "output", "script"]
 
@@ -98,11 +98,11 @@ class _Folder(Output):
         work = scratch / f"{_KIND}-{'ids' if ids else 'names'}"
         log = work.with_suffix(".written")
         inside = work / "files"
-        inside.mkdir(parents=True, exist_ok=True)
+        disk.make_own_folder(inside)
         disk.touch(log)
         before, made = log.stat().st_size, set[str]()
         with (
-            log.open("ab", buffering=0) as marks,
+            disk.append(log) as marks,
             written_beside(inside / _FILES, work) as listed,
         ):
             disk.write(listed, b"node,file\n")
@@ -112,7 +112,7 @@ class _Folder(Output):
                 for page in some.each():
                     file = file_name(page["node"], levels)
                     table.writerow([page["node"], file])
-                    if chunk >= before:
+                    if chunk >= before or not _is_there(inside, file, json_of(page)):
                         _write(inside, file, json_of(page), made)
                 disk.write(listed, rows.getvalue().encode(errors="surrogateescape"))
                 if chunk >= before:
@@ -120,7 +120,7 @@ class _Folder(Output):
         if self.kind == "site":
             with written_beside(inside / SCRIPT, work) as put:
                 disk.write(put, script())
-        os.sync()  # all files at once, before the manifest says that they are there
+        disk.sync_all()  # all files at once, before the manifest says that they are there
         count, size = _counted(inside)
         if count != facts["nodes"]:
             raise StoreError(
@@ -132,6 +132,7 @@ class _Folder(Output):
         with written_beside(inside / MANIFEST, work) as manifest:
             disk.write(manifest, content)
         disk.make_folder(path.parent)
+        publishing(inside, scratch)
         if path.exists() and os.listdir(path):
             disk.exchange(inside, path)
         else:
@@ -152,10 +153,18 @@ class _Folder(Output):
 def _write(folder: Path, name: str, text: str, made: set[str]) -> None:
     parent = os.path.dirname(name)
     if parent not in made:
-        (folder / parent).mkdir(parents=True, exist_ok=True)
+        disk.make_own_folder(folder / parent)
         made.add(parent)
-    with open(folder / name, "wb", buffering=0) as file:
+    with disk.rewrite(folder / name) as file:
         disk.write(file, text.encode(errors="surrogateescape"))
+
+
+def _is_there(folder: Path, name: str, text: str) -> bool:
+    """Whether an earlier run wrote it, and it is on the disk: nothing was synced meanwhile."""
+    try:
+        return (folder / name).read_bytes() == text.encode(errors="surrogateescape")
+    except OSError:
+        return False
 
 
 def _counted(folder: Path) -> tuple[int, int]:

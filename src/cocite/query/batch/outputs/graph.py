@@ -18,7 +18,7 @@ import numpy as np
 from cocite.graph.writers import GRAPHS
 from cocite.graph.writers.graphs import GraphPiece, GraphShape
 from cocite.query.batch.outputs.output import Output, Pages
-from cocite.store import check_file, written_beside
+from cocite.store import check_file, written_from
 
 __all__ = ["output"]
 
@@ -60,7 +60,7 @@ class _Graph(Output):
         facts: dict[str, Any],
     ) -> int:
         shape = GraphShape(_TITLE if empty.titles is not None else {}, _LINK, _about(facts))
-        with written_beside(path, scratch) as file:
+        with written_from(scratch, path) as file:
             self._writer.write(Path(file.name), map(_piece, pages), shape)
             return Path(file.name).stat().st_size
 

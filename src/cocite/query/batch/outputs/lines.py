@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.query.batch.outputs.output import Output, Pages, json_of
-from cocite.store import check_file, disk, written_beside
+from cocite.store import check_file, disk, written_from
 
 __all__ = ["output"]
 
@@ -32,7 +32,7 @@ class _Lines(Output):
         facts: dict[str, Any],
     ) -> int:
         size = 0
-        with written_beside(path, scratch) as file:
+        with written_from(scratch, path) as file:
             for some in pages:
                 content = self.text(some, False, scratch)
                 disk.write(file, content)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.query.batch.rows import ranks
+from cocite.store import disk
 
 __all__ = ["Output", "Pages", "json_of"]
 
@@ -150,7 +151,8 @@ class Output(ABC):
         size = 0
         for some in pages:
             content = self.text(some, False, scratch)
-            (scratch / "trial").write_bytes(content)
+            with disk.rewrite(scratch / "trial") as file:
+                disk.write(file, content)
             size += len(content)
         return size, time.perf_counter() - began
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cocite.graph.writers import WRITERS, TableFile
 from cocite.query.batch.outputs.output import Output, Pages
-from cocite.store import check_file, written_beside
+from cocite.store import check_file, written_from
 
 __all__ = ["output"]
 
@@ -34,7 +34,7 @@ class _Table(Output):
         scratch: Path,
         facts: dict[str, Any],
     ) -> int:
-        with written_beside(path, scratch) as file:
+        with written_from(scratch, path) as file:
             columns = (some.columns for some in pages)
             self._writer.write(Path(file.name), columns, empty.types)
             return Path(file.name).stat().st_size

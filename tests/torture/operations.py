@@ -1,0 +1,175 @@
+"""What changes a disk: each way to make, replace or refresh a store, or to write results, small.
+
+An :class:`Operation` has what is there before it (``before``), is run, and then there is what comes
+of it (``after``): two folders, to the byte. What is there in between, whenever the process or the
+machine ends, is one of the two by :func:`generation`, or is seen to be neither.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import cocite
+from cocite import Graph
+from cocite.cli.main import main
+from cocite.errors import CociteError, NotAStore
+from cocite.index.verify import VerifyDocument
+
+__all__ = ["OPERATIONS", "Operation", "Prepared", "contents", "generation", "prepared"]
+
+_NAMES = [f"p{i}" for i in range(12)] + [f"http://a.org/{i}" for i in range(12)]
+_WALKS = ["--measure", "psimrank", "--samples", "9", "--length", "5", "--shard", "3"]
+_PIECE = ["--measure", "psimrank", "--length", "5", "--numbers"]
+_DAY = ["--date", "2026-11-21"]
+
+
+def _rows(factor: int) -> str:
+    links = {(i, (i * factor + j * j) % len(_NAMES)) for i in range(len(_NAMES)) for j in range(4)}
+    return "".join(f"{_NAMES[a]}\t{_NAMES[b]}\n" for a, b in sorted(links) if a != b)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``command`` makes ``output``, of which a process before it has made what ``first`` says;
+    paths in both are those in its folder.
+    """
+
+    output: str
+    command: Sequence[str]
+    first: Sequence[Sequence[str]] = ()
+
+    @property
+    def is_once(self) -> bool:
+        """Whether it is refused where its output is."""
+        return "--overwrite" not in self.command and self.command[0] != "refresh"
+
+    def run(self, folder: Path) -> int:
+        """Do it; returns the exit code."""
+        return _run(self.command, folder)
+
+
+_INDEX = ["index", "@old.graph", "-o", "@x.index", *_WALKS]
+_PIECES = [
+    ["index", "@old.graph", "-o", "@one.index", *_PIECE, "0..4"],
+    ["index", "@old.graph", "-o", "@two.index", *_PIECE, "5..8"],
+]
+_MANY = ["related-all", "@given.index", "-k", "4", "-o"]
+OPERATIONS: dict[str, Operation] = {
+    "ingest": Operation("x.graph", ["ingest", "@new.tsv", "-o", "@x.graph"]),
+    "ingest anew": Operation(
+        "x.graph",
+        ["ingest", "@new.tsv", "-o", "@x.graph", "--overwrite"],
+        [["ingest", "@old.tsv", "-o", "@x.graph"]],
+    ),
+    "index": Operation("x.index", _INDEX),
+    "index, several parts": Operation("x.index", ["index", "@old.graph", "-o", "@x.index"]),
+    "index anew": Operation(
+        "x.index", ["index", "@new.graph", *_INDEX[2:], "--overwrite"], [_INDEX]
+    ),
+    "refresh": Operation(
+        "x.index", ["refresh", "@x.index", "@new.graph", "--share", "0.5", *_DAY], [_INDEX]
+    ),
+    "merge": Operation("x.index", ["merge", "@one.index", "@two.index", "-o", "@x.index"], _PIECES),
+    "rank, a table": Operation("r.csv", ["rank", "@old.graph", "-o", "@r.csv"]),
+    "rank, an array": Operation(
+        "r.npy",
+        ["rank", "@new.graph", "-o", "@r.npy", "--overwrite"],
+        [["rank", "@old.graph", "-o", "@r.npy"]],
+    ),
+    "related-all, lines": Operation("r.jsonl", [*_MANY, "@r.jsonl"]),
+    "related-all, a table anew": Operation(
+        "r.parquet",
+        [*_MANY, "@r.parquet", "--overwrite"],
+        [[*_MANY[:2], "-k", "2", "-o", "@r.parquet"]],
+    ),
+    "related-all, a folder": Operation("pages", [*_MANY, "@pages/"]),
+}
+"""What is done -> how."""
+
+
+def _run(command: Sequence[str], folder: Path) -> int:
+    given = [str(folder / word[1:]) if word.startswith("@") else word for word in command]
+    if "pages/" in command[-1]:
+        given[-1] += "/"
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return main(given)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An operation, with the folders before and after it."""
+
+    operation: Operation
+    before: Path
+    after: Path
+
+    def copy(self, place: Path) -> Path:
+        """What is there before it, once more."""
+        shutil.copytree(self.before, place, symlinks=True)
+        return place
+
+
+def prepared(operation: Operation, folder: Path) -> Prepared:
+    """Run it once, undisturbed."""
+    before, after = folder / "before", folder / "after"
+    before.mkdir(parents=True)
+    for name, factor in (("old", 5), ("new", 7)):
+        (before / f"{name}.tsv").write_text(_rows(factor))
+        cocite.ingest(before / f"{name}.tsv", before / f"{name}.graph")
+    if "@given.index" in operation.command:
+        assert _run([*_INDEX[:3], "@given.index", *_WALKS], before) == 0
+    for command in operation.first:
+        assert _run(command, before) == 0
+    shutil.copytree(before, after)
+    assert operation.run(after) == 0
+    return Prepared(operation, before, after)
+
+
+# -- what is there -----------------------------------------------------------------------
+
+
+def contents(path: Path) -> dict[str, bytes] | None:
+    """All files, by where they are; None if nothing is there."""
+    if path.is_file():
+        return {"": path.read_bytes()}
+    if not path.is_dir():
+        return None
+    return {
+        str(each.relative_to(path)): each.read_bytes()
+        for each in sorted(path.rglob("*"))
+        if each.is_file()
+    }
+
+
+def generation(told: Prepared, folder: Path) -> str:
+    """``old``, ``new``, ``unfinished`` or ``damaged``, where that is seen; else ``wrong``."""
+    name = told.operation.output
+    path = folder / name
+    opened: dict[str, Callable[[Path], object]] = {".graph": Graph.open, ".index": cocite.open}
+    if path.suffix not in opened or not path.exists():
+        return _same(told, contents(path))
+    try:
+        opened[path.suffix](path)
+        found = VerifyDocument.of(path)
+    except NotAStore:
+        return "unfinished"
+    except CociteError:
+        return "damaged"
+    if found.faults:
+        return "damaged"
+    listed = {"manifest.json", *json.loads((path / "manifest.json").read_bytes())["files"]}
+    there = {name: data for name, data in (contents(path) or {}).items() if name in listed}
+    return _same(told, there)
+
+
+def _same(told: Prepared, found: dict[str, bytes] | None) -> str:
+    for word, folder in (("old", told.before), ("new", told.after)):
+        if found == contents(folder / told.operation.output):
+            return word
+    return "wrong"

@@ -1,0 +1,96 @@
+"""Stands between cocite and the disk: at every call of ``store/disk.py``, before and after it.
+
+    with between(before, after): ...      ``before(name, arguments)``, ``after(name, arguments)``
+    run_killed(work, 17)                  a process that ends, as by kill -9, at the 17th point
+
+A point is the begin or the end of a call, or the middle of a write. A process that ends there runs
+nothing any more: no ``finally``, no destructor; its locks go with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cocite.store import disk
+
+__all__ = ["KILLED", "between", "run_apart", "run_killed"]
+
+KILLED, _BROKEN = 9, 70
+_Told = Callable[[str, tuple[Any, ...]], None]
+
+
+@contextmanager
+def between(before: _Told, after: _Told) -> Iterator[None]:
+    """A context in which all calls are told."""
+    real = {name: getattr(disk, name) for name in disk.__all__}
+
+    def wrapped(name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            before(name, arguments)
+            found = real[name](*arguments, **options)
+            after(name, arguments)
+            return found
+
+        return call
+
+    try:
+        for name in real:
+            setattr(disk, name, wrapped(name))
+        yield
+    finally:
+        for name, call in real.items():
+            setattr(disk, name, call)
+
+
+def run_apart(work: Callable[[], int]) -> int:
+    """Do it in a process of its own, a fork of this one; returns its exit code."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = _BROKEN
+        try:
+            code = work()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code == _BROKEN:
+        raise AssertionError("the process ended by an error that is none of cocite's")
+    return code
+
+
+def run_killed(work: Callable[[], int], point: int) -> int:
+    """The same; it ends at the ``point``-th of all, with :data:`KILLED`, if it comes so far."""
+
+    def killed() -> int:
+        passed = 0
+
+        def reached() -> None:
+            nonlocal passed
+            passed += 1
+            if passed == point:
+                os._exit(KILLED)
+
+        def before(name: str, arguments: tuple[Any, ...]) -> None:
+            reached()
+            if name == "write" and len(arguments[1]) > 1:
+                if passed + 1 == point:
+                    file, data = arguments
+                    os.write(file.fileno(), bytes(data[: len(data) // 2]))
+                reached()
+
+        with between(before, lambda name, arguments: reached()):
+            return work()
+
+    return run_apart(killed)
