@@ -103,12 +103,12 @@ def _trees(content: bytes) -> None:
     words[: given.size] = given
     places = [words.ctypes.data + 4 * at for at in (0, 8, 16)]
     table = np.array([[*places, len(content) % 9]], np.uint64)
-    weights, sums = np.ones((16, 2), np.uint64), np.zeros((8, 2), np.uint64)
+    weights, sums = np.ones((16, 2), np.uint64), np.zeros(16, np.uint64)
     others = np.arange(8, dtype=np.uint32)
     for node in range(8):
         out = np.zeros((1, 8), np.uint8)
         trees_lookup.meeting_times(table, np.uint32(node), others, out)
-        used = np.zeros(11, np.uint32)
+        used = np.zeros(17, np.uint32)
         trees_lookup.gather(table, np.uint32(node), weights, sums, used, 0)
         sums[:] = 0
 
