@@ -386,7 +386,7 @@ def test_an_index_that_was_replaced_meanwhile_is_not_refreshed(
     graphs: list[Graph], tmp_path: Path
 ) -> None:
     build(graphs[0], tmp_path / "x")
-    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked())
+    late = RefreshBuild(tmp_path / "x", graphs[1], 0.5, Means.checked(), again=True)
     cocite.refresh(tmp_path / "x", graphs[1], share=0.5, again=True)
     with pytest.raises(Busy, match="replaced meanwhile"), late:
         pass
@@ -570,5 +570,6 @@ def test_the_plan_of_a_refresh_is_json(graphs: list[Graph], tmp_path: Path) -> N
         text = str(work.estimate())
     assert "on disk" in text
     assert "earlier run" not in text
-    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, Means.checked(), restart=True) as work:
+    chosen: dict[str, Any] = {"restart": True, "again": True}
+    with RefreshBuild(tmp_path / "x", graphs[0], 0.5, Means.checked(), **chosen) as work:
         assert "earlier run" not in str(work.estimate())
