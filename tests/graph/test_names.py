@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.graph import name_files
+from cocite.graph import name_files, naming
 from cocite.graph import names as module
 from cocite.graph.names import IntegerNames, open_names
 from cocite.store import Manifest, Store
@@ -132,7 +132,8 @@ def test_among_many_names_those_around_its_place_are_near(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = make_graph([], nodes=[f"n{i:02}" for i in range(30)])
-    monkeypatch.setattr(module, "_SCAN_LIMIT", 10)
+    for each in (module, naming):
+        monkeypatch.setattr(each, "SCAN_LIMIT", 10)
     assert graph.names.nearest("n10x", 3) == ["n10", "n11", "n12"]
 
 

@@ -19,14 +19,8 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.exchange import Exchanged
 from cocite.graph.labelled import names_of
 from cocite.graph.links import out_links
-from cocite.graph.names import (
-    NAME_FILES,
-    NAME_KINDS,
-    Names,
-    checked_id,
-    sides_told,
-    take_name_files,
-)
+from cocite.graph.names import NAME_FILES, NAME_KINDS, Names, sides_told, take_name_files
+from cocite.graph.naming import checked_id
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, rows_fault
 from cocite.graph.titles import TITLES_DATA, Titles, open_titles, take_title_files
 from cocite.store import Access, DeclaredFiles, Facts, Store

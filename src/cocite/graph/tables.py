@@ -25,18 +25,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.database import open_duckdb
-from cocite.errors import InputError, ResourceError
+from cocite.errors import ResourceError
 from cocite.graph.left_out import LeftOut
 from cocite.graph.readers import Source
 from cocite.graph.readers.title_file import TITLE_COLUMNS, TitleFile
+from cocite.graph.streams import NAMES_PIECE, Streams
 from cocite.store import disk
 
 __all__ = ["MAX_NODES", "Tables", "TitlesKept"]
@@ -44,8 +43,6 @@ __all__ = ["MAX_NODES", "Tables", "TitlesKept"]
 MAX_NODES = 2**32 - 1
 """Ids are uint32 and the largest one means "none"."""
 
-_PIECE = 1 << 19
-_NAMES_PIECE = 1 << 17
 _LARGEST_SPILL = 1 << 60
 """Bytes: spilling is bounded by the disk, not by DuckDB's default of 90 % of what is free."""
 
@@ -73,7 +70,7 @@ class TitlesKept(NamedTuple):
     strangers: list[str]
 
 
-class Tables:
+class Tables(Streams):
     """One run's database; ``directory`` must be private to it and is emptied by its owner."""
 
     def __init__(
@@ -86,8 +83,7 @@ class Tables:
     ) -> None:
         spill = directory / "spill"
         disk.make_own_folder(spill)
-        self._directory = directory
-        self._db = open_duckdb(
+        database = open_duckdb(
             str(directory / "tables.duckdb"),
             {
                 "memory_limit": f"{memory}B",
@@ -99,6 +95,7 @@ class Tables:
                 "preserve_insertion_order": True,
             },
         )
+        super().__init__(database, directory)
         named = _places(sources)
         self._db.execute("SET allowed_paths = ?", [named])
         self._db.execute("SET allowed_directories = ?", [[str(directory.resolve()) + "/"]])
@@ -110,41 +107,6 @@ class Tables:
         self._mark = ""
         self.weighted = weighted
         self.integers = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._db.close()
-
-    def _run(self, query: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._execute(query, lambda result: result.fetchall())
-        return rows
-
-    def _execute(
-        self,
-        query: str,
-        fetch: Callable[[duckdb.DuckDBPyConnection], Any],
-        values: Sequence[str] = (),
-    ) -> Any:
-        try:
-            return fetch(self._db.execute(query, list(values)))
-        except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupt" in str(error).lower():
-                raise KeyboardInterrupt from error
-            raise
-        except duckdb.OutOfMemoryException as error:
-            raise ResourceError(
-                f"the links do not fit the memory given, even spilling to disk: {error}. Give "
-                "more with --memory"
-            ) from error
-        except duckdb.IOException as error:
-            raise ResourceError(f"temporary files in {self._directory}: {error}") from error
 
     # -- loading ------------------------------------------------------------------
 
@@ -171,8 +133,8 @@ class Tables:
     def leave_out(self, names: Sequence[str]) -> None:
         """Have no nodes called so: all other nodes stay, and the links among them."""
         self._run("CREATE TABLE excluded (name VARCHAR)")
-        for low in range(0, len(names), _NAMES_PIECE):
-            piece = np.array(names[low : low + _NAMES_PIECE], object)
+        for low in range(0, len(names), NAMES_PIECE):
+            piece = np.array(names[low : low + NAMES_PIECE], object)
             self._db.register("piece", {"name": piece})
             self._run("INSERT INTO excluded SELECT name FROM piece")
             self._db.unregister("piece")
@@ -192,7 +154,7 @@ class Tables:
             f"regexp_matches(name, '{which}')"
         )
         self._run("CREATE TABLE renamed (name VARCHAR, other VARCHAR)")
-        for piece in self._stream("looked_at", "name", _NAMES_PIECE):
+        for piece in self._stream("looked_at", "name", NAMES_PIECE):
             others = np.array([normal(name) for name in piece], object)
             self._db.register("piece", {"name": piece.astype(object), "other": others})
             self._run("INSERT INTO renamed SELECT name, other FROM piece WHERE name != other")
@@ -356,62 +318,7 @@ class Tables:
 
     def titles(self) -> Iterator[list[str]]:
         """The titles in order of id, "" for none, in pieces as of names."""
-        return (piece.tolist() for piece in self._stream("titles", "title", _NAMES_PIECE))
-
-    # -- streaming out --------------------------------------------------------------
-
-    def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
-        return (values for (values,) in self._stream_rows(table, (column,), piece))
-
-    def _stream_rows(
-        self, table: str, columns: tuple[str, ...], piece: int
-    ) -> Iterator[tuple[NDArray[Any], ...]]:
-        count = int(self._run(f"SELECT count(*) FROM {table}")[0][0])
-        for low in range(0, count, piece):
-            values = self._execute(
-                f"SELECT {', '.join(columns)} FROM {table} "
-                f"WHERE rowid >= {low} AND rowid < {low + piece}",
-                lambda result: result.fetchnumpy(),
-            )
-            found = tuple(np.asarray(values[column]) for column in columns)
-            if len(found[0]) != min(piece, count - low):
-                raise InputError(f"table {table} lost rows at {low}: a fault of cocite, report it")
-            yield found
-
-    def link_keys(self) -> Iterator[NDArray[np.uint64]]:
-        """The keys in ascending order, piece by piece."""
-        return self._stream("links", "key", _PIECE)
-
-    def weighted_links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
-        """The keys in ascending order with their weights, piece by piece."""
-        return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
-
-    def integer_names(self) -> Iterator[NDArray[np.uint64]]:
-        """The names in order of id, as integers."""
-        return self._stream("names", "name", _PIECE)
-
-    def text_names(self) -> Iterator[list[str]]:
-        """The names in order of id, as text, in pieces whose length a block of names divides."""
-        return (piece.tolist() for piece in self._stream("names", "name", _NAMES_PIECE))
-
-    def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
-        """The ids in the order of their names' bytes."""
-        self._run("CREATE TABLE by_name AS SELECT rowid::UINTEGER AS id FROM names ORDER BY name")
-        return self._stream("by_name", "id", _PIECE)
-
-    def sort_hashes(self, pieces: Iterator[NDArray[np.uint32]]) -> Iterator[NDArray[np.uint64]]:
-        """Sort the names' hashes, given in order of id: pieces of hash * 2**32 + id."""
-        self._run("CREATE TABLE hashes(key UBIGINT)")
-        base = 0
-        for hashes in pieces:
-            ids = np.arange(base, base + hashes.size, dtype=np.uint64)
-            self._db.register("piece", {"key": (hashes.astype(np.uint64) << np.uint64(32)) | ids})
-            self._run("INSERT INTO hashes SELECT key FROM piece")
-            self._db.unregister("piece")
-            base += hashes.size
-        self._run("CREATE TABLE by_hash AS SELECT key FROM hashes ORDER BY key")
-        self._run("DROP TABLE hashes")
-        return self._stream("by_hash", "key", _PIECE)
+        return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
 
 
 def _places(sources: list[Source]) -> list[str]:

@@ -173,8 +173,9 @@ def _index(
 
     path = isinstance(links, str | os.PathLike)
     kind = kind_of(links) if path else None
-    said = any(
-        value is not None and value is not False and value != () for value in of_links.values()
+    said = any(  # a table is not compared: it would answer cell by cell
+        value is not None and value is not False and not (isinstance(value, tuple) and not value)
+        for value in of_links.values()
     )
     if (isinstance(links, Index | Graph) or kind is not None) and said:
         *others, last = _OF_LINKS

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged
 from cocite.graph.coded import CODED_BLOCK, coded_texts
-from cocite.graph.names import checked_id
+from cocite.graph.naming import checked_id
 from cocite.store import DeclaredFiles, Store, forget
 
 __all__ = [
