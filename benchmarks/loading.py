@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.pagerank import DAMPING
+from benchmarks.peak import peak
 from cocite import Graph
 from cocite.memory import format_size
 
@@ -93,9 +93,9 @@ def one(library: str, file: str) -> None:
     """One run: prints JSON."""
     laps = []
     LIBRARIES[library](Path(file), lambda: laps.append(time.perf_counter()))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    most = peak()
     load, rank = laps[1] - laps[0], time.perf_counter() - laps[1]
-    print(json.dumps({"load": load, "rank": rank, "peak": peak}))
+    print(json.dumps({"load": load, "rank": rank, "peak": most}))
 
 
 def measured(library: str, file: Path, runs: int) -> dict[str, float]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cocite
+from benchmarks.peak import peak
 from cocite.memory import format_size
 
 Ids = NDArray[np.int64]
@@ -107,8 +107,7 @@ def measured(key: str, links: int, names: int, folder: Path) -> dict[str, float]
     began, clock = time.process_time(), time.perf_counter()
     graph = cocite.ingest(thing, folder / "links.graph")
     took, waited = time.process_time() - began, time.perf_counter() - clock
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"seconds": took, "waited": waited, "peak": peak, "nodes": graph.nodes}
+    return {"seconds": took, "waited": waited, "peak": peak(), "nodes": graph.nodes}
 
 
 def main() -> None:

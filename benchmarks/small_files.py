@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from benchmarks.peak import peak
 
 
 def made(folder: Path, kinds: list[str], files: int, rows: int) -> None:
@@ -63,7 +64,7 @@ def ingested(pattern: str, output: str, memory: str) -> None:
     found = {
         "seconds": time.process_time() - begin,
         "wall": time.perf_counter() - start,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "megabytes": peak() / 2**20,
         "digest": graph.digest,
         "edges": graph.edges,
     }

@@ -9,7 +9,6 @@ python -m benchmarks.steps query INDEX K QUERIES
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import cocite
+from benchmarks.peak import peak
 from cocite import Graph
 from cocite.engine.walk import Walker
 from cocite.graph.ingest import ingest as ingest_links
@@ -94,8 +94,7 @@ def main() -> None:
     """Run the step that the command line names."""
     name, *arguments = sys.argv[1:]
     found = STEPS[name](*arguments)  # type: ignore[operator]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps(found | {f"{name}_peak_bytes": peak}))
+    print(json.dumps(found | {f"{name}_peak_bytes": peak()}))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -264,7 +264,8 @@ def open_duckdb(place: str, config: dict[str, Any], *, read_only: bool = False) 
 
     more = {"read_only": True} if read_only else {}
     connection = duckdb.connect(place, config=config, **more)
-    connection.execute("SET enable_progress_bar = false")
+    with suppress(duckdb.InvalidInputException):  # in a notebook that could not draw one anyhow
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 

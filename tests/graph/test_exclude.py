@@ -16,7 +16,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import OutputExists, UsageError
-from cocite.graph import exclude, ingest, tables
+from cocite.graph import exclude, ingest, streams, tables
 from tests.conftest import MakeGraph
 
 PLAIN = {"delimiter": "tab", "header": "no"}
@@ -70,7 +70,8 @@ def test_the_same_comes_of_links_without_them_of_the_option_and_of_a_stored_grap
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exclude, "_PIECE", 40)
-        patch.setattr(tables, "_NAMES_PIECE", 1 << 14)
+        patch.setattr(tables, "NAMES_PIECE", 1 << 14)
+        patch.setattr(streams, "NAMES_PIECE", 1 << 14)
         found = [
             cocite.ingest(tmp_path / "all", tmp_path / "a", exclude=left_out, **options),
             cocite.ingest(whole.path, tmp_path / "b", exclude=left_out, overwrite=True),

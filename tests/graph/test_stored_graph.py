@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
-from cocite.graph import tables
+from cocite.graph import streams
 from tests.conftest import MakeGraph
 from tests.graph.plain import assert_stored, links, nothing_left, numbered, read
 from tests.stored import can_store, store
@@ -48,7 +48,7 @@ def test_the_stored_graph_is_its_plain_twin(
     (tmp_path / "nodes.tsv").write_text("".join(f"{node}\n" for node in nodes))
     content = "".join(f"{a}\t{b}\n" for a, b in rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_PIECE", piece)
+        patch.setattr(streams, "_PIECE", piece)
         if not rows and not nodes:
             with pytest.raises(NotLinks, match="there is no link"):
                 read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)

@@ -104,7 +104,7 @@ def built(**options: Any) -> Make:
 def refreshed_to(index: Path) -> Make:
     def make(graph: Path, folder: Path) -> object:
         shutil.copytree(index, folder / "x")
-        cocite.refresh(folder / "x", graph, share=0.5, date="2026-11-21")
+        cocite.refresh(folder / "x", graph, share=0.5, date="2026-11-21", again=True)
         return bytes_of(folder / "x")
 
     return make
@@ -169,7 +169,7 @@ def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
         def make(index: Path, folder: Path) -> object:
             before = bytes_of(index)
             try:
-                cocite.refresh(index, to, share=share, date="2026-11-21")
+                cocite.refresh(index, to, share=share, date="2026-11-21", again=True)
                 return bytes_of(index)
             finally:
                 shutil.rmtree(index)

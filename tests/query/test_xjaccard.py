@@ -228,11 +228,13 @@ def test_a_shard_that_points_outside_of_itself_is_an_error(make_graph: MakeGraph
             broken = whole.copy()
             broken[low:high] ^= np.uint32(noise)
             broken.tofile(path)
-            found.setdefault(name, set()).update(_complaints(cocite.open(path.parent)))
+            found.setdefault(name, set()).update(
+                _complaints(cocite.open(path.parent, verify=False))
+            )
     scrambled = rng.integers(0, 2**32, whole.size, np.uint32)
     for words in (scrambled, scrambled % 60, np.zeros_like(whole), np.full_like(whole, 1)):
         words.tofile(path)
-        _complaints(cocite.open(path.parent))
+        _complaints(cocite.open(path.parent, verify=False))
     for name, texts in found.items():
         assert any("see: cocite verify" in text for text in texts), name
 

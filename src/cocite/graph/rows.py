@@ -49,8 +49,7 @@ def rows_fault(
         ascends[offsets[first:last] - np.uint64(low)] = True  # a row begins there
         if not ascends.all():
             return "a row does not ascend, or has something twice"
-        forget(neighbours)
-    forget(offsets)
+        forget(neighbours, offsets)
     return ""
 
 

@@ -79,8 +79,8 @@ def make_app(service: Service) -> ASGIApp:
 
 
 class _Straight:
-    """Questions go to their endpoints by their path, past the router: that is a fifth of what an
-    answer takes beside its document.
+    """Questions go to their endpoints by their path, past the router: that is a large part of what
+    an answer takes beside its document.
     """
 
     def __init__(self, app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> None:

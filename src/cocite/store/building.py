@@ -75,8 +75,8 @@ class Building:
             raise Busy(f"other processes keep building {self.output}")
         try:
             self._take_over()
-        except BaseException:
-            self.__exit__(None, None, None)
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
             raise
         return self
 
@@ -169,7 +169,9 @@ class Building:
         try:
             if not self._published and is_still(self.path, self._lock):
                 found = {entry.name for entry in self.path.iterdir()}
-                bare, ours = found <= {MARK, _PLAN}, not found or MARK in found
+                ours = not found or MARK in found
+                # A plan stays that nothing went wrong with: others may be making what is in it.
+                bare = found <= ({MARK} if kind is None else {MARK, _PLAN})
                 if ours and (bare or not self._resumable):
                     remove_building(self.path)
         finally:
