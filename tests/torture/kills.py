@@ -34,7 +34,7 @@ __all__ = [
 _MOST_POINTS = 10_000
 _KILLS = 1_000
 """Commands that are killed, if there is time for all."""
-_PAGES = 2_000
+_PAGES = 1_000
 """Of the graphs that they are given."""
 _EXISTS = 1
 """What a command that replaces nothing exits with where its output is."""
