@@ -34,6 +34,8 @@ __all__ = [
 _MOST_POINTS = 10_000
 _KILLS = 1_000
 """Commands that are killed, if there is time for all."""
+_TRIES = 5
+"""A kill, as a command may end before it."""
 _PAGES = 1_000
 """Of the graphs that they are given."""
 _EXISTS = 1
@@ -121,8 +123,9 @@ def kill_commands(given: Given) -> dict[str, Row]:
             assert process.wait() == 0, f"{name}: exit code {process.returncode}"
             rows[name] = Row()
             ready.append((told, time.monotonic() - begin, rows[name]))
-    for number in range(given.count(_KILLS)):
-        if given.until.over or not ready:
+    wanted = given.count(_KILLS)
+    for number in range(_TRIES * wanted):
+        if given.until.over or sum(row.injected for row in rows.values()) >= wanted or not ready:
             break
         told, usual, row = ready[number % len(ready)]
         folder = told.copy(told.before.parent / "ended")

@@ -25,8 +25,8 @@ SHARES = {"arrays": 0.003, "facts": 0.003}
 """Of all cases of a kind: some forty."""
 FEW = {
     "full": ("anew", 0.15),
-    "killed": ("array", 0.003),
-    "readers": ("", 0.02),
+    "killed": ("refresh", 0.003),
+    "readers": ("", 0.01),
 }
 """Of what these words are in, a share."""
 ELSEWHERE = {
@@ -81,7 +81,7 @@ def test_what_is_lost_is_counted_and_ends_with_1(
     for module in (command, report):
         monkeypatch.setattr(module, "KINDS", kinds)
     document = tmp_path / "x.md"
-    document.write_text(f"# Head\n\n{report.BEGIN}\nold\n{report.END}\ntail\n")
+    document.write_text(f"# Head\n\n{report.BEGIN}\nstale\n{report.END}\ntail\n")
     words = ["torture", "bad", "--minutes", "1", "--seed", "7", "--report", str(document)]
     monkeypatch.setattr("sys.argv", words)
     assert command.main() == 1
@@ -94,7 +94,7 @@ def test_what_is_lost_is_counted_and_ends_with_1(
     assert "1 x bad: a fault: it is gone" in err
     text = document.read_text()
     assert "| All is kept | by force (`bad`) | `x.py` | 3 | 1 | 1 | 1 |" in text
-    assert "old" not in text
+    assert "stale" not in text
     assert text.endswith("tail\n")
     monkeypatch.setattr("sys.argv", [*words, "--only", "none such"])
     assert command.main() == 1  # nothing to do is no success
