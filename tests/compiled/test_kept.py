@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,19 @@ def test_old_versions_are_removed_and_nothing_else(tmp_path: Path) -> None:
     assert load(at(tmp_path), "a.nbc") == b"code"
     assert [each.current for each in remove(at(tmp_path), every=True)] == [True]
     assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_code_that_checks_bounds_has_a_folder_of_its_own() -> None:
+    """Else whoever asks for checks would be given code without them, and others slow code."""
+    folders = [_folder_with(value) for value in (None, "0", "1")]
+    assert folders[0] == folders[1] != folders[2]
+
+
+def _folder_with(checks: str | None) -> str:
+    env = {name: text for name, text in os.environ.items() if name != "NUMBA_BOUNDSCHECK"}
+    env |= {} if checks is None else {"NUMBA_BOUNDSCHECK": checks}
+    told = "from cocite.compiled.kept import folder_name; print(folder_name())"
+    run = subprocess.run(
+        [sys.executable, "-c", told], env=env, capture_output=True, text=True, check=True
+    )
+    return run.stdout

@@ -31,6 +31,20 @@ BAD = [
     (b"#\n\na\tb\r\nc\t\n", 4, "empty name", "an empty name", "c\t"),
     (b"a\tb\nc\td\x00\n", 2, "control character", "a control character in a name", "c\td\x00"),
     (b"a\tb\nc\x7f\td\n", 2, "control character", "a control character in a name", "c\x7f\td"),
+    (
+        "a\tb\nc\x9b0m\td\n".encode(),
+        2,
+        "control character",
+        "a control character in a name",
+        "c\x9b0m\td",
+    ),
+    (
+        "a\tb\nc\td\u202efdp\n".encode(),
+        2,
+        "turned direction",
+        "a name with U+202E, which turns the direction of text",
+        "c\td\u202efdp",
+    ),
     (b"a\tb\nc\t\xff\n", 2, "not UTF-8", "bytes that are not UTF-8", "c\t\\xff"),
     (
         b"a\tb\nc\t\xed\xa0\x80\n",

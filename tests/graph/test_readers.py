@@ -189,6 +189,10 @@ NAMES = st.sampled_from(
             "x\ny",
             "\x00",
             "\x7f",
+            "\x9b",
+            "\u202e",
+            "x\u2069",
+            "\u200f",
             "\udc80",
             "\ud800",
             "z" * 65_535,
@@ -230,6 +234,8 @@ def fault(name: str) -> str | None:
         size = len(name.encode())
     except UnicodeEncodeError:
         return "not UTF-8"
-    if re.search("[\\x00-\\x1f\\x7f]", name):
+    if re.search("[\\x00-\\x1f\\x7f-\\x9f]", name):
         return "control character"
+    if re.search("[\\u202a-\\u202e\\u2066-\\u2069]", name):
+        return "turned direction"
     return "name over 65535 bytes" if size > 65_535 else None

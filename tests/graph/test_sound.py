@@ -68,6 +68,18 @@ def test_a_control_character_in_a_name_is_damage(graph: Graph, sign: bytes) -> N
         other.names.containing("a")
 
 
+@pytest.mark.parametrize("sign", ["\x9b", "\u202e", "\u2066"])
+def test_a_name_that_turns_what_is_shown_is_damage(make_graph: MakeGraph, sign: str) -> None:
+    """As ingest refuses it; ``verify`` says so."""
+    graph = make_graph([("a", "b\xe9\u200fxy"), ("a", "c")])
+    old, new = "\xe9\u200f"[-len(sign.encode()) + 1 :].encode(), sign.encode()
+    held = bytes(np.asarray(graph.store.array("names.data"))).replace(old, new)
+    other = changed(graph, "names.data", lambda data: np.frombuffer(held, np.uint8))
+    with pytest.raises(Damaged, match="its names are damaged"):
+        list(other.names)
+    assert "names cannot be read" in verify(graph.path).faults[0]
+
+
 def test_numbers_out_of_order_are_damage_and_no_unknown_names(make_graph: MakeGraph) -> None:
     graph = make_graph([(3, 5), (7, 9), (11, 3)])
     with pytest.raises(cocite.UnknownNode):

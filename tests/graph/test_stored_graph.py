@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from cocite import Graph
 from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
-from cocite.graph import tables
+from cocite.graph import streams
 from tests.conftest import MakeGraph
-from tests.graph.plain import assert_stored, links, nothing_left, numbered, read
+from tests.graph.plain import TURNS, assert_stored, links, nothing_left, numbered, read
 from tests.stored import can_store, store
 
 PLAIN = {"delimiter": "tab", "header": "no"}
-TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=5).filter(
-    lambda name: name == name.strip(" ") and not name.startswith("#")
-)
+TEXT = st.text(
+    st.characters(exclude_categories=["Cc", "Cs"], exclude_characters=TURNS), min_size=1, max_size=5
+).filter(lambda name: name == name.strip(" ") and not name.startswith("#"))
 INTEGER = st.one_of(st.integers(0, 12), st.integers(0, 2**64 - 1)).map(str)
 URL = st.builds(
     "{}://{}{}{}".format,
@@ -48,7 +48,7 @@ def test_the_stored_graph_is_its_plain_twin(
     (tmp_path / "nodes.tsv").write_text("".join(f"{node}\n" for node in nodes))
     content = "".join(f"{a}\t{b}\n" for a, b in rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_PIECE", piece)
+        patch.setattr(streams, "_PIECE", piece)
         if not rows and not nodes:
             with pytest.raises(NotLinks, match="there is no link"):
                 read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN)

@@ -19,6 +19,7 @@ from cocite.errors import Damaged, InputError, MalformedRow, NotLinks, UsageErro
 from cocite.graph.readers import text as text_reader
 from cocite.graph.readers.reader import Job, Read
 from cocite.index.verify import VerifyDocument
+from tests.graph.plain import TURNS
 
 LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
 
@@ -154,7 +155,10 @@ def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
 @given(
     st.dictionaries(
         st.integers(0, 400),
-        st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.just("\n"), max_size=60),
+        st.text(
+            st.characters(exclude_categories=["Cc", "Cs"]) | st.sampled_from("\n\x9b" + TURNS),
+            max_size=60,
+        ),
         max_size=60,
     ),
     st.booleans(),
@@ -162,13 +166,15 @@ def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
 def test_every_title_comes_back_as_it_was_but_for_blanks(
     tmp_path: Path, titles: dict[int, str], numbers: bool
 ) -> None:
-    """By a plain twin: blanks and control characters, in a row, are one blank."""
+    """By a plain twin: blanks, control characters and turns, in a row, are one blank."""
     name = str if numbers else "n{}".format
     rows = [(name(i), name((i * 7 + 1) % 401)) for i in range(401)]
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
     wanted = {}
     for node, title in titles.items():
-        blank = "".join(" " if ord(c) < 32 or 127 <= ord(c) < 160 else c for c in title)
+        blank = "".join(
+            " " if ord(c) < 32 or 127 <= ord(c) < 160 or c in TURNS else c for c in title
+        )
         wanted[name(node)] = " ".join(blank.split())
     quoted = {name(i): '"' + t.replace('"', '""') + '"' for i, t in titles.items()}
     content = "id,title\n" + "".join(f"{n},{t}\n" for n, t in quoted.items())

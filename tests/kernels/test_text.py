@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -45,15 +46,29 @@ def plain(data: bytes) -> tuple[bytes, list[int]]:
             names = [field.decode() for field in fields]
         except UnicodeDecodeError:
             names = []
-        control = any(ord(letter) < 32 or ord(letter) == 127 for name in names for letter in name)
-        if len(names) == 2 and all(names) and not control:
+        if len(names) == 2 and all(names) and not any(map(REFUSED.search, names)):
             rows += b"\t".join(fields) + b"\n"
         else:
             bad.append(number)
     return rows, bad
 
 
-PARTS = [b"a", b"b", b"\t", b"\t", b" ", b"\n", b"\r", b"#", b"\x00", b"\xc3\xa9", b"\xc3", b"\x7f"]
+REFUSED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PARTS = [b"\xc2\x80", b"\xc2\xa0", b"\xe2\x80", b"\xe2\x81\xa6", b"\xe2\x80\xaa", b"\xe2\x80\xaf"]
+PARTS += [
+    b"a",
+    b"b",
+    b"\t",
+    b"\t",
+    b" ",
+    b"\n",
+    b"\r",
+    b"#",
+    b"\x00",
+    b"\xc3\xa9",
+    b"\xc3",
+    b"\x7f",
+]
 
 
 @given(st.one_of(st.binary(max_size=40), st.lists(st.sampled_from(PARTS)).map(b"".join)))
@@ -71,11 +86,17 @@ def test_any_bytes_are_read_as_plainly(data: bytes) -> None:
 @given(st.lists(st.one_of(st.integers(0x80, 0xFF), st.just(0x78)), max_size=8).map(bytes))
 def test_utf8_is_what_python_says(data: bytes) -> None:
     try:
-        data.decode()
-        reasons = []
+        reasons = [k.CONTROL] if REFUSED.search(data.decode()) else []
     except UnicodeDecodeError:
         reasons = [k.ENCODING]
     assert normalise(b"x" + data + b"\ty")[1][:, 3].tolist() == reasons
+
+
+def test_every_character_is_taken_or_refused_as_the_table_says() -> None:
+    for code in (*range(0x80, 0x3000), 0xFEFF, 0xFFFD, 0x1F600, 0xE0001):
+        bad = normalise(f"x{chr(code)}y\tz".encode())[1][:, 3].tolist()
+        turned = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
+        assert bad == ([k.CONTROL] if code < 0xA0 else [k.TURNED] if turned else []), hex(code)
 
 
 @pytest.mark.parametrize(

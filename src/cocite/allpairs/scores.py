@@ -152,14 +152,17 @@ class Scores:
         top: int | None = None,
         kind: str | None = None,
         overwrite: bool = False,
+        safe: bool = False,
     ) -> Path:
         """Write all scores to an array (``.npy``), or those of ``least`` or more, or the ``top`` of
         every node, to a table (``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``, ``.arrow``); ``kind``
-        says what it is where the name does not. It has its name when it is whole.
+        says what it is where the name does not. It has its name when it is whole. ``safe``: in CSV
+        and TSV, names that a spreadsheet would take for formulas have an apostrophe before them.
 
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """
-        self.write_target(check_output(output, overwrite, kind=kind), least=least, top=top)
+        target = check_output(output, overwrite, kind=kind, safe=safe)
+        self.write_target(target, least=least, top=top)
         return Path(output)
 
     def write_to(

@@ -13,7 +13,7 @@ import click
 from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import bipartite_option, cache_option, index_of
-from cocite.cli.options import format_option, means_options
+from cocite.cli.options import format_option, means_options, safe_csv
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.targets import kind_option, to_options
@@ -237,7 +237,8 @@ def evaluate(
         raise click.UsageError(
             "several suites are one table, without pictures: leave out --figures"
         )
-    target = figures_target(output, to=to, kind=kind, overwrite=overwrite, append=append)
+    how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe_csv()}
+    target = figures_target(output, to=to, kind=kind, **how)
     reported = isinstance(target, Path)
     if reported or figures is not None:
         from cocite import plots

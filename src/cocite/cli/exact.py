@@ -8,7 +8,7 @@ import click
 
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import bipartite_option, cache_option, graph_of, side_option
-from cocite.cli.options import format_option, means_options, no_verify_option, verifying
+from cocite.cli.options import format_option, means_options, no_verify_option, safe_csv, verifying
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.targets import kind_option, to_options
@@ -173,7 +173,8 @@ def exact(
     from cocite.graph import Graph
     from cocite.graph.writers import target_of
 
-    target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=PAIR_TYPES)
+    how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe_csv()}
+    target = target_of(output, to, kind=kind, types=PAIR_TYPES, **how)
     if target is None:
         raise click.UsageError("name an output, by --output or --to")
     means: dict[str, Any] = {"memory": memory, "threads": threads}

@@ -31,6 +31,7 @@ __all__ = [
     "names_in",
     "no_verify_option",
     "overwrite_option",
+    "safe_csv",
     "texts_options",
     "threads_option",
     "verifying",
@@ -40,16 +41,41 @@ __all__ = [
 Decorator = Callable[[Any], Any]
 
 
+_SAFE = "cocite.safe_csv"
+
+
+def _safely(context: click.Context, parameter: click.Parameter, chosen: bool) -> None:
+    context.meta[_SAFE] = chosen
+
+
+def safe_csv() -> bool:
+    """Whether the verb writes CSV and TSV for spreadsheets (``--safe-csv``)."""
+    return bool(click.get_current_context().meta.get(_SAFE, False))
+
+
+# Eager, as --format asks for it; so it is told by --help-all where --help has a line an option.
+_safe_option: Decorator = click.option(
+    "--safe-csv",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_safely,
+    help="In CSV and TSV put an apostrophe before names, titles and other texts that a spreadsheet "
+    "would take for formulas: those that begin with =, +, -, @, a tab or the end of a line.",
+)
+
+
 def _formats(names: Sequence[str], more: str = "") -> Decorator:
-    return click.option(
+    option = click.option(
         "--format",
         "show",
         type=click.Choice(names, case_sensitive=False),
         default=next(iter(OUTPUTS)),
         show_default=True,
-        callback=lambda context, parameter, name: output_called(name),
+        callback=lambda context, parameter, name: output_called(name, safe=safe_csv()),
         help=f"How to print the answer: a table for people, the others for programs{more}.",
     )
+    return lambda command: option(_safe_option(command))
 
 
 format_option: Decorator = _formats(list(OUTPUTS))

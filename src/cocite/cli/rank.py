@@ -23,6 +23,7 @@ from cocite.cli.options import (
     format_option,
     memory_option,
     no_verify_option,
+    safe_csv,
     verifying,
 )
 from cocite.cli.outputs import Reply, Show
@@ -214,7 +215,8 @@ def rank(
 
     give_back_at_once()
     types = numbers_types(*_columns(by, against))
-    target = target_of(output, to, kind=kind, overwrite=overwrite, append=append, types=types)
+    how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe_csv()}
+    target = target_of(output, to, kind=kind, types=types, **how)
     more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
     graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], **more)
     if study is not None:

@@ -17,6 +17,7 @@ from cocite.cli.options import (
     means_options,
     names_in,
     no_verify_option,
+    safe_csv,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -140,7 +141,7 @@ def related_all(
         )
     give_back_at_once()
     chosen: dict[str, Any] = {name: options[name] for name in _OPTIONS}
-    chosen |= _intervals(options["intervals"])
+    chosen |= {"safe": safe_csv()} | _intervals(options["intervals"])
     for name, file in (("nodes", nodes), ("among", among)):
         if file is not None:
             chosen[name] = names_in(file)

@@ -2,9 +2,10 @@
 
 A folder is named after a digest of what the machine code is made of: the sources of the kernels and
 the numbers they share, and the versions of Numba, LLVM, NumPy and Python. So a release never meets
-the code of another, and dates of files mean nothing (images of containers change them). A file is
-named after the kernel and a digest of its types and of the processor, so that processes that write
-side by side write different files, or the same.
+the code of another, and dates of files mean nothing (images of containers change them). Code that
+checks bounds (``NUMBA_BOUNDSCHECK=1``, for tests) has a folder of its own, too. A file is named
+after the kernel and a digest of its types and of the processor, so that processes that write side
+by side write different files, or the same.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def versions() -> dict[str, str]:
     from importlib.metadata import version
 
     python = f"{sys.implementation.cache_tag} {sys.version.split()[0]}"
-    return {name: version(name) for name in _MADE_BY} | {"python": python}
+    made_by = {name: version(name) for name in _MADE_BY} | {"python": python}
+    # Numba compiles other code then, and says nothing of it in what a kernel is called by.
+    checked = os.environ.get("NUMBA_BOUNDSCHECK", "").strip() not in ("", "0")
+    return made_by | ({"bounds": "checked"} if checked else {})
 
 
 @cache

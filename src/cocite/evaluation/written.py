@@ -39,14 +39,16 @@ def figures_target(
     kind: str | None = None,
     overwrite: bool = False,
     append: bool = False,
+    safe: bool = False,
 ) -> Path | Target | None:
     """The path of a report, or where a table goes, by the ``kind`` or the ending of the name, or
-    the table ``to`` of a database; None if nothing is named. Before any work is done.
+    the table ``to`` of a database; None if nothing is named; ``safe`` for spreadsheets or not
+    (:func:`~cocite.graph.writers.check_output`). Before any work is done.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
     if output is None or to is not None or append:
-        return target_of(output, to, kind=kind, overwrite=overwrite, append=append)
+        return target_of(output, to, kind=kind, overwrite=overwrite, append=append, safe=safe)
     path = Path(output)
     if kind is None and path.suffix not in (f".{REPORT}", *TABLES):
         raise UsageError(
@@ -55,7 +57,7 @@ def figures_target(
         )
     if (kind or path.suffix.removeprefix(".")).lower() == REPORT:
         return check_report(path, overwrite)
-    return check_output(path, overwrite, TABLES, kind)
+    return check_output(path, overwrite, TABLES, kind, safe=safe)
 
 
 @dataclass(frozen=True)
@@ -69,16 +71,18 @@ class Written(Document):
         kind: str | None = None,
         overwrite: bool = False,
         command: str = "",
+        safe: bool = False,
     ) -> Path:
         """Write a report (``.html``), a page that needs nothing else, and its tables as .md and
         .csv beside it; or a table with a row a figure (``.parquet``, ``.csv``, ``.tsv``,
         ``.jsonl``, ``.arrow``). ``kind`` says what it is where the name does not; ``command`` is
-        what a report says to have come of.
+        what a report says to have come of; ``safe``: texts that a spreadsheet would take for
+        formulas have an apostrophe before them, in a table of CSV or TSV.
 
         Raises :class:`~cocite.errors.OutputExists`, and :class:`~cocite.errors.UsageError` for
         another ending, or for a report without matplotlib.
         """
-        target = figures_target(output, kind=kind, overwrite=overwrite)
+        target = figures_target(output, kind=kind, overwrite=overwrite, safe=safe)
         if isinstance(target, Path):
             return self._write_report(target, overwrite, command)
         assert target is not None

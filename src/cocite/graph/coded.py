@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 __all__ = ["CODED_BLOCK", "coded_texts"]
 
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
-"""What no text has: it would be read as more than text, by a terminal or a table."""
+_WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+"""What no text has (``unnamed.py``): a terminal or a table would read it as more than text."""
 CODED_BLOCK = 16
 """Texts of a block: ``kernels/names.py`` has it, too, and is not imported for it."""
 
@@ -23,8 +24,9 @@ def coded_texts(
     data: NDArray[np.uint8], blocks: NDArray[np.uint64], ids: NDArray[Any]
 ) -> list[str] | None:
     """The texts of ``ids``, in their order; None if the data are damaged, or have control
-    characters. The ids are below the number of texts; those that ask for many do so in pieces, as a
-    text takes up to 65,535 bytes however few it has in the data.
+    characters or what turns the direction of text. The ids are below the number of texts; those
+    that ask for many do so in pieces, as a text takes up to 65,535 bytes however few it has in the
+    data.
     """
     from cocite.kernels.names import decode
 
@@ -38,7 +40,7 @@ def coded_texts(
         out = np.empty(needed, np.uint8)
         decode(data, blocks, wanted, out, ends)
     whole = out[:needed].tobytes()
-    if _CONTROL.search(whole):
+    if _CONTROL.search(whole) or (not whole.isascii() and _WIDE.search(whole)):
         return None
     begin = 0
     found: list[str] = []

@@ -26,18 +26,24 @@ class Writable:
     _arrays = False
 
     def write(
-        self, output: str | os.PathLike[str], *, kind: str | None = None, overwrite: bool = False
+        self,
+        output: str | os.PathLike[str],
+        *,
+        kind: str | None = None,
+        overwrite: bool = False,
+        safe: bool = False,
     ) -> Path:
         """Write it to a file, by the ending of its name (``.parquet``, ``.csv``, ``.tsv``,
         ``.jsonl``, ``.arrow``; numbers by id as ``.npy``, too) or by ``kind``. It has its name when
-        it is whole.
+        it is whole. ``safe``: names and titles that a spreadsheet would take for formulas have an
+        apostrophe before them, in CSV and TSV.
 
         Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
         """
         from cocite.graph.writers import ARRAYS, TABLES, check_output
 
         endings = (*TABLES, *ARRAYS) if self._arrays else TABLES
-        self._write(check_output(output, overwrite, endings, kind))
+        self._write(check_output(output, overwrite, endings, kind, safe=safe))
         return Path(output)
 
     def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:

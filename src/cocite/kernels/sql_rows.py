@@ -1,10 +1,11 @@
 r"""Rows of ``INSERT INTO ... VALUES (1,0,'It\'s'),(2,...);``, as dumps of MySQL and MariaDB have
 them: one pass that takes some columns, checks them and writes rows between tabs.
 
-Strings are undone as MySQL reads them: ``\0 \' \" \b \n \r \t \Z \\``, other letters behind
-a backslash as themselves, and ``''``; so are hexadecimal strings (0x4142) and introducers
-(``_binary 'x'``). NULL is an empty text, or 0. A row whose taken columns hold what no name has (a
-control character, bytes that are not UTF-8), or no integer where one is meant, is left out.
+Strings are undone as MySQL reads them: ``\0 \' \" \b \n \r \t \Z \\``, other letters behind a
+backslash as themselves, and ``''``; so are hexadecimal strings (0x4142) and introducers (``_binary
+'x'``). NULL is an empty text, or 0. A row whose taken columns hold what no name has (a control
+character, a sign that turns the direction of text, bytes that are not UTF-8), or no integer where
+one is meant, is left out.
 
 Cost: about two nanoseconds a byte, one thread.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.text_checks import is_integer, is_utf8
+from cocite.kernels.text_checks import C1, TURN, is_integer, wide_fault
 
 __all__ = [
     "BAD_FIELDS",
@@ -45,11 +46,12 @@ TALLY = 4
 BAD_FIELDS = 3
 """int64 words kept of a row that is left out: first and last byte in this piece, reason."""
 
-CONTROL, ENCODING, NUMBER = range(1, 4)
+CONTROL, ENCODING, NUMBER, TURNED = range(1, 5)
 REASONS = {
     CONTROL: "a control character in a name",
     ENCODING: "bytes that are not UTF-8",
     NUMBER: "no whole number where one is meant",
+    TURNED: "a name with a sign that turns the direction of text",
 }
 
 _LF, _TAB, _SPACE, _QUOTE, _BACKSLASH = 10, 9, 32, 39, 92
@@ -155,7 +157,10 @@ def _fault(out: Any, low: Any, high: Any, taken: Any) -> Any:
         if out[i] < 32 or out[i] == 127:
             return CONTROL
         wide |= out[i] >= 128
-    return ENCODING if wide and not is_utf8(out, low, high) else 0
+    found = wide_fault(out, low, high) if wide else 0
+    if found == 0:
+        return 0
+    return CONTROL if found == C1 else (TURNED if found == TURN else ENCODING)
 
 
 @helper

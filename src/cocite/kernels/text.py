@@ -9,7 +9,7 @@ classifies every bad row instead of guessing:
     COLUMNS   not the expected number of fields     EMPTY     a node without a name
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
     QUOTE     text after, or no, closing quote      LONG      a name over the limit
-    NO_WEIGHT no decimal number in [1e-30, 1e30)
+    NO_WEIGHT no decimal number in [1e-30, 1e30)  TURNED a sign that turns the direction of text
 
 Last fields that a row has beyond these may be copied as they are, for whoever writes such rows.
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from cocite.kernels._jit import helper, kernel
-from cocite.kernels.text_checks import is_integer, is_utf8, is_weight
+from cocite.kernels.text_checks import C1, TURN, is_integer, is_weight, wide_fault
 
 __all__ = [
     "BAD_FIELDS",
@@ -39,6 +39,7 @@ __all__ = [
     "RULES",
     "SECOND",
     "TALLY",
+    "TURNED",
     "T_BAD",
     "T_BLANK",
     "T_BYTES",
@@ -65,7 +66,7 @@ byte (-1: none), index of the weight's field (-1: none), how many of the last fi
 copied as they are, whether text follows behind this piece (1)."""
 
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
-TALLY = 16
+TALLY = 17
 """int64 words counted: good rows, blank lines, comment lines, all lines, whether all
 names so far are canonical integers below 2**64, bytes written, rows still to skip, where the row
 begins that is to be read again with what follows (-1: none); from T_BAD on: all bad rows, then
@@ -77,8 +78,8 @@ MAX_RECORD = 1 << 20
 BAD_FIELDS = 4
 """int64 words kept of a bad row: line, first and last byte in this piece, reason."""
 
-COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT = range(1, 8)
-_OPEN = 8
+COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT, TURNED = range(1, 9)
+_OPEN = 9
 """The quote that is not closed may be on a line below; none of the reasons."""
 REASONS = {
     COLUMNS: "columns",
@@ -88,6 +89,7 @@ REASONS = {
     QUOTE: "quotes",
     LONG: f"name over {MAX_NAME} bytes",
     NO_WEIGHT: "weight",
+    TURNED: "turned direction",
 }
 
 _LF, _CR, _TAB, _SPACE, _QUOTE = 10, 13, 9, 32, 34
@@ -119,9 +121,12 @@ def _fault(text: Any, low: Any, high: Any) -> Any:
         wide |= byte
     if control:
         return CONTROL
-    if wide >= _WIDE8 and not is_utf8(text, low, high):
-        return ENCODING
-    return 0
+    if wide < _WIDE8:
+        return 0
+    found = wide_fault(text, low, high)
+    if found == 0:
+        return 0
+    return CONTROL if found == C1 else (TURNED if found == TURN else ENCODING)
 
 
 @helper

@@ -1,4 +1,5 @@
-"""What the bytes of a field are: well-formed UTF-8, an integer as Python prints it, a weight.
+"""What the bytes of a field are: UTF-8 that a name may have, an integer as Python prints it, a
+weight.
 
 Each looks at text[low:high] and takes a nanosecond or two a byte.
 """
@@ -11,7 +12,10 @@ import numpy as np
 
 from cocite.kernels._jit import helper
 
-__all__ = ["is_integer", "is_utf8", "is_weight"]
+__all__ = ["C1", "NO_UTF8", "TURN", "is_integer", "is_weight", "wide_fault"]
+
+NO_UTF8, TURN, C1 = range(1, 4)
+"""What :func:`wide_fault` may find."""
 
 _PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
 _LARGEST_POWER = 30
@@ -20,9 +24,12 @@ _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 
 @helper
-def is_utf8(text: Any, low: Any, high: Any) -> Any:
-    """Whether text[low:high] is well-formed UTF-8 (Unicode 15, table 3-7)."""
-    i = low
+def wide_fault(text: Any, low: Any, high: Any) -> Any:
+    """What is wrong with text[low:high] beyond ASCII, or 0: it is not well-formed UTF-8 (Unicode
+    15, table 3-7), or has a control character (U+0080 to U+009F) or a sign that turns the direction
+    of text (U+202A to U+202E, U+2066 to U+2069; ``graph/unnamed.py`` says why).
+    """
+    i, found = low, 0
     while i < high:
         byte = text[i]
         if byte < 0x80:
@@ -44,15 +51,23 @@ def is_utf8(text: Any, low: Any, high: Any) -> Any:
             elif byte == 0xF4:
                 ceiling = 0x8F
         else:
-            return False
+            return NO_UTF8
         if i + more >= high:
-            return False
+            return NO_UTF8
         for j in range(i + 1, i + 1 + more):
             if text[j] < floor or text[j] > ceiling:
-                return False
+                return NO_UTF8
             floor, ceiling = 0x80, 0xBF
+        if byte == 0xC2 and text[i + 1] <= 0x9F:
+            found = C1
+        elif byte == 0xE2 and found == 0:
+            second, third = text[i + 1], text[i + 2]
+            if (second == 0x80 and 0xAA <= third <= 0xAE) or (
+                second == 0x81 and 0xA6 <= third <= 0xA9
+            ):
+                found = TURN
         i += more + 1
-    return True
+    return found
 
 
 @helper

@@ -46,11 +46,14 @@ GRAPH_OUTPUTS = kinds_of(GRAPHS)
 """What ``--format`` may be beside, of a verb that answers with a graph."""
 
 
-def output_called(name: str) -> Show:
-    """The function that prints a reply in the format ``name``."""
+def output_called(name: str, *, safe: bool = False) -> Show:
+    """The function that prints a reply in the format ``name``, CSV ``safe`` for spreadsheets or
+    not.
+    """
     if name in GRAPH_OUTPUTS:
         return partial(_show_graph, name)
-    return cast(Show, import_module(OUTPUTS[name]).show)
+    show = import_module(OUTPUTS[name]).show
+    return cast(Show, partial(show, safe=True) if safe and name == "csv" else show)
 
 
 def _show_graph(kind: str, reply: Reply) -> None:

@@ -7,14 +7,18 @@ import sys
 
 from cocite.cli.outputs import Reply
 from cocite.documents import plain
+from cocite.graph.writers.formulas import safe_cell
 
 __all__ = ["show"]
 
 
-def show(reply: Reply) -> None:
-    """Print titles and rows; what does not exist is an empty cell."""
+def show(reply: Reply, safe: bool = False) -> None:
+    """Print titles and rows; what does not exist is an empty cell. ``safe``: no text is one that a
+    spreadsheet takes for a formula.
+    """
     titles, rows = reply.document.rows()
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(titles)
     for row in rows:
-        writer.writerow(["" if (cell := plain(value)) is None else cell for value in row])
+        cells = ["" if (cell := plain(value)) is None else cell for value in row]
+        writer.writerow(map(safe_cell, cells) if safe else cells)

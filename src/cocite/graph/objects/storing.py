@@ -1,7 +1,8 @@
 """Links in memory to a stored graph: the rows are checked, then stored as those of files are.
 
 What is refused in a row is what a file's would be: a name that is missing, empty, too long, or has
-control characters; a number below 0; a weight that is no number from 1e-30 to below 1e30.
+control characters or turns the direction of text; a number below 0; a weight that is no number from
+1e-30 to below 1e30.
 
 Cost: that of ``ingest`` without reading; the object itself is read where it is.
 """
@@ -18,6 +19,7 @@ from cocite.errors import InputError, NotLinks, ResourceError, UsageError
 from cocite.graph.objects.given import Given
 from cocite.graph.readers.options import Progress
 from cocite.graph.storing import How, store_links
+from cocite.graph.unnamed import REFUSED_SQL, refused_in
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY, database_memory, format_size
 from cocite.store import Draft, Manifest, Store, disk
@@ -165,7 +167,7 @@ def _bad(column: str, integers: bool) -> str:
     text = f"CAST({column} AS VARCHAR)"
     return (
         f"({column} IS NULL OR {text} = '' OR strlen({text}) > {_MAX_NAME} "
-        f"OR regexp_matches({text}, '[\\x00-\\x1f\\x7f]'))"
+        f"OR regexp_matches({text}, '{REFUSED_SQL}'))"
     )
 
 
@@ -184,8 +186,8 @@ def _said(row: int, values: list[Any], wanted: int) -> str:
             wrong = f"{title} is empty"
         elif len(name.encode()) > _MAX_NAME:
             wrong = f"{title} is longer than {_MAX_NAME:,} bytes"
-        elif any(ord(letter) < 0x20 or letter == "\x7f" for letter in name):
-            wrong = f"{title} has control characters"
+        elif refused := refused_in(name):
+            wrong = f"{title} has {refused}"
         else:
             continue
         break

@@ -2,8 +2,8 @@
 
 Source and target are the columns named with ``--columns`` (or numbered from 1), else those whose
 names say so (``ends.py``), else the first two; the weight is that named with ``--weight-column``. A
-row with a null, an empty name or a control character is malformed, as in text, and so is one whose
-weight is not positive.
+row with a null, an empty name or what no name has (``graph/unnamed.py``) is malformed, as in text,
+and so is one whose weight is not positive.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from cocite.graph.readers.options import ReadOptions, bad_row_advice
 from cocite.graph.readers.reader import Job, Read, ReadMany
 from cocite.graph.readers.sources import Source
 from cocite.graph.readers.together import Together
+from cocite.graph.unnamed import REFUSED_SQL, turn_in
 
 if TYPE_CHECKING:
     import duckdb
@@ -190,11 +191,18 @@ class _Taken(NamedTuple):
         what = "a null, an empty name, a control character, or a name that is too long"
         if self.weight is not None:
             what += ", or a weight that is no number from 1e-30 to below 1e30"
+        told = [(row, self._turn(content) or what, content) for row, content in examples]
         if not options.skip_bad_rows:
-            row, content = examples[0]
+            row, what, content = told[0]
             raise MalformedRow(found.file, row, what, repr(content), bad_row_advice(count, every))
         found.bad_rows = {"bad value": count}
-        found.examples = [f"row {row}: {what}: {content!r}" for row, content in examples]
+        found.examples = [f"row {row}: {what}: {content!r}" for row, what, content in told]
+
+    def _turn(self, content: list[Any]) -> str:
+        """What is wrong with a row in whose names writing turns; else empty: values show it."""
+        names = content[: len(self._ends)]
+        turns = filter(None, (turn_in(name) for name in names if name is not None))
+        return next((f"a name with {turn}" for turn in turns), "")
 
 
 def _taken(
@@ -322,7 +330,7 @@ def _bad(column: str) -> str:
     text = f"CAST({column} AS VARCHAR)"
     return (
         f"({column} IS NULL OR {text} = '' OR strlen({text}) > {_MAX_NAME} "
-        f"OR regexp_matches({text}, '[\\x00-\\x1f\\x7f]'))"
+        f"OR regexp_matches({text}, '{REFUSED_SQL}'))"
     )
 
 

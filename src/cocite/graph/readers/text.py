@@ -36,6 +36,7 @@ from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions, bad_
 from cocite.graph.readers.reader import Found, Job, Read, ReadMany
 from cocite.graph.readers.sources import LOOK, Source, lines_of, unpack_errors
 from cocite.graph.readers.together import Together
+from cocite.graph.unnamed import turn_in
 from cocite.store import disk
 
 __all__ = ["READER", "Cleaner", "Lines", "TextInput", "TextReader", "clean_text"]
@@ -209,7 +210,9 @@ class Cleaner:
         for line, low, high, reason in self._bad[:wrong].tolist():
             content = piece[low:high].decode("utf-8", "backslashreplace")
             what = advice = ""
-            if reason == self._k.NO_WEIGHT and self.as_written:
+            if reason == self._k.TURNED:
+                what = f"a name with {turn_in(content)}"
+            elif reason == self._k.NO_WEIGHT and self.as_written:
                 told = self.found.weight, self.found.delimiter, self._source.printed_by
                 what, advice = with_comma(content, *told)
             content = content if len(content) <= 100 else content[:100] + "..."

@@ -5,8 +5,9 @@ several, the one with the first place stands. A reader of links that meets title
 
     job.titles.add(name, title)
 
-Titles are trimmed, every run of blanks, line ends and control characters in them is one blank, and
-one of more than 65,535 bytes is refused. A title without anything in it is none.
+Titles are trimmed, every run of blanks, line ends, control characters and signs that turn the
+direction of text (``graph/unnamed.py``) in them is one blank, and one of more than 65,535 bytes is
+refused. A title without anything in it is none.
 
 Cost: a microsecond a title, constant memory.
 """
@@ -20,12 +21,13 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from cocite.errors import InputError
+from cocite.graph.unnamed import REFUSED
 from cocite.store import disk
 
 __all__ = ["TITLE_COLUMNS", "TitleFile"]
 
 TITLE_COLUMNS = {"place": "UBIGINT", "name": "VARCHAR", "title": "VARCHAR"}
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_CONTROL = re.compile(f"[{REFUSED}\u2028\u2029]+")
 _MOST = 65_535
 _HELD = 1 << 16
 """Bytes that are held before they are written."""

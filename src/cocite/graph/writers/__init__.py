@@ -78,9 +78,11 @@ def target_of(
     append: bool = False,
     types: Types | None = None,
     endings: Iterable[str] | None = None,
+    safe: bool = False,
 ) -> Target | None:
     """The file ``output`` or the table ``to`` of a database, whichever is named; None if neither
-    is. ``types`` are those of the table, if they are known. Before any work is done.
+    is. ``types`` are those of the table, if they are known; ``safe`` as in :func:`check_output`.
+    Before any work is done.
 
     Raises as :func:`check_output` and :func:`~.databases.database_target` do.
     """
@@ -89,7 +91,7 @@ def target_of(
             raise UsageError("--append is for a table of a database: name it by --to")
         if output is None and kind is not None:
             raise UsageError("--kind says what --output is: name that, too")
-        return None if output is None else check_output(output, overwrite, endings, kind)
+        return None if output is None else check_output(output, overwrite, endings, kind, safe=safe)
     if output is not None:
         raise UsageError("an answer goes to a file or to a database: choose --output or --to")
     if kind is not None:
@@ -114,14 +116,17 @@ def check_output(
     overwrite: bool,
     endings: Iterable[str] | None = None,
     kind: str | None = None,
+    *,
+    safe: bool = False,
 ) -> FileTarget:
     """The file, if its ending, or the ``kind``, is among ``endings``, by default all, and it may be
-    written; before any work is done.
+    written; before any work is done. ``safe``: of CSV and TSV so that no spreadsheet takes a name
+    for a formula (``formulas.py``); other kinds have none.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
     some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
-    return file_target(output, some, kind=kind, overwrite=overwrite)
+    return file_target(output, some, kind=kind, overwrite=overwrite, safe=safe)
 
 
 def write_table(

@@ -9,12 +9,14 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cocite.database import open_duckdb
 from cocite.errors import ResourceError
+from cocite.graph.writers.formulas import safe_columns
 from cocite.graph.writers.writer import Columns, TableFile, Types
 from cocite.memory import format_size
 from cocite.store import rows_beside
@@ -34,12 +36,14 @@ _MEMORY = 150 << 20
 """That, the library and a piece of names."""
 
 
-def _write(how: str, target: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """Through DuckDB, whose errors here are those of the disk; ``how`` is the end of its COPY."""
+def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types: Types) -> None:
+    """Through DuckDB, whose errors here are those of the disk; ``how`` is the end of its COPY, and
+    ``safe`` is without formulas.
+    """
     import duckdb
 
     try:
-        _through_duckdb(target, how, pieces, types)
+        _through_duckdb(target, how, safe, pieces, types)
     except (
         duckdb.IOException,
         duckdb.OutOfMemoryException,
@@ -58,13 +62,16 @@ def _write(how: str, target: Path, pieces: Iterable[Columns], types: Types) -> N
         raise
 
 
-def _through_duckdb(target: Path, how: str, pieces: Iterable[Columns], types: Types) -> None:
+def _through_duckdb(
+    target: Path, how: str, safe: bool, pieces: Iterable[Columns], types: Types
+) -> None:
     with (
         rows_beside(target) as folder,
         staged(folder / "rows.duckdb", pieces, types) as connection,
     ):
         name = str(target).replace("'", "''")
-        connection.execute(f"COPY {ROWS} TO '{name}' ({how}, USE_TMP_FILE false)")
+        rows = f"(SELECT {safe_columns(types)} FROM {ROWS})" if safe else ROWS
+        connection.execute(f"COPY {rows} TO '{name}' ({how}, USE_TMP_FILE false)")
 
 
 @contextmanager
@@ -82,20 +89,30 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types) -> Iterator[Any]
         yield connection
 
 
-def _text(how: str, piece: Columns, types: Types, first: bool) -> bytes:
+def _text(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> bytes:
     """What a file of that piece has, without its titles unless it is the first."""
     with tempfile.TemporaryDirectory(prefix="cocite-") as folder:
         path = Path(folder, "piece")
-        _write(how, path, [piece], types)
+        _write(how, safe, path, [piece], types)
         content = path.read_bytes()
     return content if first else content[content.index(b"\n") + 1 :]
 
 
-def _table(title: str, how: str, *, streams: bool) -> TableFile:
-    text = partial(_text, how) if streams else None
-    return TableFile(title, partial(_write, how), _MEMORY, twice=True, text=text)
+def _table(title: str, how: str) -> TableFile:
+    return TableFile(title, partial(_write, how, False), _MEMORY, twice=True)
 
 
-PARQUET = _table("Parquet", "FORMAT parquet, COMPRESSION zstd", streams=False)
-CSV = _table("CSV", "FORMAT csv, HEADER", streams=True)
-TSV = _table("TSV", "FORMAT csv, HEADER, DELIMITER '\t'", streams=True)
+def _text_table(title: str, how: str) -> TableFile:
+    """A kind that is text, and may be streamed; with its safe form."""
+    safe, plain = (
+        replace(
+            _table(title, how), write=partial(_write, how, form), text=partial(_text, how, form)
+        )
+        for form in (True, False)
+    )
+    return replace(plain, safe=safe)
+
+
+PARQUET = _table("Parquet", "FORMAT parquet, COMPRESSION zstd")
+CSV = _text_table("CSV", "FORMAT csv, HEADER")
+TSV = _text_table("TSV", "FORMAT csv, HEADER, DELIMITER '\t'")

@@ -94,9 +94,10 @@ def file_target(
     *,
     kind: str | None = None,
     overwrite: bool = False,
+    safe: bool = False,
 ) -> FileTarget:
     """A file of the ``kind`` that is named, or by the ending of its name, among ``writers`` by
-    ending; before any work is done.
+    ending; ``safe`` for spreadsheets or not; before any work is done.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
@@ -115,4 +116,5 @@ def file_target(
         )
     if isinstance(writer, TableFile):
         writer.ready()
+        writer = writer.safe or writer if safe else writer
     return FileTarget(check_file(path, overwrite), writer)

@@ -25,7 +25,8 @@ class TableFile:
 
     ``text(piece, types, first)`` is what a stream begins with, if the piece is the ``first``, or
     goes on with; None for a kind that is no stream. ``ready()`` raises
-    :class:`~cocite.errors.UsageError` if a library that it needs is missing.
+    :class:`~cocite.errors.UsageError` if a library that it needs is missing. ``safe`` writes the
+    same so that no spreadsheet takes a name for a formula (``formulas.py``); None where none does.
     """
 
     title: str
@@ -34,6 +35,7 @@ class TableFile:
     twice: bool = False
     text: Callable[[Columns, Types, bool], bytes] | None = None
     ready: Callable[[], object] = lambda: None
+    safe: TableFile | None = None
 
 
 @dataclass(frozen=True)

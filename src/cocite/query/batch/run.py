@@ -120,6 +120,9 @@ class Batch:
         How many questions at a time; by default as many as the index was opened with.
     overwrite
         Replace ``output``, or the table, when the new one is whole.
+    safe
+        In CSV and TSV, put an apostrophe before names and titles that a spreadsheet would take for
+        formulas.
     restart
         Throw away an unfinished batch with other settings.
     intervals
@@ -148,11 +151,13 @@ class Batch:
         to: str | None = None,
         overwrite: bool = False,
         append: bool = False,
+        safe: bool = False,
         restart: bool = False,
         **options: Any,
     ) -> None:
+        made_as: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe}
         self.output, place = chosen_output(
-            output, index.stored.store.path, kind=kind, to=to, overwrite=overwrite, append=append
+            output, index.stored.store.path, kind=kind, to=to, **made_as
         )
         if to is None:
             Building(place).sweep()

@@ -45,9 +45,15 @@ class Stream:
     """
 
     def __init__(
-        self, index: Ordered, k: int = DEFAULT_K, *, kind: str | None = None, **options: Any
+        self,
+        index: Ordered,
+        k: int = DEFAULT_K,
+        *,
+        kind: str | None = None,
+        safe: bool = False,
+        **options: Any,
     ) -> None:
-        self.output: Output = output_of("-", kind or DEFAULT_STREAM)
+        self.output: Output = output_of("-", kind or DEFAULT_STREAM, safe)
         if not self.output.streams:
             kinds = ", ".join(kind for kind in OUTPUTS if output_of("-", kind).streams)
             raise UsageError(

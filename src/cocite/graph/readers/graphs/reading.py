@@ -13,6 +13,7 @@ Cost: some microseconds a node and link, and one join.
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 
 from cocite.errors import InputError, MalformedRow
@@ -20,12 +21,14 @@ from cocite.graph.readers.clean import new_clean_file, relation_of
 from cocite.graph.readers.reader import Job, Read
 from cocite.graph.readers.rows import RowsFound, RowWriter
 from cocite.graph.readers.text import TextInput
+from cocite.graph.unnamed import REFUSED
 
 __all__ = ["GraphWriter"]
 
 _NODES, _LINKS = "nodes.tsv", "links.tsv"
 _LONGEST = 65_535
 _ROWS = 1 << 12
+_REFUSED = re.compile(f"[{REFUSED}]")
 _BOTH = "links without direction are stored both ways"
 
 
@@ -213,7 +216,7 @@ class GraphWriter:
 
 
 def _one_line(label: str | None) -> str:
-    """A label as a name: blanks of any kind are one, other control characters are none."""
+    """A label as a name: blanks of any kind are one, what no other name has is left out."""
     text = " ".join((label or "").split())
-    text = "".join(letter for letter in text if letter >= " " and letter != "\x7f")
+    text = _REFUSED.sub("", text)
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -32,6 +32,8 @@ OUTPUTS = {
 an address and no path, is in ``database.py``.
 """
 _FOLDERS = ("folder", "site")
+_SHEETS = ("csv", "tsv")
+"""What a spreadsheet opens."""
 
 
 def chosen_output(
@@ -42,6 +44,7 @@ def chosen_output(
     to: str | None = None,
     overwrite: bool = False,
     append: bool = False,
+    safe: bool = False,
 ) -> tuple[Output, Path]:
     """What writes to ``output``, or to a table of a database, and where that is; what is unfinished
     lies beside it, or, if it is on a server, beside the ``index``. Raises :class:`UsageError`.
@@ -51,7 +54,7 @@ def chosen_output(
             raise UsageError("name an output, by --output (output=) or --to (to=)")
         if append:
             raise UsageError("--append is for a table of a database: name it by --to")
-        return output_of(output, kind), Path(output)
+        return output_of(output, kind, safe), Path(output)
     if output is not None or kind is not None:
         raise UsageError(
             "hits go to a file or to a database: leave out --to, or --output and --kind"
@@ -62,9 +65,9 @@ def chosen_output(
     return found, found.place(index)
 
 
-def output_of(path: str | os.PathLike[str], kind: str | None = None) -> Output:
+def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool = False) -> Output:
     """What writes ``path``: of the kind that is named, or by the end of its name, of which ``/``
-    is that of a folder. Raises :class:`UsageError`.
+    is that of a folder; CSV and TSV ``safe`` for spreadsheets or not. Raises :class:`UsageError`.
     """
     name = os.fspath(path)
     if is_address(name):
@@ -80,4 +83,5 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None) -> Output:
             )
     if kind not in OUTPUTS:
         raise UsageError(f"kind is {kind!r}; it is one of {', '.join(OUTPUTS)}")
-    return cast(Output, import_module(OUTPUTS[kind]).output(kind))
+    module = import_module(OUTPUTS[kind])
+    return cast(Output, module.output(kind, safe) if kind in _SHEETS else module.output(kind))

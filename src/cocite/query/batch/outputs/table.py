@@ -15,9 +15,10 @@ __all__ = ["output"]
 
 
 class _Table(Output):
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, safe: bool) -> None:
         writer = WRITERS[f".{kind}"]
         assert isinstance(writer, TableFile)
+        writer = writer.safe or writer if safe else writer
         self.kind, self._writer = kind, writer
         self.memory, self.streams = writer.memory, writer.text is not None
         self.twice = writer.twice
@@ -50,6 +51,6 @@ class _Table(Output):
         return self._writer.text(pages.columns, pages.types, first)
 
 
-def output(kind: str) -> Output:
-    """The table of that kind."""
-    return _Table(kind)
+def output(kind: str, safe: bool = False) -> Output:
+    """The table of that kind, ``safe`` for spreadsheets or not."""
+    return _Table(kind, safe)
