@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ VERBS = [
     "related i {0}",
     "similarity i {0} {1}",
     "why i {0} {1}",
-    "nodes i --limit 20",
+    "nodes i -k 20",
     "rank g -k 20",
 ]
 
@@ -98,7 +99,7 @@ def test_what_is_streamed(
 
 def test_in_python(folder: Path, tmp_path: Path) -> None:
     index, graph = cocite.open(folder / "i"), cocite.Graph.open(folder / "g")
-    answers = [index.related("a"), cocite.pagerank(graph), cocite.exact_simrank(graph)]
+    answers: list[Any] = [index.related("a"), cocite.pagerank(graph), cocite.exact_simrank(graph)]
     for number, answer in enumerate(answers):
         answer.write(tmp_path / f"{number}.csv", safe=True)
         assert "\n'=1+1," in (tmp_path / f"{number}.csv").read_text() or number == 0

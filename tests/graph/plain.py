@@ -9,6 +9,8 @@ from pathlib import Path
 import cocite
 from cocite import Graph
 
+TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""What turns the direction of text: no name has any."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#:]*)(:[0-9]*)?(.*)", re.DOTALL)
 
 

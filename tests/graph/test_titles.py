@@ -19,6 +19,7 @@ from cocite.errors import Damaged, InputError, MalformedRow, NotLinks, UsageErro
 from cocite.graph.readers import text as text_reader
 from cocite.graph.readers.reader import Job, Read
 from cocite.index.verify import VerifyDocument
+from tests.graph.plain import TURNS
 
 LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
 

@@ -2,8 +2,8 @@
 
 Source and target are the columns named with ``--columns`` (or numbered from 1), else those whose
 names say so (``ends.py``), else the first two; the weight is that named with ``--weight-column``. A
-row with a null, an empty name or what no name has (``unnamed.py``) is malformed, as in text, and so
-is one whose weight is not positive.
+row with a null, an empty name or what no name has (``graph/unnamed.py``) is malformed, as in text,
+and so is one whose weight is not positive.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ several, the one with the first place stands. A reader of links that meets title
     job.titles.add(name, title)
 
 Titles are trimmed, every run of blanks, line ends, control characters and signs that turn the
-direction of text (``unnamed.py``) in them is one blank, and one of more than 65,535 bytes is
+direction of text (``graph/unnamed.py``) in them is one blank, and one of more than 65,535 bytes is
 refused. A title without anything in it is none.
 
 Cost: a microsecond a title, constant memory.
