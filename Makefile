@@ -60,10 +60,10 @@ test-bounds: $(VENV)/.dev
 	$(call pytest,tests/measures/test_contract.py)
 
 torture: $(VENV)/.dev
-	@echo "hostile stores, as many as thirty minutes allow, and a table of what came of it"
+	@echo "kills, lost power, full disks, flipped bits, hostile content, readers: what thirty minutes allow; docs/reliability.md has what came of it"
 	@free=$$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1); \
 	[ "$${free:-0}" -lt 2000000 ] || export TMPDIR=/dev/shm; \
-	$(BIN)/python -m tests.torture --minutes 30
+	$(BIN)/python -m tests.torture --minutes 30 --report docs/reliability.md
 
 test-image: $(VENV)/.dev
 	COCITE_TEST_IMAGE=1 $(BIN)/python -m pytest -m image tests/service/test_image.py

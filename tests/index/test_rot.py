@@ -3,19 +3,17 @@ never another result that ends well.
 
 Each flip is judged by what a sound store gives: a verb either raises :class:`Damaged` with the
 file's name, or makes what it made before, to the byte (a file that it does not read may be
-anything). ``flip_all`` counts, so that a table can be made of more flips than a test takes.
+anything). ``tests/torture/flips.py`` flips them, and ``make torture`` more of them than a test.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import cocite
@@ -26,108 +24,15 @@ from cocite.graph.links import out_links
 from cocite.index import StoredIndex
 from cocite.layouts.format import is_shard
 from cocite.means import Means
-from cocite.ranking import hits
 from cocite.store import Store
 from tests.conftest import MakeGraph
+from tests.torture.flips import bytes_of, edges, flip_all, flipped, of_a_graph, of_an_index
 
 FLIPS = 280
 """Bits that are flipped in a graph; half as many in each index."""
-NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]
-
-Make = Callable[[Path, Path], object]
-"""Makes something of a store, in an empty folder; what it returns can be compared."""
-
-
-def edges(seed: int) -> list[tuple[str, str, int]]:
-    rng = np.random.default_rng(seed)
-    pairs = {(a, b) for a, b in rng.integers(0, 40, (150, 2)).tolist() if a != b}
-    return [(NAMES[a], NAMES[b], 1 + a % 3) for a, b in sorted(pairs)]
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
-
-
-@contextmanager
-def flipped(file: Path, bit: int) -> Iterator[None]:
-    """The file with one bit flipped, as a disk does it: nobody is told."""
-    whole = file.read_bytes()
-    spoilt = bytearray(whole)
-    spoilt[bit // 8] ^= 1 << bit % 8
-    file.write_bytes(spoilt)
-    try:
-        yield
-    finally:
-        file.write_bytes(whole)
-
-
-def flip_all(
-    store: Path, kind: str, makes: dict[str, Make], count: int, folder: Path, seed: int = 1
-) -> Counter[str]:
-    """Flip ``count`` bits of a store's files, each file as often, and make something each time:
-    how many were an error that names the file, the same result, or undetected.
-    """
-    rng, found, sound = np.random.default_rng(seed), Counter[str](), dict[str, object]()
-    files = [name for name, entry in Store.open(store, kind).manifest.files.items() if entry.nbytes]
-
-    def made(verb: str) -> object:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return makes[verb](store, folder)
-
-    for verb in makes:
-        sound[verb] = made(verb)
-        assert made(verb) == sound[verb]
-    for number in range(count):
-        name, verb = files[number % len(files)], list(makes)[number // len(files) % len(makes)]
-        with flipped(store / name, int(rng.integers(8 * (store / name).stat().st_size))):
-            try:
-                fine = made(verb) == sound[verb]
-            except Damaged as error:
-                found["damaged" if str(store / name) in str(error) else f"{verb}: {error}"] += 1
-            else:
-                found["the same" if fine else f"{verb} of a damaged {name}"] += 1
-    return found
 
 
 # -- what is made of a graph ---------------------------------------------------------------
-
-
-def built(**options: Any) -> Make:
-    def make(graph: Path, folder: Path) -> object:
-        cocite.build(graph, folder / "x", **options)
-        return bytes_of(folder / "x")
-
-    return make
-
-
-def refreshed_to(index: Path) -> Make:
-    def make(graph: Path, folder: Path) -> object:
-        shutil.copytree(index, folder / "x")
-        cocite.refresh(folder / "x", graph, share=0.5, date="2026-11-21")
-        return bytes_of(folder / "x")
-
-    return make
-
-
-def exact(graph: Path) -> object:
-    scores = cocite.exact_simrank(Graph.open(graph), weighted=False)
-    return [scores.row(node).tolist() for node in range(scores.nodes)]
-
-
-def of_a_graph(index: Path) -> dict[str, Make]:
-    return {
-        "index": built(),
-        "index of samples": built(measure="psimrank", samples=3, length=4),
-        "index of some pages": built(
-            measure="psimrank", samples=3, length=4, keep_prefix="page", unweighted=True
-        ),
-        "rank": lambda graph, folder: cocite.pagerank(Graph.open(graph)).values.tolist(),
-        "hits": lambda graph, folder: hits(Graph.open(graph), weighted=False).hubs.tolist(),
-        "exact": lambda graph, folder: exact(graph),
-        "refresh": refreshed_to(index),
-        "related": lambda graph, folder: cocite.open_graph(graph, samples=3).related("page 3"),
-    }
 
 
 @pytest.fixture
@@ -162,34 +67,6 @@ def test_unless_nobody_looks(graph: Path, tmp_path: Path) -> None:
 
 
 # -- what is made of an index ---------------------------------------------------------------
-
-
-def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
-    def refresh(to: Path, share: float) -> Make:
-        def make(index: Path, folder: Path) -> object:
-            before = bytes_of(index)
-            try:
-                cocite.refresh(index, to, share=share, date="2026-11-21")
-                return bytes_of(index)
-            finally:
-                shutil.rmtree(index)
-                shutil.rmtree(f"{index}.building", ignore_errors=True)
-                index.mkdir()
-                for name, content in before.items():
-                    (index / name).write_bytes(content)
-
-        return make
-
-    def batch(index: Path, folder: Path) -> object:
-        opened = Index(StoredIndex.open(index), Means.checked())
-        opened.related_all(folder / "all.csv", 5)
-        return (folder / "all.csv").read_bytes(), opened.lost
-
-    return {
-        "refresh": refresh(newer, 0.2),
-        "refresh of links": refresh(graph, 0.2),
-        "related-all": batch,
-    }
 
 
 def told_of_lost(found: Counter[str]) -> int:

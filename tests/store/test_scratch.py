@@ -67,5 +67,7 @@ def test_scratch_lies_beside_a_store_and_has_no_name(tmp_path: Path) -> None:
 
 
 def test_no_room_for_scratch_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match=r"of scratch in .*Give more memory with --memory"):
+    with pytest.raises(
+        ResourceError, match=r"of scratch in .*B free there\). Give more memory with --memory"
+    ):
         Scratch(tmp_path).zeros(1 << 57, np.uint8)

@@ -23,15 +23,17 @@ from cocite.index.verify import VerifyDocument
 
 __all__ = ["OPERATIONS", "Operation", "Prepared", "contents", "generation", "prepared"]
 
-_NAMES = [f"p{i}" for i in range(12)] + [f"http://a.org/{i}" for i in range(12)]
+_PAGES = 24
 _WALKS = ["--measure", "psimrank", "--samples", "9", "--length", "5", "--shard", "3"]
 _PIECE = ["--measure", "psimrank", "--length", "5", "--numbers"]
 _DAY = ["--date", "2026-11-21"]
 
 
-def _rows(factor: int) -> str:
-    links = {(i, (i * factor + j * j) % len(_NAMES)) for i in range(len(_NAMES)) for j in range(4)}
-    return "".join(f"{_NAMES[a]}\t{_NAMES[b]}\n" for a, b in sorted(links) if a != b)
+def _rows(factor: int, pages: int) -> str:
+    half = pages // 2
+    names = [f"p{i}" for i in range(half)] + [f"http://a.org/{i}" for i in range(half)]
+    links = {(i, (i * factor + j * j) % len(names)) for i in range(len(names)) for j in range(4)}
+    return "".join(f"{names[a]}\t{names[b]}\n" for a, b in sorted(links) if a != b)
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,15 @@ class Operation:
 
     def run(self, folder: Path) -> int:
         """Do it; returns the exit code."""
+        return self.tell(folder)[0]
+
+    def tell(self, folder: Path) -> tuple[int, str]:
+        """The same, with what it says on standard error."""
         return _run(self.command, folder)
+
+    def arguments(self, folder: Path) -> list[str]:
+        """What is typed behind ``cocite``."""
+        return _given(self.command, folder)
 
 
 _INDEX = ["index", "@old.graph", "-o", "@x.index", *_WALKS]
@@ -93,12 +103,18 @@ OPERATIONS: dict[str, Operation] = {
 """What is done -> how."""
 
 
-def _run(command: Sequence[str], folder: Path) -> int:
+def _given(command: Sequence[str], folder: Path) -> list[str]:
     given = [str(folder / word[1:]) if word.startswith("@") else word for word in command]
     if "pages/" in command[-1]:
         given[-1] += "/"
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        return main(given)
+    return given
+
+
+def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        code = main(_given(command, folder))
+    return code, said.getvalue()
 
 
 @dataclass(frozen=True)
@@ -115,17 +131,17 @@ class Prepared:
         return place
 
 
-def prepared(operation: Operation, folder: Path) -> Prepared:
-    """Run it once, undisturbed."""
+def prepared(operation: Operation, folder: Path, pages: int = _PAGES) -> Prepared:
+    """Run it once, undisturbed, on graphs of so many pages."""
     before, after = folder / "before", folder / "after"
     before.mkdir(parents=True)
     for name, factor in (("old", 5), ("new", 7)):
-        (before / f"{name}.tsv").write_text(_rows(factor))
+        (before / f"{name}.tsv").write_text(_rows(factor, pages))
         cocite.ingest(before / f"{name}.tsv", before / f"{name}.graph")
     if "@given.index" in operation.command:
-        assert _run([*_INDEX[:3], "@given.index", *_WALKS], before) == 0
+        assert _run([*_INDEX[:3], "@given.index", *_WALKS], before)[0] == 0
     for command in operation.first:
-        assert _run(command, before) == 0
+        assert _run(command, before)[0] == 0
     shutil.copytree(before, after)
     assert operation.run(after) == 0
     return Prepared(operation, before, after)

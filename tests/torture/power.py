@@ -35,12 +35,14 @@ import xxhash
 
 from cocite.store.journal import Journal
 from tests.torture.kills import wrong_after
-from tests.torture.operations import Prepared
-from tests.torture.results import Row
+from tests.torture.operations import OPERATIONS, Prepared, prepared
+from tests.torture.results import Given, Row, Until
 from tests.torture.shim import between
 
-__all__ = ["Recording", "lose_power", "recorded"]
+__all__ = ["Recording", "lose_all_power", "lose_power", "recorded"]
 
+_SEEDS = 10_000
+"""Over all operations, if there is time for all."""
 _BLOCK = 512
 _CHANCES = (0.0, 0.1, 0.5, 0.9, 0.99, 1.0)
 _SYNCS = "sync_file", "sync_directory", "sync_all"
@@ -188,9 +190,23 @@ def recorded(folder: Path) -> Iterator[Recording]:
     recording.look(folder)
 
 
-def lose_power(told: Prepared, place: Path, seeds: range, every: int) -> Row:
+def lose_all_power(given: Given) -> dict[str, Row]:
+    """Lose it in all operations, :data:`_SEEDS` times in all."""
+    names = [name for name in OPERATIONS if given.only in name]
+    count = given.count(_SEEDS) // max(len(names), 1) + 1
+    seeds, rows = range(given.seed * _SEEDS, given.seed * _SEEDS + count), dict[str, Row]()
+    for name, until in given.until.parts(names):
+        if not until.over:
+            folder = given.folder / "power" / name
+            rows[name] = lose_power(prepared(OPERATIONS[name], folder), folder, seeds, 20, until)
+    return rows
+
+
+def lose_power(
+    told: Prepared, place: Path, seeds: range, every: int, until: Until | None = None
+) -> Row:
     """Lose it at each seed; where different things are left the command is given again after every
-    so many-th of them.
+    so many-th of them. It ends early if the time is over.
     """
     folder = told.copy(place / "recorded")
     with recorded(folder) as recording:
@@ -198,6 +214,8 @@ def lose_power(told: Prepared, place: Path, seeds: range, every: int) -> Row:
     row, known = Row(), dict[str, str]()
     pieces = _pieces(recording)
     for seed in seeds:
+        if until and until.over:
+            break
         tree, numbers = recording.crashed(random.Random(seed))
         digest = _digest(tree)
         if digest not in known:

@@ -1,36 +1,103 @@
-"""What came of faults, counted."""
+"""What came of faults, counted; and the time that there is for them.
+
+A fault is *survived* if all is as if it had not been, in the end; *told* if what is asked is
+refused with what is wrong, and nothing else comes of it; *lost* otherwise, with what is wrong.
+"""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Self, TypeVar
 
-__all__ = ["Row"]
+__all__ = ["Given", "Row", "Until"]
 
 _MOST = 20
+_Thing = TypeVar("_Thing")
 
 
 @dataclass
 class Row:
     """Of one kind of fault, and one thing that is done meanwhile: how many were ``injected``, how
-    many it ``survived``, and what was ``lost``; ``seen`` is what was there afterwards.
+    many it ``survived``, how many were ``told``, and what was ``lost``; ``seen`` is what was there
+    afterwards.
     """
 
     injected: int = 0
     survived: int = 0
+    told: int = 0
     lost: list[str] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
 
-    def add(self, fault: str, wrong: str) -> None:
-        """Count a fault, and what is wrong after it, if anything is."""
+    def add(self, fault: str, wrong: str, told: bool = False) -> None:
+        """Count a fault, and what is wrong after it, if anything is; or that it was ``told``."""
         self.injected += 1
-        self.survived += not wrong
+        self.survived += not wrong and not told
+        self.told += not wrong and told
         if wrong:
             self.lost.append(f"{fault}: {wrong}")
 
+    @classmethod
+    def sum(cls, rows: Sequence[Row]) -> Self:
+        """All of some in one."""
+        whole = cls()
+        for row in rows:
+            whole.injected += row.injected
+            whole.survived += row.survived
+            whole.told += row.told
+            whole.lost += row.lost
+            whole.seen += row.seen
+        return whole
+
     def to_json(self) -> dict[str, Any]:
         """As a report takes it; of many losses the first ones are told."""
-        told: dict[str, Any] = {"injected": self.injected, "survived": self.survived}
-        told |= {"lost": len(self.lost), "seen": dict(sorted(self.seen.items()))}
-        return told | ({"first": self.lost[:_MOST]} if self.lost else {})
+        counted: dict[str, Any] = {"injected": self.injected, "survived": self.survived}
+        counted |= {"told": self.told, "lost": len(self.lost)}
+        counted["seen"] = dict(sorted(self.seen.items()))
+        return counted | ({"first": self.lost[:_MOST]} if self.lost else {})
+
+
+class Until:
+    """So many seconds from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; 0 if none is."""
+        return max(self._end - time.monotonic(), 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether there is none left."""
+        return self.left == 0
+
+    def parts(self, things: Sequence[_Thing]) -> Iterator[tuple[_Thing, Until]]:
+        """Each of some things with its part of what is left when its turn comes: what one does not
+        take the others have.
+        """
+        for number, thing in enumerate(things):
+            yield thing, Until(self.left / (len(things) - number))
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a kind of fault is given: a ``folder`` for all kinds of a run, the ``share`` of its
+    cases that are wanted, the ``seed`` that draws them, and the time that it has; ``only`` stores
+    or operations with these words in their names, and hostile contents with those of ``case``.
+    """
+
+    folder: Path
+    until: Until
+    share: float = 1.0
+    seed: int = 1
+    only: str = ""
+    case: str = ""
+
+    def count(self, most: int) -> int:
+        """The wanted share of so many, one at least."""
+        return max(1, round(self.share * most))

@@ -2,6 +2,7 @@
 
     with between(before, after): ...      ``before(name, arguments)``, ``after(name, arguments)``
     run_killed(work, 17)                  a process that ends, as by kill -9, at the 17th point
+    count_points(work)                    how many there are
 
 A point is the begin or the end of a call, or the middle of a write. A process that ends there runs
 nothing any more: no ``finally``, no destructor; its locks go with it.
@@ -18,10 +19,11 @@ from typing import Any
 
 from cocite.store import disk
 
-__all__ = ["KILLED", "between", "run_apart", "run_killed"]
+__all__ = ["KILLED", "between", "count_points", "run_apart", "run_killed"]
 
 KILLED, _BROKEN = 9, 70
 _Told = Callable[[str, tuple[Any, ...]], None]
+_Reached = Callable[[int], None]
 
 
 @contextmanager
@@ -70,27 +72,57 @@ def run_apart(work: Callable[[], int]) -> int:
     return code
 
 
+def count_points(work: Callable[[], int]) -> int:
+    """How many points it passes, which must end well."""
+    reader, writer = os.pipe()
+
+    def counted() -> int:
+        code, passed = _watched(work, lambda passed: None)
+        os.write(writer, b"%d" % passed)
+        return code
+
+    code = run_apart(counted)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        told = file.read()
+    assert code == 0, f"exit code {code}"
+    return int(told)
+
+
 def run_killed(work: Callable[[], int], point: int) -> int:
-    """The same; it ends at the ``point``-th of all, with :data:`KILLED`, if it comes so far."""
+    """The same as :func:`run_apart`; it ends at the ``point``-th of all, with :data:`KILLED`, if it
+    comes so far.
+    """
+
+    def reached(passed: int) -> None:
+        if passed == point:
+            os._exit(KILLED)
 
     def killed() -> int:
-        passed = 0
-
-        def reached() -> None:
-            nonlocal passed
-            passed += 1
-            if passed == point:
-                os._exit(KILLED)
-
-        def before(name: str, arguments: tuple[Any, ...]) -> None:
-            reached()
-            if name == "write" and len(arguments[1]) > 1:
-                if passed + 1 == point:
-                    file, data = arguments
-                    os.write(file.fileno(), bytes(data[: len(data) // 2]))
-                reached()
-
-        with between(before, lambda name, arguments: reached()):
-            return work()
+        return _watched(work, reached, half=point)[0]
 
     return run_apart(killed)
+
+
+def _watched(work: Callable[[], int], reached: _Reached, half: int = 0) -> tuple[int, int]:
+    """What it returns, and how many points it has passed: each is told by its number. A write whose
+    middle is the point ``half`` writes as much before.
+    """
+    passed = 0
+
+    def step() -> None:
+        nonlocal passed
+        passed += 1
+        reached(passed)
+
+    def before(name: str, arguments: tuple[Any, ...]) -> None:
+        step()
+        if name == "write" and len(arguments[1]) > 1:
+            if passed + 1 == half:
+                file, data = arguments
+                os.write(file.fileno(), bytes(data[: len(data) // 2]))
+            step()
+
+    with between(before, lambda name, arguments: step()):
+        code = work()
+    return code, passed

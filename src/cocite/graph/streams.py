@@ -19,11 +19,24 @@ from numpy.typing import NDArray
 from cocite.errors import InputError, ResourceError
 from cocite.memory import format_size
 
-__all__ = ["NAMES_PIECE", "Streams"]
+__all__ = ["NAMES_PIECE", "NO_ROOM", "Streams", "unwritable"]
 
 _PIECE = 1 << 19
 NAMES_PIECE = 1 << 17
 """Rows of a piece of names; a block of names on disk divides it."""
+
+
+NO_ROOM = duckdb.IOException, duckdb.TransactionException, duckdb.FatalException
+"""What DuckDB raises where files cannot be written, a commit where it finds no room."""
+
+
+def unwritable(directory: Path, error: Exception) -> ResourceError:
+    """What to raise when the files of a database in ``directory`` cannot be written."""
+    return ResourceError(
+        f"temporary files in {directory} cannot be written or read, where "
+        f"{format_size(shutil.disk_usage(directory).free)} are free: {error}. Make room there, or "
+        "choose an output on another disk"
+    )
 
 
 class Streams:
@@ -64,13 +77,8 @@ class Streams:
                 f"the links do not fit the memory given, even spilling to disk: {error}. Give "
                 "more with --memory"
             ) from error
-        except duckdb.IOException as error:
-            free = shutil.disk_usage(self._directory).free
-            raise ResourceError(
-                f"temporary files in {self._directory} cannot be written or read, where "
-                f"{format_size(free)} are free: {error}. Make room there, or choose an output on "
-                "another disk"
-            ) from error
+        except NO_ROOM as error:
+            raise unwritable(self._directory, error) from error
 
     def _stream(self, table: str, column: str, piece: int) -> Iterator[NDArray[Any]]:
         return (values for (values,) in self._stream_rows(table, (column,), piece))

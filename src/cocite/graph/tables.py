@@ -35,7 +35,7 @@ from cocite.errors import ResourceError
 from cocite.graph.left_out import LeftOut
 from cocite.graph.readers import Source
 from cocite.graph.readers.title_file import TITLE_COLUMNS, TitleFile
-from cocite.graph.streams import NAMES_PIECE, Streams
+from cocite.graph.streams import NAMES_PIECE, NO_ROOM, Streams, unwritable
 from cocite.store import disk
 
 __all__ = ["MAX_NODES", "Tables", "TitlesKept"]
@@ -83,18 +83,21 @@ class Tables(Streams):
     ) -> None:
         spill = directory / "spill"
         disk.make_own_folder(spill)
-        database = open_duckdb(
-            str(directory / "tables.duckdb"),
-            {
-                "memory_limit": f"{memory}B",
-                "threads": threads,
-                "temp_directory": str(spill),
-                "max_temp_directory_size": f"{_LARGEST_SPILL}B",
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-                "preserve_insertion_order": True,
-            },
-        )
+        try:
+            database = open_duckdb(
+                str(directory / "tables.duckdb"),
+                {
+                    "memory_limit": f"{memory}B",
+                    "threads": threads,
+                    "temp_directory": str(spill),
+                    "max_temp_directory_size": f"{_LARGEST_SPILL}B",
+                    "autoinstall_known_extensions": False,
+                    "autoload_known_extensions": False,
+                    "preserve_insertion_order": True,
+                },
+            )
+        except NO_ROOM as error:
+            raise unwritable(directory, error) from error
         super().__init__(database, directory)
         named = _places(sources)
         self._db.execute("SET allowed_paths = ?", [named])

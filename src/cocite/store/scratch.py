@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cocite.errors import ResourceError
+from cocite.memory import format_size
 
 __all__ = ["Scratch", "no_room"]
 
@@ -59,7 +61,8 @@ class Scratch:
 
 def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
     """What to raise when ``size`` bytes of scratch could not be had in ``directory``."""
+    free = format_size(shutil.disk_usage(directory).free)
     return ResourceError(
-        f"{size:,} bytes of scratch in {directory}: {error.strerror}. Give more memory with "
-        "--memory, or room there"
+        f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). Give "
+        "more memory with --memory, or room there"
     )

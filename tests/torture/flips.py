@@ -1,0 +1,247 @@
+"""Bits that changed on the disk: one bit of a file is another one, and nobody is told.
+
+Each flip is judged by what a sound store gives. Whatever is made of the store, or asked of it,
+either raises :class:`Damaged` with the file's name, or is what it was before, to the byte (a file
+that it does not read may be anything). A batch leaves out shards that are damaged, and says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cocite
+from cocite import Graph, Index
+from cocite.errors import Damaged
+from cocite.index import StoredIndex
+from cocite.index.verify import VerifyDocument
+from cocite.means import Means
+from cocite.ranking import hits
+from cocite.store import Store
+from tests.torture.results import Given, Row, Until
+
+__all__ = ["Make", "edges", "flip_all", "flip_stores", "flipped", "of_a_graph", "of_an_index"]
+
+NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]
+_FLIPS = 4_000
+"""Over all stores, if there is time for all."""
+_SAME, _DAMAGED = "the same", "damaged"
+_LOST = "related-all of a damaged in.sam"
+"""A batch without a shard: other bytes, and a list of what was left out."""
+
+Make = Callable[[Path, Path], object]
+"""Makes something of a store, in an empty folder; what it returns can be compared."""
+
+
+def edges(seed: int) -> list[tuple[str, str, int]]:
+    """Links between forty pages, with weights."""
+    rng = np.random.default_rng(seed)
+    pairs = {(a, b) for a, b in rng.integers(0, 40, (150, 2)).tolist() if a != b}
+    return [(NAMES[a], NAMES[b], 1 + a % 3) for a, b in sorted(pairs)]
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """All files of a store."""
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+@contextmanager
+def flipped(file: Path, bit: int) -> Iterator[None]:
+    """The file with one bit flipped, as a disk does it: nobody is told."""
+    whole = file.read_bytes()
+    spoilt = bytearray(whole)
+    spoilt[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(spoilt)
+    try:
+        yield
+    finally:
+        file.write_bytes(whole)
+
+
+def flip_all(
+    store: Path,
+    kind: str,
+    makes: dict[str, Make],
+    count: int,
+    folder: Path,
+    seed: int = 1,
+    until: Until | None = None,
+) -> Counter[str]:
+    """Flip ``count`` bits of a store's files, each file as often, and make something each time:
+    how many were an error that names the file, the same result, or undetected. It ends early if the
+    time is over.
+    """
+    rng, found, sound = np.random.default_rng(seed), Counter[str](), dict[str, object]()
+    files = [name for name, entry in Store.open(store, kind).manifest.files.items() if entry.nbytes]
+
+    def made(verb: str) -> object:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return makes[verb](store, folder)
+
+    for verb in makes:
+        sound[verb] = made(verb)
+        assert made(verb) == sound[verb]
+    for number in range(count):
+        if until and until.over:
+            break
+        name, verb = files[number % len(files)], list(makes)[number // len(files) % len(makes)]
+        with flipped(store / name, int(rng.integers(8 * (store / name).stat().st_size))):
+            try:
+                fine = made(verb) == sound[verb]
+            except Damaged as error:
+                found[_DAMAGED if str(store / name) in str(error) else f"{verb}: {error}"] += 1
+            else:
+                found[_SAME if fine else f"{verb} of a damaged {name}"] += 1
+    return found
+
+
+def flip_stores(given: Given) -> dict[str, Row]:
+    """Flip bits of a graph, of indexes of three layouts, and of a piece that is merged."""
+    folder = given.folder / "flips"
+    stores = _stores(folder)
+    names = [name for name in stores if given.only in name]
+    rows, count = dict[str, Row](), given.count(_FLIPS) // max(len(names), 1) + 1
+    for name, until in given.until.parts(names):
+        if until.over:
+            continue
+        path, makes = stores[name]
+        kind = "graph" if path.suffix == ".graph" else "index"
+        logging.disable(logging.WARNING)  # of each shard that is left out
+        try:
+            found = flip_all(path, kind, makes, count, folder / "made", given.seed, until)
+        finally:
+            logging.disable(logging.NOTSET)
+        row = rows[name] = Row(seen=found)
+        for what, times in found.items():
+            told = what == _DAMAGED or what.startswith(_LOST)
+            for _ in range(times):
+                row.add(f"a bit of {name}", "" if told or what == _SAME else what, told)
+    return rows
+
+
+def _stores(folder: Path) -> dict[str, tuple[Path, dict[str, Make]]]:
+    """Name -> the store, and what is made of it."""
+    made = {}
+    folder.mkdir()
+    for name, rows in (
+        ("plain", edges(1)),
+        ("older", edges(2)),
+        ("newer", [*edges(1), ("page 1", "new", 2)]),
+    ):
+        links = folder / f"{name}.tsv"
+        links.write_text("".join(f"{a}\t{b}\t{w}\n" for a, b, w in rows), "utf-8")
+        output = folder / f"{name}.graph"
+        cocite.ingest(links, output, delimiter="tab", header="no", weight_column="3")
+        made[name] = output
+    graph, older = made["plain"], folder / "older"
+    cocite.build(made["older"], older, measure="psimrank", samples=4, length=4)
+    found: dict[str, tuple[Path, dict[str, Make]]] = {
+        "graph": (graph, of_a_graph(older) | {"verify": _verified})
+    }
+    asked = of_an_index(graph, made["newer"]) | {"verify": _verified}
+    for measure in ("psimrank", "neighbourhood", "xjaccard"):
+        options: dict[str, Any] = {"measure": measure, "unweighted": True}
+        if measure != "neighbourhood":
+            options |= {"samples": 5, "shard": 2, "length": 3}
+        cocite.build(graph, folder / measure, **options)
+        found[f"index, {measure}"] = folder / measure, asked
+    for name, numbers in (("a", range(3)), ("b", range(3, 6))):
+        cocite.build(graph, folder / name, measure="psimrank", length=4, numbers=numbers)
+
+    def merge(first: Path, place: Path) -> object:
+        cocite.merge([folder / "a", folder / "b"], place / "x")
+        return bytes_of(place / "x")
+
+    return found | {f"piece {name}": (folder / name, {"merge": merge}) for name in ("a", "b")}
+
+
+def _verified(store: Path, folder: Path) -> object:
+    """What ``verify`` says; faults are raised."""
+    found = VerifyDocument.of(store)
+    if found.faults:
+        raise Damaged("; ".join(f"{store}/{fault}" for fault in found.faults))
+    return found.files
+
+
+# -- what is made of them --------------------------------------------------------------------
+
+
+def built(**options: Any) -> Make:
+    """An index of a graph."""
+
+    def make(graph: Path, folder: Path) -> object:
+        cocite.build(graph, folder / "x", **options)
+        return bytes_of(folder / "x")
+
+    return make
+
+
+def refreshed_to(index: Path) -> Make:
+    """An index, refreshed to a graph."""
+
+    def make(graph: Path, folder: Path) -> object:
+        shutil.copytree(index, folder / "x")
+        cocite.refresh(folder / "x", graph, share=0.5, date="2026-11-21")
+        return bytes_of(folder / "x")
+
+    return make
+
+
+def exact(graph: Path) -> object:
+    """All of SimRank."""
+    scores = cocite.exact_simrank(Graph.open(graph), weighted=False)
+    return [scores.row(node).tolist() for node in range(scores.nodes)]
+
+
+def of_a_graph(index: Path) -> dict[str, Make]:
+    """What is made of a graph; ``index`` is refreshed to it."""
+    return {
+        "index": built(),
+        "index of samples": built(measure="psimrank", samples=3, length=4),
+        "index of some pages": built(
+            measure="psimrank", samples=3, length=4, keep_prefix="page", unweighted=True
+        ),
+        "rank": lambda graph, folder: cocite.pagerank(Graph.open(graph)).values.tolist(),
+        "hits": lambda graph, folder: hits(Graph.open(graph), weighted=False).hubs.tolist(),
+        "exact": lambda graph, folder: exact(graph),
+        "refresh": refreshed_to(index),
+        "related": lambda graph, folder: cocite.open_graph(graph, samples=3).related("page 3"),
+    }
+
+
+def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
+    """What is made of an index of ``graph``."""
+
+    def refresh(to: Path, share: float) -> Make:
+        def make(index: Path, folder: Path) -> object:
+            before = bytes_of(index)
+            try:
+                cocite.refresh(index, to, share=share, date="2026-11-21", again=True)
+                return bytes_of(index)
+            finally:
+                shutil.rmtree(index)
+                shutil.rmtree(f"{index}.building", ignore_errors=True)
+                index.mkdir()
+                for name, content in before.items():
+                    (index / name).write_bytes(content)
+
+        return make
+
+    def batch(index: Path, folder: Path) -> object:
+        opened = Index(StoredIndex.open(index), Means.checked())
+        opened.related_all(folder / "all.csv", 5)
+        return (folder / "all.csv").read_bytes(), opened.lost
+
+    return {
+        "refresh": refresh(newer, 0.2),
+        "refresh of links": refresh(graph, 0.2),
+        "related-all": batch,
+    }

@@ -1,0 +1,90 @@
+"""The kinds of faults: what is promised where one comes, what injects it, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from tests.torture import arrays, facts
+from tests.torture.flips import flip_stores
+from tests.torture.full import fill_disks
+from tests.torture.hostile import harm_stores
+from tests.torture.kills import kill_at_all_points, kill_commands
+from tests.torture.power import lose_all_power
+from tests.torture.readers import trouble_readers
+from tests.torture.results import Given, Row
+
+__all__ = ["KINDS", "Kind"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault: the ``promise`` that it attacks, ``how``, by which ``file`` of this folder;
+    ``run`` injects as many as are wanted or as there is time for, and counts what came of them, by
+    what was attacked.
+    """
+
+    promise: str
+    how: str
+    file: str
+    run: Callable[[Given], dict[str, Row]]
+
+
+KINDS: dict[str, Kind] = {
+    "full": Kind(
+        "A full disk is told, with the place and what is free there; what was there is whole; the "
+        "same command goes on when there is room",
+        "each operation on disks with too little room",
+        "full.py",
+        fill_disks,
+    ),
+    "power": Kind(
+        "When the power fails, the old output or the new one is there, whole",
+        "blocks and names that were not synced are lost or come in another order, at any moment of "
+        "each operation; after a part of them the command is given again",
+        "power.py",
+        lose_all_power,
+    ),
+    "readers": Kind(
+        "Who reads an index sees one generation of it, however slow; a reader that dies disturbs "
+        "nobody",
+        "slow and killed readers of an index that is replaced, and of what a command prints",
+        "readers.py",
+        trouble_readers,
+    ),
+    "flips": Kind(
+        "A changed bit is found before anything is made of it",
+        "one bit of any file flips; then it is built from, refreshed, merged, ranked, asked or "
+        "verified",
+        "flips.py",
+        flip_stores,
+    ),
+    "killed": Kind(
+        "A command that is killed leaves the old output or the new one, and given again ends with "
+        "the same bytes",
+        "kill -9 of each operation's process, at any time while it works",
+        "kills.py",
+        kill_commands,
+    ),
+    "kills": Kind(
+        "The same at every single call that changes a disk",
+        "an end without a word before, after and amid each such call of each operation",
+        "kills.py",
+        kill_at_all_points,
+    ),
+    "arrays": Kind(
+        "No content of a file ends the process, hangs, takes memory or comes out as a traceback",
+        "other arrays in the place of those of every kind of store, with checksums that fit; then "
+        "all verbs and Python are asked",
+        "arrays.py",
+        partial(harm_stores, arrays.harms),
+    ),
+    "facts": Kind(
+        "Nor does any manifest",
+        "other values, types and nesting for each of its keys, likewise",
+        "facts.py",
+        partial(harm_stores, facts.harms),
+    ),
+}
+"""Name -> kind, those first that take the least time: what they leave the others have."""

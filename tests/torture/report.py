@@ -1,0 +1,76 @@
+"""What a run came to, as a part of a document: a table of promises, and what was attacked."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.torture.kinds import KINDS
+from tests.torture.results import Row
+
+__all__ = ["BEGIN", "END", "Ran", "check_report", "write_report"]
+
+BEGIN = "<!-- what came of it: make torture -->"
+END = "<!-- end of what came of it -->"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run: what drew its cases, how long it took, and what came of each kind, by what was
+    attacked.
+    """
+
+    seed: int
+    seconds: float
+    rows: dict[str, dict[str, Row]]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it; what was attacked is under ``of``."""
+        kinds = {}
+        for kind, rows in self.rows.items():
+            told = {"promise": KINDS[kind].promise, "test": KINDS[kind].how}
+            of = {name: row.to_json() for name, row in rows.items()}
+            kinds[kind] = told | Row.sum([*rows.values()]).to_json() | {"of": of}
+        return {"seed": self.seed, "seconds": round(self.seconds), "kinds": kinds}
+
+    def to_markdown(self) -> str:
+        """A table of promises, and what was attacked."""
+        sums = {kind: Row.sum([*rows.values()]) for kind, rows in self.rows.items()}
+        all_of = Row.sum([*sums.values()])
+        lines = [
+            f"Of a run of {self.seconds / 60:.0f} minutes, {datetime.now(UTC):%Y-%m-%d}, Python "
+            f"{platform.python_version()}, seed {self.seed}: {all_of.injected:,} faults, "
+            f"{len(all_of.lost):,} lost.",
+            "",
+            "| promise | how it is attacked | `tests/torture/` | faults injected | survived | told "
+            "| lost |",
+            "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+        ]
+        for kind, row in sums.items():
+            told = KINDS[kind]
+            lines.append(
+                f"| {told.promise} | {told.how} (`{kind}`) | `{told.file}` | {row.injected:,} "
+                f"| {row.survived:,} | {row.told:,} | {len(row.lost):,} |"
+            )
+        lines += ["", "What was attacked, and how often:", ""]
+        for kind, rows in self.rows.items():
+            some = [f"{name} {row.injected:,}" for name, row in rows.items()]
+            lines.append(f"* `{kind}`: {'; '.join(some)}.")
+        return "\n".join(lines)
+
+
+def check_report(path: Path) -> None:
+    """See that there is a place for the tables, before any work is done."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    if not 0 <= text.find(BEGIN) < text.find(END):
+        raise SystemExit(f"{path} has no lines {BEGIN} and {END}: put them where the tables go")
+
+
+def write_report(path: Path, ran: Ran) -> None:
+    """Put the tables between the two lines of a document."""
+    text = path.read_text("utf-8")
+    head, tail = text[: text.index(BEGIN)], text[text.index(END) :]
+    path.write_text(f"{head}{BEGIN}\n{ran.to_markdown()}\n{tail}", "utf-8")
