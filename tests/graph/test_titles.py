@@ -151,9 +151,6 @@ def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     assert graph.store.facts["titles"]["sources"][0]["bad_rows"] == {"columns": 1}
 
 
-TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-
-
 @settings(max_examples=20)
 @given(
     st.dictionaries(

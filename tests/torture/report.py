@@ -52,7 +52,8 @@ class Ran:
         for kind, row in sums.items():
             told = KINDS[kind]
             lines.append(
-                f"| {told.promise} | {told.how} (`{kind}`) | `{told.file}` | {row.injected:,} "
+                f"| {told.promise} | {told.how} (`{kind}`) | `tests/torture/{told.file}` "
+                f"| {row.injected:,} "
                 f"| {row.survived:,} | {row.told:,} | {len(row.lost):,} |"
             )
         lines += ["", "What was attacked, and how often:", ""]
