@@ -103,7 +103,7 @@ def test_csv_quotes_are_undone(tmp_path: Path, content: str, wanted: list[Any]) 
         ('"Heroes"', '5" gun'),
         ("Österreich", "日本語 🎉"),
         ("\ufeffmark", "b"),
-        ("a b\u2028c", "d\u0085e"),
+        ("a b\u2028c", "d\u2029e"),
         ("\u00a0", "back\\slash"),
         ("NULL", "nan"),
         ("e\u0301", "\u00e9"),

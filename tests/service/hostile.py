@@ -31,7 +31,7 @@ PAYLOADS = [
     *(f"${{{code}}}" for code in ("alert(1)", "7*7")),
     *("=cmd|' /C calc'!A0", "+1+1", "-1", "@SUM(1)", '"; DROP TABLE pages; --', "' OR 1=1 --"),
     *(f"&{name};script&{other};alert(1)" for name, other in (("lt", "gt"), ("#60", "#62"))),
-    *(f"{sign}script{sign}alert(1)" for sign in ("\u2028", "\u202e", "\u200b", "\ufeff", "\uff1c")),
+    *(f"{sign}script{sign}alert(1)" for sign in ("\u2028", "\u200f", "\u200b", "\ufeff", "\uff1c")),
     *(f"<{tag} onload=alert(1)>" for tag in ("body", "svg", "iframe", "math", "object")),
     *(f"<{tag} open ontoggle=alert(1)>" for tag in ("details", "details/", "DETAILS")),
     *(f'<form action="{SITE}"><button{n}>' for n in range(2)),
