@@ -24,24 +24,15 @@ from cocite.codes import GRAINS, NEVER, NOWHERE, ONE
 from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
 from cocite.kernels.betting import ordered_ends
 from cocite.kernels.totals import estimate
-from cocite.kernels.trees_lookup import SOUND, meeting_times
+from cocite.kernels.trees_lookup import AT_ONCE, SOUND, fetch_places, label_at, meeting_times
 
 __all__ = ["answer"]
 
 _FEW = 4
 """Hits whose order is looked at first; then twice as many at a time."""
 _DECIMALS = 1e12
-_AT_ONCE = 64
-"""Samples whose beginnings are fetched at a time."""
-_ZERO32, _ONE32, _TWO32, _THREE32 = np.uint32(0), np.uint32(1), np.uint32(2), np.uint32(3)
-_LOW3, _LOW4 = np.uint32(7), np.uint32(15)
+_ZERO32, _ONE32, _THREE32 = np.uint32(0), np.uint32(1), np.uint32(3)
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
-
-
-@helper
-def _label(labels: Any, place: Any) -> Any:
-    word = word_at(labels, np.uint64(place >> _THREE32))
-    return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
 
 
 @helper
@@ -57,17 +48,15 @@ def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any) -> Any:
     """As ``trees_lookup.gather``, without squares: ``sums`` uint64[nodes]."""
     nodes, samples = np.uint32(sums.size), table.shape[0]
     count, value = _ZERO64, _ZERO64
-    for sample in range(min(_AT_ONCE, samples)):
-        prefetch_at(table[sample, 0], np.uint64(node))
-    for begin in range(0, samples, _AT_ONCE):
-        stop = min(begin + _AT_ONCE, samples)
+    fetch_places(table, 0, min(AT_ONCE, samples), node)
+    for begin in range(0, samples, AT_ONCE):
+        stop = min(begin + AT_ONCE, samples)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place != NOWHERE:
                 prefetch_at(table[sample, 1], np.uint64(place))
                 prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
-        for sample in range(stop, min(stop + _AT_ONCE, samples)):
-            prefetch_at(table[sample, 0], np.uint64(node))
+        fetch_places(table, stop, min(stop + AT_ONCE, samples), node)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place == NOWHERE:
@@ -78,7 +67,7 @@ def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any) -> Any:
                 return np.int64(-1 - sample)
             largest, at = _ZERO32, place
             while True:
-                label = _label(labels, at)
+                label = label_at(labels, at)
                 if label == _ZERO32:
                     break
                 if at == _ZERO32:
@@ -93,7 +82,7 @@ def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any) -> Any:
                 count = _add(member, value, sums, used, count)
             largest, at = _ZERO32, np.uint32(place + _ONE32)
             while at < end:
-                label = _label(labels, at)
+                label = label_at(labels, at)
                 if label == _ZERO32:
                     break
                 if label > largest:

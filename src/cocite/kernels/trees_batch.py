@@ -37,6 +37,7 @@ import numpy as np
 from cocite.codes import GRAINS, NOWHERE, ONE
 from cocite.kernels._jit import helper, kernel, word_at
 from cocite.kernels.totals import estimate, top
+from cocite.kernels.trees_lookup import label_at
 
 __all__ = ["SOUND", "UNMET", "related_many"]
 
@@ -44,8 +45,7 @@ UNMET = 16
 """The meeting time of walks that do not meet: above all labels, and its weight is 0."""
 
 SOUND = _DAMAGED = -1
-_ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
-_TWO32, _THREE32, _UNMET32 = np.uint32(2), np.uint32(3), np.uint32(UNMET)
+_ZERO32, _ONE32, _UNMET32 = np.uint32(0), np.uint32(1), np.uint32(UNMET)
 _ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _SLACK = 2 * ONE / GRAINS
 """Two grains: means that differ by more have scores that differ."""
@@ -53,12 +53,6 @@ _NEWS = 1 / 16
 """How much the last move counts in what a move usually takes."""
 _HOPE = 1 / 256
 """By how much that falls when the sums begin anew, so that moving is tried again now and then."""
-
-
-@helper
-def _label(labels: Any, place: Any) -> Any:
-    word = word_at(labels, np.uint64(place >> _THREE32))
-    return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
 
 
 @helper
@@ -75,7 +69,7 @@ def _meet(sample: Any, first: Any, second: Any) -> Any:
     largest = _ZERO32
     place = np.uint32(low + _ONE32)
     while place <= high:
-        label = _label(sample[2], place)
+        label = label_at(sample[2], place)
         if label == _ZERO32:
             return np.uint8(UNMET)
         largest = max(largest, label)
@@ -111,7 +105,7 @@ def _change(
     value, square = weights[limit, 0], weights[limit, 1]
     largest, at = _ZERO32, place
     while True:
-        label = _label(sample[2], at)
+        label = label_at(sample[2], at)
         if label == _ZERO32 or label >= limit:
             break
         if at == _ZERO32:
@@ -126,7 +120,7 @@ def _change(
     begin = at
     largest, at = _ZERO32, np.uint32(place + _ONE32)
     while at < end:
-        label = _label(sample[2], at)
+        label = label_at(sample[2], at)
         if label == _ZERO32 or label >= limit:
             break
         largest = max(largest, label)

@@ -26,10 +26,10 @@ import numpy as np
 from cocite.codes import NEVER, NOWHERE
 from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
 
-__all__ = ["SOUND", "gather", "meeting_times"]
+__all__ = ["AT_ONCE", "SOUND", "fetch_places", "gather", "label_at", "meeting_times"]
 
 SOUND = -1
-_AT_ONCE = 64
+AT_ONCE = 64
 """Samples whose beginnings are fetched at a time."""
 _ZERO32, _ONE32, _LOW3, _LOW4 = np.uint32(0), np.uint32(1), np.uint32(7), np.uint32(15)
 _TWO32, _THREE32 = np.uint32(2), np.uint32(3)
@@ -39,7 +39,8 @@ _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x
 
 
 @helper
-def _label(labels: Any, place: Any) -> Any:
+def label_at(labels: Any, place: Any) -> Any:
+    """The label of the member at ``place``: four bits of a word."""
     word = word_at(labels, np.uint64(place >> _THREE32))
     return (word >> np.uint32((place & _LOW3) << _TWO32)) & _LOW4
 
@@ -71,7 +72,7 @@ def _turns_right(labels: Any, here: Any, far: Any, turns: Any) -> Any:
             if _plain(word_at(labels, np.uint64(place >> _THREE32)), largest):
                 at = np.uint32(at + _EIGHT32)
                 continue
-        label = _label(labels, place)
+        label = label_at(labels, place)
         if label == _ZERO32:
             break
         if label > largest:
@@ -91,7 +92,7 @@ def _turns_left(labels: Any, here: Any, far: Any, turns: Any) -> Any:
             if _plain(word_at(labels, np.uint64(at >> _THREE32)), largest):
                 at = np.uint32(at - _EIGHT32)
                 continue
-        label = _label(labels, at)
+        label = label_at(labels, at)
         if label == _ZERO32:
             break
         at = np.uint32(at - _ONE32)
@@ -162,7 +163,7 @@ def _add(member: Any, value: Any, square: Any, sums: Any, used: Any, count: Any)
 
 
 @helper
-def _fetch(table: Any, begin: Any, end: Any, node: Any) -> None:
+def fetch_places(table: Any, begin: Any, end: Any, node: Any) -> None:
     """Ask for the places of ``node`` in some samples."""
     for sample in range(begin, end):
         prefetch_at(table[sample, 0], np.uint64(node))
@@ -180,15 +181,15 @@ def gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any
     """
     nodes, count = np.uint32(sums.size >> 1), np.uint64(count)
     samples, value, square = table.shape[0], _ZERO64, _ZERO64
-    _fetch(table, 0, min(_AT_ONCE, samples), node)
-    for begin in range(0, samples, _AT_ONCE):
-        stop = min(begin + _AT_ONCE, samples)
+    fetch_places(table, 0, min(AT_ONCE, samples), node)
+    for begin in range(0, samples, AT_ONCE):
+        stop = min(begin + AT_ONCE, samples)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place != NOWHERE:
                 prefetch_at(table[sample, 1], np.uint64(place))
                 prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
-        _fetch(table, stop, min(stop + _AT_ONCE, samples), node)
+        fetch_places(table, stop, min(stop + AT_ONCE, samples), node)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place == NOWHERE:
@@ -200,7 +201,7 @@ def gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any
             largest = _ZERO32
             at = place
             while True:
-                label = _label(labels, at)
+                label = label_at(labels, at)
                 if label == _ZERO32:
                     break
                 if at == _ZERO32:
@@ -216,7 +217,7 @@ def gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, count: Any
             largest = _ZERO32
             at = np.uint32(place + _ONE32)
             while at < end:
-                label = _label(labels, at)
+                label = label_at(labels, at)
                 if label == _ZERO32:
                     break
                 if label > largest:
