@@ -42,6 +42,11 @@ from cocite.service.problems import Problem, Refused, Scrub
 __all__ = ["Asking", "Service"]
 
 Made = TypeVar("Made")
+_PATIENCE = 0.2
+"""How much of the target a question may wait for its turn, when answers are of the fewest samples:
+the rest is for its answer, and for what it waits before it comes here and behind, for processors,
+the interpreter's lock and the event loop, which is as much again where there is too much to do.
+"""
 _PIECE = 8
 """Questions of a batch that a thread answers at a time."""
 _BATCHES = 8
@@ -92,8 +97,7 @@ class Service:
         most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
         lowest = min(1.0, config.floor / most) if most else 1.0
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
-        self.patience = config.target / 2
-        """How long a question may wait for its turn: the rest is for its answer."""
+        self.patience = _PATIENCE * config.target
         self.pool = Pool(config.threads, config.queue, config.limits.question_time)
         self.ready = True
         self._batches = 0

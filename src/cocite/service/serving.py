@@ -116,6 +116,7 @@ def _connections() -> int:
 def application(config: Config) -> ASGIApp:
     """What a process runs; called in it, before it listens."""
     from cocite.service.app import make_app
+    from cocite.service.garbage import set_aside
     from cocite.service.service import Service
 
     for number in (signal.SIGTERM, signal.SIGINT):  # until Granian hears them
@@ -123,4 +124,6 @@ def application(config: Config) -> ASGIApp:
     sys.setswitchinterval(_SWITCH)
     service = Service(config)
     signal.signal(signal.SIGHUP, lambda number, frame: service.read_keys())
-    return make_app(service)
+    app = make_app(service)
+    set_aside()
+    return app
