@@ -25,6 +25,7 @@ from cocite.compiled.clock import clock
 from cocite.deadline import limited
 from cocite.documents import Document
 from cocite.errors import CociteError, InputError, TookTooLong, UnknownNode, UsageError
+from cocite.graph.sides import Sides
 from cocite.query import Index
 from cocite.query.opened import DEFAULT_K
 from cocite.service.adaptation import Adaptation
@@ -246,6 +247,11 @@ class Service:
         if asking.samples is not None and sampled(verb):
             self.metrics.samples.labels(asking.name).observe(asking.samples)
 
+    def sides(self, name: str) -> Sides | None:
+        """The two sides of an index that is bipartite."""
+        holder = self.holders.get(name)
+        return None if holder is None else holder.now.index.nodes.sides
+
     def indexes(self) -> list[dict[str, Any]]:
         """What is served."""
         share, found = self.adaptation.asked(time.monotonic()), []
@@ -272,6 +278,11 @@ class Service:
             self.log.say("keys read again", keys=len(self.keys))
         except InputError as error:
             self.log.say(f"the keys stay as they were: {error}", "error")
+
+    def draining(self) -> None:
+        """The server is about to end: it says that it is not ready, and goes on."""
+        self.ready = False
+        self.log.say("about to end: not ready any more")
 
     def _watch(self) -> None:
         looked = time.monotonic()
