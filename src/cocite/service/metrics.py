@@ -72,6 +72,7 @@ class Metrics:
         )
         self._known: dict[tuple[str, int], Any] = {}
         self._timed: dict[str, Any] = {}
+        self._made: dict[str, Any] = {}
 
     def requested(self, verb: str, status: int, seconds: float) -> None:
         """A request was answered."""
@@ -84,6 +85,13 @@ class Metrics:
             if timed is None:
                 timed = self._timed[verb] = self.seconds.labels(verb)
             timed.observe(seconds)
+
+    def made(self, index: str, samples: int) -> None:
+        """An answer was made of so many samples."""
+        counted = self._made.get(index)
+        if counted is None:
+            counted = self._made[index] = self.samples.labels(index)
+        counted.observe(samples)
 
     def text(self) -> bytes:
         """All of them, as Prometheus reads it."""

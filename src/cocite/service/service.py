@@ -245,7 +245,7 @@ class Service:
 
     def _counted(self, verb: str, asking: Asking) -> None:
         if asking.samples is not None and sampled(verb):
-            self.metrics.samples.labels(asking.name).observe(asking.samples)
+            self.metrics.made(asking.name, asking.samples)
 
     def sides(self, name: str) -> Sides | None:
         """The two sides of an index that is bipartite."""
