@@ -94,6 +94,33 @@ def test_names_are_completed_by_keys(visit: Open) -> None:
 
 
 @pytest.mark.parametrize("scripts", [True, False])
+def test_a_name_is_looked_for_on_a_side(visit: Open, scripts: bool) -> None:
+    there = visit(java_script_enabled=scripts)
+    page = there.goto(index="shop")
+    page.fill("#node", "4")
+    page.select_option("#side", "user")
+    page.press("#node", "Enter")
+    page.wait_for_selector("tr[data-rank]")
+    assert there.asked == "user:4"
+    assert "side=user" in page.url
+    assert all(name.startswith("user:") for name in names_of(page))
+    page.locator("tr[data-rank] th a").first.click()
+    page.wait_for_url(lambda url: "side=" not in url)
+    assert page.input_value("#side") == "user"
+    if scripts:
+        page.fill("#node", "")
+        page.locator("#node").press_sequentially("4")
+        page.wait_for_selector("#names li")
+        assert page.locator("#names li").all_inner_texts() == ["user:4"]
+        page.select_option("#side", "item")
+        page.fill("#node", "")
+        page.locator("#node").press_sequentially("4")
+        page.locator("#names li", has_text="4").click()
+        there.until("4")
+        assert page.input_value("#side") == "item"
+
+
+@pytest.mark.parametrize("scripts", [True, False])
 def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
     there = visit(java_script_enabled=scripts)
     page = there.goto(node="topic 3 page 3")
@@ -149,6 +176,7 @@ def test_axe_finds_nothing(visit: Open, scheme: str) -> None:
         ("/", {"node": "topic 0 page 0", "why": "topic 0 page 1", "prefix": "topic"}),
         ("/", {"node": ["topic 0 page 0", "topic 1 page 1"], "index": "near", "k": 3}),
         ("/", {"node": "topic"}),
+        ("/", {"node": "3", "side": "user", "index": "shop"}),
         ("/", {"node": "x", "k": 0}),
         ("/embed", {"node": "topic 0 page 0"}),
         ("/docs", {}),
