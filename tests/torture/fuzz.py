@@ -30,6 +30,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 
 import cocite
@@ -140,8 +141,21 @@ def _tables() -> Tables:
     from cocite.graph.tables import Tables
 
     places = [Source(_FOLDER / name) for name in ("links.tsv", "links.parquet")]
+    shutil.rmtree(_FOLDER / "work", ignore_errors=True)
     (_FOLDER / "work" / "input").mkdir(parents=True)
     return Tables(_FOLDER / "work", places, 80 << 20, 1)
+
+
+def _new_schema() -> None:
+    """Begin anew with the schema that readers may use; with the database, if it gave up on an input
+    before, as DuckDB does where it finds itself in error.
+    """
+    try:
+        _tables()._db.execute("DROP SCHEMA IF EXISTS reading CASCADE")
+    except duckdb.FatalException:
+        _tables()._db.close()
+        _tables.cache_clear()
+    _tables()._db.execute("CREATE SCHEMA reading")
 
 
 def _read(name: str) -> Callable[[bytes], None]:
@@ -150,12 +164,11 @@ def _read(name: str) -> Callable[[bytes], None]:
     def target(content: bytes) -> None:
         from cocite.graph.readers import Job, ReadOptions, Source, reader_of
 
+        _new_schema()
         path, tables, options = _FOLDER / name, _tables(), ReadOptions(skip_bad_rows="all")
         path.write_bytes(content)
-        source, database = Source(path), tables._db
-        database.execute("DROP SCHEMA IF EXISTS reading CASCADE")
-        database.execute("CREATE SCHEMA reading")
-        job = Job(source, 2, options, _FOLDER / "work" / "input", database, lambda *told: None)
+        source, scratch = Source(path), _FOLDER / "work" / "input"
+        job = Job(source, 2, options, scratch, tables._db, lambda *told: None)
         read = reader_of(source, options, 2).read(job)
         tables._run(f"SELECT sum(hash(a)), sum(hash(b)) FROM ({read.rows})")
 
@@ -192,8 +205,6 @@ def _texts() -> list[bytes]:
 
 
 def _parquets() -> list[bytes]:
-    import duckdb
-
     path, found = _FOLDER / "seed.parquet", []
     for columns in (
         "'a' AS source, 'b' AS target",
