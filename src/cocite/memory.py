@@ -207,11 +207,15 @@ def checked_threads(threads: int | None) -> int:
 def budget(memory: str | int | None) -> int:
     """The bytes a run may take: as given, or half of what is available.
 
-    Raises :class:`UsageError` for what is no size, and :class:`ResourceError` for more than there
-    are addresses for.
+    Raises :class:`UsageError` for what is no size, and :class:`ResourceError` if there is nothing
+    left, or if it is more than there are addresses for.
     """
     if memory is None:
-        return available() // 2
+        left = available() // 2
+        if left == 0:
+            by = "the limit of addresses (ulimit -v)" if _addresses() else "the system"
+            raise ResourceError(f"no memory is left: {by} gives this process no more. Raise it")
+        return left
     given = parse_size(memory)
     for left in _addresses_available():
         if given > left:
