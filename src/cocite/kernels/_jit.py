@@ -7,7 +7,8 @@ What stands behind all of them is in ``_numba.py``.
 Loading Numba takes longer than most questions. So what is decorated waits (:class:`Later`), and is
 run, when called, from the object code that is kept (``compiled/native.py``). Numba takes over, for
 all kernels and for good, when one is called of which nothing is kept for its types; when calls have
-taken as long as loading it does (``CALLS``: a call takes some 20 microseconds more without it); or
+taken as long as loading it does (``CALLS``: a call takes some 20 microseconds more without it);
+when another thread than the first calls one, as in servers and builds, which go on for longer; or
 when it is there anyway. It is the same machine code either way.
 """
 
@@ -64,9 +65,9 @@ class Later:
         return self._made
 
     def __call__(self, *args: Any) -> Any:
-        if self._made is None and self._function is not None and "numba" not in sys.modules:
+        if self._made is None and self._function is not None and _at_first():
             found = self._native(args)
-            if found is not None and Later.calls < CALLS:
+            if found is not None:
                 Later.calls += 1
                 return found(args)
         return self.made(*args)
@@ -87,6 +88,12 @@ class Later:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.made, name)
+
+
+def _at_first() -> bool:
+    """Whether Numba is not there, and not yet worth to be loaded."""
+    alone = threading.current_thread() is threading.main_thread()
+    return alone and Later.calls < CALLS and "numba" not in sys.modules
 
 
 def load_numba() -> None:
