@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ import pytest
 
 import cocite
 from cocite.compiled import kept, native
+from cocite.compiled.place import place
 from cocite.graph.generate import generate_web
 
 MEASURES = ("neighbourhood", "psimrank", "pagesim", "compact-simrank", "cocitation")
@@ -55,8 +57,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, stored: list[str]) -> Path:
-    """A cache that holds what the questions need."""
+    """A cache that holds what the questions need, made of what Numba keeps where that is there."""
     folder = tmp_path_factory.mktemp("cache")
+    (folder / kept.folder_name()).mkdir(0o755)
+    for each in place().folders:
+        for file in (each / kept.folder_name()).glob("*.nbc"):
+            shutil.copy(file, folder / kept.folder_name())
     assert asked(folder, *stored)[1]  # compiled, by Numba
     return folder
 
