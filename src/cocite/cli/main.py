@@ -12,7 +12,6 @@ import re
 import shlex
 import signal
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from typing import cast
 
@@ -122,6 +121,8 @@ class _LazyGroup(click.Group):
                 asked = shlex.join(["cocite", "related", *args])
                 page = " PAGE" * (len(args) == 1)
                 ctx.fail(f"{args[0]!r} is a file and no verb. Ask it so: {asked}{page}")
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], _VERBS)
             like = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"There is no verb {args[0]!r}.{like}")
