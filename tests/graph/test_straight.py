@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite.errors import CociteError
-from cocite.graph import straight, ways
+from cocite.graph import straight
 from cocite.graph.readers import integers
 from cocite.graph.readers.sources import LOOK
 from tests.graph.plain import assert_stored
@@ -30,14 +30,14 @@ STRAIGHT, TABLES = True, False
 def ways_taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Which way each ingest took."""
     taken: list[bool] = []
-    way = ways.store_straight
+    way = straight.store_straight
 
     def told(*arguments: Any) -> Any:
         found = way(*arguments)
         taken.append(found is not None)
         return found
 
-    monkeypatch.setattr(ways, "store_straight", told)
+    monkeypatch.setattr("cocite.graph.ways.store_straight", told)
     return taken
 
 
@@ -54,7 +54,7 @@ def both(paths: list[Path], output: Path, **options: Any) -> Any:
     """What comes of either way, which is the same."""
     found = outcome(paths, output, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ways, "store_straight", lambda *arguments: None)
+        patch.setattr("cocite.graph.ways.store_straight", lambda *arguments: None)
         assert outcome(paths, output, **options) == found
     return found
 
@@ -207,7 +207,7 @@ def test_threads_and_pieces_change_nothing(
     monkeypatch.setattr(straight, "_AT_ONCE", 1000)
     monkeypatch.setattr(straight, "_SLICE", 1000)
     monkeypatch.setattr(straight, "_ROWS", 999)
-    monkeypatch.setattr(ways, "threads_for", lambda sources, most: most)
+    monkeypatch.setattr("cocite.graph.ways.threads_for", lambda sources, most: most)
     seen: list[tuple[str, int, int]] = []
     found = outcome(
         path,
