@@ -251,6 +251,19 @@ def test_sigterm_loses_no_request_in_flight(server: Server) -> None:
     assert server.process.wait(40) == 0
 
 
+def test_a_server_that_is_about_to_end_says_so_and_goes_on(folder: Path, start: Start) -> None:
+    own = start(str(folder / "web.index"), "--workers", "2", "--drain-time", "60")
+    assert own.get("/readyz").json == {"status": "ready"}
+    os.kill(own.process.pid, signal.SIGTERM)
+    own.until(lambda: all(own.get("/readyz").status == 503 for _ in range(10)))
+    assert own.get("/readyz").json == {"status": "ending"}
+    assert own.get("/healthz").status == 200
+    assert own.ask("related", node="red").status == 200
+    assert own.process.poll() is None
+    os.kill(own.process.pid, signal.SIGTERM)  # at once
+    assert own.process.wait(40) == 0
+
+
 def not_read(port: int) -> set[int]:
     """The ports of clients whose connections are not accepted yet, or have bytes to be read."""
     found = set()

@@ -106,7 +106,7 @@ def test_the_list_as_csv_is_that_of_the_command_line(
     (link,) = [href(link) for link in tree.css(".files a") if link.text() == "CSV"]
     found = server.get(link)
     asked = ["related", str(folder / "web.index"), "red", "-k", "5", "--prefix", "l"]
-    assert main([*asked, "--format", "csv"]) == 0
+    assert main([*asked, "--format", "csv", "--safe-csv"]) == 0
     assert found.body.decode() == capsys.readouterr().out
     assert found.headers["content-type"].startswith("text/csv")
     assert "attachment" in found.headers["content-disposition"]

@@ -100,6 +100,16 @@ __all__ = ["serve"]
     "is taken.",
 )
 @click.option(
+    "--drain-time",
+    "drain",
+    metavar="S",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    show_default=True,
+    help="Seconds from SIGTERM to the end of new connections: /readyz says no (503) meanwhile, so "
+    "that a load balancer sends requests elsewhere.",
+)
+@click.option(
     "--graph",
     "graphs",
     metavar="DIR",
@@ -191,6 +201,7 @@ def serve(
     patience: float,
     floor: int,
     reload: float,
+    drain: float,
     graphs: tuple[str, ...],
     keys: str | None,
     new_key: str | None,
@@ -238,6 +249,7 @@ def serve(
         floor,
         target / 1000,
         reload,
+        drain,
         keys,
         tuple(origins),
         tuple(_origin(each) for each in ancestors),

@@ -95,6 +95,14 @@ class Opened(Several):
         return self.stored.lost
 
     @property
+    def left_out(self) -> dict[str, Any]:
+        """What an answer says of samples that are elsewhere and did not answer."""
+        return {}
+
+    def close(self) -> None:
+        """Let go of what it holds elsewhere, if anything."""
+
+    @property
     def now(self) -> Self:
         """The index that answers now: without what questions have found to be damaged."""
         return self if self._instead is None else cast(Self, self._instead.now)

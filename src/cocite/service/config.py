@@ -82,6 +82,8 @@ class Config:
     floor: int = 10
     target: float = 0.05
     reload: float = 5.0
+    drain: float = 0.0
+    """How long everything is answered after SIGTERM, while ``/readyz`` says no."""
     keys: str | None = None
     origins: tuple[str, ...] = ()
     ancestors: tuple[str, ...] = ()

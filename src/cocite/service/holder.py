@@ -14,7 +14,6 @@ Cost: a look is two calls to the system; opening anew reads all files once.
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ import xxhash
 
 from cocite.errors import CociteError, Damaged
 from cocite.query import Index, open_index
+from cocite.service.garbage import swept
 from cocite.store.manifest import MANIFEST
 
 __all__ = ["Held", "Holder"]
@@ -118,7 +118,7 @@ class Holder:
             self._old = [held for held in self._old if held.users]
             litter, self._litter = self._litter or len(self._old) < before, False
         if litter:
-            gc.collect()  # readers and their index know each other
+            swept()  # readers and their index know each other
 
     def _opened(self) -> Index:
         index = open_index(self.path, graph=self._graphs or None, **self._means)

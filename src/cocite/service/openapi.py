@@ -119,6 +119,7 @@ _SCHEMAS: dict[str, Schema] = {
             "layout": _TEXT,
             "nodes": _WHOLE,
             "titles": _YES,
+            "sides": {"type": ["array", "null"], "items": _TEXT},
             "settings": _SETTINGS,
             "asks": _SETTINGS,
             "samples": {"type": ["integer", "null"]},

@@ -25,6 +25,7 @@ from cocite.compiled.clock import clock
 from cocite.deadline import limited
 from cocite.documents import Document
 from cocite.errors import CociteError, InputError, TookTooLong, UnknownNode, UsageError
+from cocite.graph.sides import Sides
 from cocite.query import Index
 from cocite.query.opened import DEFAULT_K
 from cocite.service.adaptation import Adaptation
@@ -42,6 +43,11 @@ from cocite.service.problems import Problem, Refused, Scrub
 __all__ = ["Asking", "Service"]
 
 Made = TypeVar("Made")
+_PATIENCE = 0.2
+"""How much of the target a question may wait for its turn, when answers are of the fewest samples:
+the rest is for its answer, and for what it waits before it comes here and behind, for processors,
+the interpreter's lock and the event loop, which is as much again where there is too much to do.
+"""
 _PIECE = 8
 """Questions of a batch that a thread answers at a time."""
 _BATCHES = 8
@@ -92,8 +98,7 @@ class Service:
         most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
         lowest = min(1.0, config.floor / most) if most else 1.0
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
-        self.patience = config.target / 2
-        """How long a question may wait for its turn: the rest is for its answer."""
+        self.patience = _PATIENCE * config.target
         self.pool = Pool(config.threads, config.queue, config.limits.question_time)
         self.ready = True
         self._batches = 0
@@ -242,6 +247,11 @@ class Service:
         if asking.samples is not None and sampled(verb):
             self.metrics.samples.labels(asking.name).observe(asking.samples)
 
+    def sides(self, name: str) -> Sides | None:
+        """The two sides of an index that is bipartite."""
+        holder = self.holders.get(name)
+        return None if holder is None else holder.now.index.nodes.sides
+
     def indexes(self) -> list[dict[str, Any]]:
         """What is served."""
         share, found = self.adaptation.asked(time.monotonic()), []
@@ -268,6 +278,11 @@ class Service:
             self.log.say("keys read again", keys=len(self.keys))
         except InputError as error:
             self.log.say(f"the keys stay as they were: {error}", "error")
+
+    def draining(self) -> None:
+        """The server is about to end: it says that it is not ready, and goes on."""
+        self.ready = False
+        self.log.say("about to end: not ready any more")
 
     def _watch(self) -> None:
         looked = time.monotonic()
