@@ -108,6 +108,10 @@ class SampleWork:
         for _ in write_shard(self.shard, self.blobs()):
             pass
 
+    def keep(self, note: Note) -> None:
+        """Write the note of the shard that is there."""
+        _write_note(self.shard, note)
+
 
 # -- shards and their notes --------------------------------------------------------------
 
@@ -123,9 +127,13 @@ def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note
             digests.append(blob.digest)
             yield blob
     note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
+    _write_note(path, note)
+    return note
+
+
+def _write_note(path: Path, note: Note) -> None:
     with written_beside(path.with_name(path.name + _NOTE)) as file:
         disk.write(file, json.dumps(note).encode())
-    return note
 
 
 def read_note(path: Path, samples: int) -> Note | None:
