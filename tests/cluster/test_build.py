@@ -125,13 +125,13 @@ def test_a_driver_that_is_killed_goes_on(graph: Graph, local: dict[str, bytes]) 
     command = [sys.executable, "-c", BUILD, str(graph.path), str(path), "local:2"]
     driver = subprocess.Popen(command)
     until = time.monotonic() + 120
-    while len(list(building.glob("shard-*.json"))) < 2:
+    while len(list(building.glob("*samples-*.json"))) < 2:
         assert driver.poll() is None
         assert time.monotonic() < until
         time.sleep(0.02)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    kept = {note.name: note.stat().st_mtime_ns for note in building.glob("shard-*.json")}
+    kept = {note.name: note.stat().st_mtime_ns for note in building.glob("*samples-*.json")}
     assert 2 <= len(kept) < 8
     subprocess.run(command, check=True)
     assert content(path) == local
