@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from cocite.cli.apart import blocks_apart
 from cocite.cli.completion import measure_names
 from cocite.cli.links import bipartite_option, graph_of, titles_option
 from cocite.cli.options import (
@@ -35,6 +37,7 @@ from cocite.cli.text import (
     table_text,
     texts_in_words,
 )
+from cocite.engine.blocks_walk import TOKEN_BYTES
 from cocite.means import Means
 from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
@@ -93,6 +96,12 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     "[default: only if --memory is below 26.5 bytes a node]",
 )
 @means_options
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Where the blocks of a GRAPH live that is stored in blocks (cocite ingest --blocks), each "
+    "with --memory: local:N for N nodes of this machine, HOST:PORT of a cluster, or auto.",
+)
 @overwrite_option("index")
 @click.option(
     "--refine",
@@ -143,6 +152,7 @@ def index(
     texts_share: float | None,
     titles: tuple[str, ...],
     bipartite: bool,
+    cluster: str | None,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
@@ -152,6 +162,7 @@ def index(
     memory, the blocks and the shards.
     """
     from cocite.graph import Graph
+    from cocite.graph.in_blocks import is_blocked
     from cocite.index.asked import asked_settings
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
@@ -174,12 +185,19 @@ def index(
         texts_share=texts_share,
     )
     give_back_at_once()
-    means = Means.checked(threads, memory, shard, blocks, external)
-    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
-    stored = Graph.open(
-        graph_of(graph, lasting=True, memory=memory, threads=threads, **more), verify=verifying()
-    )
-    with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
+    with ExitStack() as stack:
+        stored: Graph
+        if is_blocked(graph):
+            apart = blocks_apart(graph, cluster, memory, cut=external or blocks is not None)
+            stored, memory = stack.enter_context(apart)
+            means = Means.checked(threads, memory, shard)
+        else:
+            means = Means.checked(threads, memory, shard, blocks, external)
+            more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
+            place = graph_of(graph, lasting=True, memory=memory, threads=threads, **more)
+            stored = Graph.open(place, verify=verifying())
+        how: dict[str, Any] = {"overwrite": overwrite, "restart": restart}
+        work = stack.enter_context(IndexBuild(stored, output, options, means, **how))
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)
         say(f"{output}: {work.estimate()}{expected_error(errors)}")
@@ -226,6 +244,13 @@ def _text(found: BuildDocument, ready: str) -> str:
     }
     if found.sampled and found.live_steps is not None:
         shown["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
+    if found.traffic is not None:
+        sent = found.traffic
+        whole = format_size(sent.tokens + sent.records + sent.trees)
+        shown["sent"] = (
+            f"{whole} between blocks; walks {sent.each:.2f} bytes a node and step, of at most "
+            f"{TOKEN_BYTES} if every token were sent at every step"
+        )
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.by is not None:

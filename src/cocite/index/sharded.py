@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from cocite.compiled.clock import clock
+from cocite.engine.blocks_walk import Traffic
 from cocite.errors import UsageError
 from cocite.graph.rows import Links
 from cocite.index.work import Note, SampleWork, read_note, write_shard
@@ -237,6 +238,10 @@ class ShardedPart(PartBuild):
 
     def close(self) -> None:
         """The makers go, and their scratch with them."""
+        for maker in self._makers:
+            sent: Traffic | None = getattr(maker, "traffic", None)
+            if sent is not None:  # its blocks live apart
+                self.traffic = sent.plus_all(self.traffic)
         self._makers = []
 
     def publish(self) -> dict[str, Entry]:
