@@ -12,6 +12,7 @@ import pytest
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.means import Means
+from cocite.ranking import pagerank
 from cocite.runner.hired import Hired, hiring
 from cocite.runner.ray import Cluster
 from tests.conftest import MakeGraph
@@ -28,6 +29,31 @@ def test_an_index_is_the_same_to_the_byte(
     found = built(blocked, tmp_path / "split" / "x.index", measure, memory="50MB")
     whole = built(graph, graph.path.parent / "x.index", measure)
     assert found == whole
+
+
+def test_ranks_are_the_same_to_the_bit(
+    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster
+) -> None:
+    graph, crews = tangled(make_graph), []
+
+    def hire(*arguments: Any) -> Hired:
+        crews.append(Hired(cluster, *arguments))
+        return crews[-1]
+
+    expected = pagerank(graph, tolerance=1e-6)
+    sweeps = expected.convergence.sweeps
+
+    def strike(sweep: int, residual: float) -> None:
+        if sweep == sweeps // 2 and not crews[-1].lost:
+            crews[-1].actors[2].kill(restart=True)
+
+    for killed in (False, True):
+        blocked = in_blocks(graph, tmp_path / f"split{killed}", 4, hire)
+        progress: Any = {"progress": strike} if killed else {}
+        found = pagerank(blocked, tolerance=1e-6, **progress)
+        assert found.values.tobytes() == expected.values.tobytes()
+        assert found.convergence == expected.convergence
+        assert crews[-1].lost == killed
 
 
 def build(graph: Any, output: Path, progress: Any) -> None:
