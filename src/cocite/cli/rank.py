@@ -303,10 +303,11 @@ def _rank(
     from cocite.ranking.documents import RankDocument
 
     limit = budget(memory)
+    opened: Graph
     if is_blocked(graph):
         apart = blocks_apart(graph, cluster, memory, cut=blocks is not None)
         opened, _ = stack.enter_context(apart)
-        say(f"{opened.blocks} blocks apart, on {cluster}")
+        say(f"its blocks live apart, on {cluster}")
     else:
         if cluster is not None:
             raise UsageError(
