@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from cocite.cli.apart import blocks_apart
 from cocite.cli.completion import measure_names
 from cocite.cli.links import bipartite_option, graph_of, graph_url, titles_option
 from cocite.cli.options import (
@@ -37,6 +39,7 @@ from cocite.cli.text import (
     table_text,
     texts_in_words,
 )
+from cocite.engine.blocks_walk import TOKEN_BYTES
 from cocite.means import Means
 from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
@@ -97,7 +100,8 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @means_options
 @cluster_option(
     "Draw the samples on the nodes of a cluster, which see GRAPH and DIR by the same paths, or "
-    "GRAPH is a URL, of which each keeps a copy."
+    "GRAPH is a URL, of which each keeps a copy. Of a GRAPH that is stored in blocks (cocite ingest "
+    "--blocks) each node has a part only, with --memory."
 )
 @via_option
 @overwrite_option("index")
@@ -162,6 +166,7 @@ def index(
     """
     from cocite.copies import copied
     from cocite.graph import Graph
+    from cocite.graph.in_blocks import is_blocked
     from cocite.index.asked import asked_settings
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
@@ -185,24 +190,26 @@ def index(
         texts_share=texts_share,
     )
     give_back_at_once()
-    means = Means.checked(threads, memory, shard, blocks, external)
-    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
-    url = graph_url(graph)
-    if url is None:
-        graph = graph_of(graph, lasting=True, memory=memory, threads=threads, **more)
-    stored = Graph.open(graph if url is None else copied(url, "graph"), verify=verifying())
-    again = {"overwrite": overwrite, "restart": restart}
-    with (
-        spread_on(cluster, url, via) as spread,
-        IndexBuild(
-            stored,
-            output,
-            options,
-            of_nodes(spread, means, threads, memory),
-            **again,
-            spread=spread,
-        ) as work,
-    ):
+    with ExitStack() as stack:
+        stored: Graph
+        spread = None
+        if is_blocked(graph):
+            cut = external or blocks is not None or via is not None
+            apart = blocks_apart(graph, cluster, memory, cut=cut)
+            stored, memory = stack.enter_context(apart)
+            means = Means.checked(threads, memory, shard)
+        else:
+            means = Means.checked(threads, memory, shard, blocks, external)
+            more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
+            url = graph_url(graph)
+            if url is None:
+                graph = graph_of(graph, lasting=True, memory=memory, threads=threads, **more)
+            place = graph if url is None else copied(url, "graph")
+            stored = Graph.open(place, verify=verifying())
+            spread = stack.enter_context(spread_on(cluster, url, via))
+            means = of_nodes(spread, means, threads, memory)
+        how: dict[str, Any] = {"overwrite": overwrite, "restart": restart, "spread": spread}
+        work = stack.enter_context(IndexBuild(stored, output, options, means, **how))
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)
         # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
@@ -251,6 +258,13 @@ def _text(found: BuildDocument, ready: str) -> str:
     }
     if found.sampled and found.live_steps is not None:
         shown["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
+    if found.traffic is not None:
+        sent = found.traffic
+        whole = format_size(sent.tokens + sent.records + sent.trees)
+        shown["sent"] = (
+            f"{whole} between blocks; walks {sent.each:.2f} bytes a node and step, of at most "
+            f"{TOKEN_BYTES} if every token were sent at every step"
+        )
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.by is not None:

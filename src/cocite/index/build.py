@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.compiled.clock import clock
+from cocite.engine.blocks_walk import Traffic
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import CociteError, ResourceError, UsageError
@@ -340,7 +341,16 @@ class IndexBuild:
             seconds=clock() - begin,
             live_steps=live,
             bytes=StoredIndex.open(path).store.nbytes,
+            traffic=self._traffic(),
         )
+
+    def _traffic(self) -> Traffic | None:
+        """What blocks that live apart have sent each other for all parts."""
+        found = None
+        for part in self.parts:
+            if part.traffic is not None:
+                found = part.traffic.plus_all(found)
+        return found
 
     def _report(self, progress: Progress, part: PartBuild, base: int, done: int, _: int) -> None:
         progress(self._counted(base + self._steps(part, done)), self.units)

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from cocite.compiled.clock import clock
+from cocite.engine.blocks_walk import Traffic
 from cocite.errors import UsageError
 from cocite.graph.rows import Links
 from cocite.index.spread import Spread
@@ -257,6 +258,10 @@ class ShardedPart(PartBuild):
 
     def close(self) -> None:
         """The makers go, and their scratch with them."""
+        for maker in self._makers:
+            sent: Traffic | None = getattr(maker, "traffic", None)
+            if sent is not None:  # its blocks live apart
+                self.traffic = sent.plus_all(self.traffic)
         self._makers = []
 
     def publish(self) -> dict[str, Entry]:
