@@ -26,6 +26,7 @@ BESIDE = {
     ("store", "memory"): "a full disk is reported in readable sizes",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
+    ("runner", "extras"): "without Ray, the command that installs it is named",
     ("plots", "extras"): "without matplotlib, the command that installs it is named",
     ("deadline", "compiled"): "a deadline waits while kernels are compiled",
     ("deadline", "errors"): "everything reports through one tree",
@@ -121,6 +122,26 @@ def test_numba_and_duckdb_are_imported_in_one_place_each() -> None:
                 if module.split(".")[0] in places:
                     places[module.split(".")[0]].add(room_of(path))
     assert places == {"numba": {"kernels"}, "duckdb": {"graph", "database"}}
+
+
+def test_ray_is_imported_in_one_place() -> None:
+    """By ``import``, or by :func:`cocite.extras.need` and the like, which take its name."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Call):
+                given = [each.value for each in node.args if isinstance(each, ast.Constant)]
+                names = [each for each in given[:1] if isinstance(each, str)]
+                called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                names = names if called in ("need", "import_module", "__import__") else []
+            if any(name.split(".")[0] == "ray" for name in names):
+                found.add(path.relative_to(SOURCE).parent.as_posix())
+    assert found == {"runner/ray"}
 
 
 def test_kernels_take_at_most_eight_arguments() -> None:

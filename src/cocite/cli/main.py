@@ -52,6 +52,7 @@ _VERBS = {
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
     "warm": ("cocite.cli.warm", "Compile all kernels now, as for an image."),
     "cache": ("cocite.cli.cache", "Look after the compiled kernels that are kept."),
+    "cluster": ("cocite.cli.cluster", "Start several nodes on this machine, or show a cluster's."),
     "completion": ("cocite.cli.completion", "Make a shell complete verbs, options and names."),
     "help": ("cocite.cli.completion", "Show the help of a verb."),
 }
