@@ -284,8 +284,8 @@ def serve(
         need("ray", "cocite serve --cluster", "cluster")
         if workers > 1:
             raise UsageError(
-                f"--workers is {workers}: with --cluster the samples answer from processes of their "
-                "own, and one process asks them. Leave it out, and give it --threads"
+                f"--workers is {workers}: with --cluster the samples answer from processes of "
+                "their own, and one process asks them. Leave it out, and give it --threads"
             )
         spread = Spread(cluster, shards, replicas, deadline / 1000)
     config = Config(

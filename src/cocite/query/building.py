@@ -57,11 +57,11 @@ def open_index(
     :meth:`Index.related_all`, which reads them anyway, and by ``cocite verify``. ``verify=False``
     leaves both out.
 
-    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``) its samples
-    answer from there, in so many ``shards``, two a node by default, each on ``replicas`` nodes, all
-    of which see ``path``. An answer is made of what has come by the ``deadline``, in seconds, and
-    :attr:`~cocite.query.shards.spread.SpreadIndex.answered` says of how many samples. Close it
-    (``with``, ``close()``) when done.
+    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``) its
+    samples answer from there, in so many ``shards``, two a node by default, each on ``replicas``
+    nodes, all of which see ``path``. An answer is made of what has come by the ``deadline``, in
+    seconds, and :attr:`~cocite.query.shards.spread.SpreadIndex.answered` says of how many samples.
+    Close it (``with``, ``close()``) when done.
 
     Raises
     ------

@@ -184,7 +184,7 @@ class Company:
                 calls.remove(call)
                 shard = call.server.shard
                 try:
-                    told = self._told(call)
+                    told = self._told(call, end)
                 except CociteError as error:
                     fault = error
                     self._call(shard, wanted, asked, calls)
@@ -251,11 +251,16 @@ class Company:
             with self._lock:
                 server.waiting -= 1
 
-    def _told(self, call: _Call) -> dict[int, Told] | None:
-        """What came of a call that is done; None if it is of another index, or failed."""
+    def _told(self, call: _Call, end: float) -> dict[int, Told] | None:
+        """What came of a call that is done, which may have to be fetched still; None if it is of
+        another index, failed, or is not here in time.
+        """
         server = call.server
         try:
-            mark, told = self._cluster.get(call.answer, _SLICE)
+            mark, told = self._cluster.get(call.answer, max(_SLICE, end - time.monotonic()))
+        except TookTooLong:
+            self._give_up([call], blamed=True)
+            return None
         except Exception as error:
             with self._lock:
                 server.waiting -= 1
