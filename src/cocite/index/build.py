@@ -371,7 +371,7 @@ class IndexBuild:
                 files |= write_some_titles(folder, graph.titles, ids)
             return kind, files | {WANTED: self._wanted.entry}
         for name, entry in self._name_files().items():
-            copy_array(graph.path / name, folder / name, entry)
+            copy_array(graph.store.path / name, folder / name, entry)
             files[name] = entry
         return str(graph.store.facts["names"]), files
 
