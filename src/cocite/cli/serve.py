@@ -281,7 +281,9 @@ def serve(
 
     spread = None
     if cluster is not None:
-        need("ray", "cocite serve --cluster", "cluster")
+        from cocite.runner.ray.actors import library
+
+        library()
         if workers > 1:
             raise UsageError(
                 f"--workers is {workers}: with --cluster the samples answer from processes of "

@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from cocite.deadline import check
-from cocite.errors import CociteError, ResourceError, StoreError, TookTooLong
+from cocite.errors import CociteError, LostWorker, ResourceError, StoreError, TookTooLong
 from cocite.layouts.heard import Told, Wanted
 from cocite.query.shards.breaker import Breaker
 from cocite.query.shards.holder import Holds, SampleHolder
@@ -97,6 +97,13 @@ class _Server:
             self.breaker.opened,
             self.restarts,
         )
+
+
+def _fault(error: Exception) -> str:
+    """What is said of a server that failed."""
+    if isinstance(error, LostWorker):
+        return "its process or its node is lost, and it is being started again"
+    return str(error) or type(error).__name__
 
 
 class _Call:
@@ -291,7 +298,7 @@ class Company:
 
     def _failed(self, server: _Server, error: Exception) -> None:
         with self._lock:
-            server.breaker.failed(str(error) or type(error).__name__)
+            server.breaker.failed(_fault(error))
         self._wake.set()
 
     # -- servers --------------------------------------------------------------------------
@@ -361,7 +368,7 @@ class Company:
                 holds: Holds = self._cluster.get(probe, _LOOKS)
             except Exception as error:
                 with self._lock:
-                    server.breaker.failed(str(error) or type(error).__name__)
+                    server.breaker.failed(_fault(error))
                     server.refused = error if isinstance(error, StoreError) else None
                 continue
             with self._lock:
