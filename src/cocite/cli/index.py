@@ -100,8 +100,8 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @means_options
 @cluster_option(
     "Draw the samples on the nodes of a cluster, which see GRAPH and DIR by the same paths, or "
-    "GRAPH is a URL, of which each keeps a copy. Of a GRAPH that is stored in blocks (cocite ingest "
-    "--blocks) each node has a part only, with --memory."
+    "GRAPH is a URL, of which each keeps a copy. Of a GRAPH that is stored in blocks (cocite "
+    "ingest --blocks) each node has a part only."
 )
 @via_option
 @overwrite_option("index")

@@ -22,6 +22,7 @@ from cocite.cli.links import (
 )
 from cocite.cli.options import (
     SectionedVerb,
+    cluster_option,
     format_option,
     memory_option,
     no_verify_option,
@@ -167,11 +168,9 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     help="Keep everything on disk but one of so many blocks, even if it fits; the ranks are the "
     "same.  [default: as --memory needs]",
 )
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="Where the blocks of a GRAPH live that is stored in blocks (cocite ingest --blocks): "
-    "local:N for N nodes of this machine, HOST:PORT of a cluster, or auto. The ranks are the same.",
+@cluster_option(
+    "Of a GRAPH that is stored in blocks (cocite ingest --blocks), where the blocks live. The ranks "
+    "are the same."
 )
 @click.option(
     "--overwrite",

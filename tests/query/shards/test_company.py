@@ -58,7 +58,7 @@ def opened(index: Index) -> Iterator[Opened]:
             deadline=deadline,
         )
         companies.append(company)
-        assert company.ready(10)
+        assert company.begin(10) == shards
         return SpreadIndex(stored, of.means, of._graph, company), cluster
 
     yield make
