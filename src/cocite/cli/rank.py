@@ -169,8 +169,8 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     "same.  [default: as --memory needs]",
 )
 @cluster_option(
-    "Of a GRAPH that is stored in blocks (cocite ingest --blocks), where the blocks live. The ranks "
-    "are the same."
+    "Of a GRAPH that is stored in blocks (cocite ingest --blocks), where the blocks live. The "
+    "ranks are the same."
 )
 @click.option(
     "--overwrite",
