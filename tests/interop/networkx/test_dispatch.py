@@ -201,4 +201,5 @@ def test_networkx_passes_its_own_tests_with_the_backend(tmp_path: Path) -> None:
     assert sum(have.values()) > 250
     left = {name: count for name, count in counts["left"].items() if name in info.FUNCTIONS}
     print(f"{sum(have.values())} calls in the backend, left to NetworkX {left}")
-    assert sum(left.values()) < sum(have.values()) / 10
+    # Graphs to be filled, and keys of parallel links: no other function is left for its arguments.
+    assert set(left) <= {"read_edgelist", "from_pandas_edgelist", "from_scipy_sparse_array"}
