@@ -237,7 +237,7 @@ def test_titles_may_stand_below_many_comments(tmp_path: Path, ways_taken: list[b
 
 
 def test_what_does_not_fit_goes_through_tables(tmp_path: Path, ways_taken: list[bool]) -> None:
-    rows = np.random.default_rng(1).integers(0, 6_000_000, (600_000, 2))
+    rows = np.random.default_rng(1).integers(0, 4_500_000, (300_000, 2))
     content = b"\n".join(b"%d %d" % (a, b) for a, b in rows.tolist())
     path = written(tmp_path, content)
     large = outcome(path, tmp_path / "graph", memory="1GB", threads=1)
