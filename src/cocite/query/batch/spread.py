@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.errors import ClusterError, UsageError
 from cocite.graph import Graph
-from cocite.index import StoredIndex
+from cocite.index.unbuilt import UnbuiltIndex
 from cocite.layouts.stored import DamagedShard
 from cocite.query.batch.pieces import Piece
 from cocite.query.batch.work import Work
@@ -105,7 +105,7 @@ def spread_pieces(
     """
     index: Ordered = work.index
     stored = index.stored
-    if not isinstance(stored, StoredIndex):
+    if isinstance(stored, UnbuiltIndex):
         raise UsageError(
             "a graph is asked on this machine only. Build its index first: cocite index, and ask "
             "that"
