@@ -103,7 +103,7 @@ def test_copies_are_bounded_and_the_oldest_goes(
     first = copied(URL, "graph")
     size = sum(file.stat().st_size for file in first.iterdir())
     usage = shutil.disk_usage(place)
-    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: usage._replace(free=size))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=size))
     with pytest.raises(ResourceError, match="copies that are being read"):
         copied("memory://bucket/other.graph", "graph")
     lock = cache._READ.pop(first)
@@ -111,7 +111,7 @@ def test_copies_are_bounded_and_the_oldest_goes(
     second = copied("memory://bucket/other.graph", "graph")
     assert second.is_dir()
     assert not first.exists()
-    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: usage._replace(free=0))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
     monkeypatch.setattr(cache, "_READ", {})
     with pytest.raises(ResourceError, match="half of what is free"):
         cache._make_room(place, 10 * size, URL)
