@@ -13,6 +13,9 @@ import scipy.sparse
 
 from cocite.interop.networkx import backend
 from cocite.interop.networkx.graph import BackendGraph
+from tests.interop.networkx.oldest import pytestmark
+
+__all__ = ["pytestmark"]
 
 KINDS = [None, nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
