@@ -67,8 +67,7 @@ class RankBlock:
 
     def _places(self) -> NDArray[np.uint32]:
         """The sources of all links, by their places among the nodes that are read."""
-        places = np.searchsorted(self._read, self._sources)
-        return np.asarray(places, np.uint32)
+        return _sealed(np.searchsorted(self._read, self._sources).astype(np.uint32))
 
     # -- the core, arranged ----------------------------------------------------------------
 
@@ -82,17 +81,17 @@ class RankBlock:
         inside = (degrees != 0) & (degrees != rank.GONE)
         number = np.where(inside, np.cumsum(inside, dtype=np.uint32) - 1, rank.NO_NODE)
         number = number.astype(np.uint32)
-        self._core_read = self._read[inside]
+        self._core_read: NDArray[np.uint32] = self._read[inside]
         begin = int(np.count_nonzero(inside[: self._here.start]))
         rows = int(np.count_nonzero(inside[self._here]))
         self._rows = slice(begin, begin + rows)
         self._own = number[self._here].copy()
-        self._degrees = degrees[self._here].copy()
+        self._degrees = _sealed(degrees[self._here].copy())
         # Offsets of all nodes that are read, as if those of other blocks had no links.
         offsets = np.zeros(self._read.size + 1, np.uint64)
         offsets[self._here.start : self._here.stop + 1] = self._offsets
         offsets[self._here.stop + 1 :] = self._offsets[-1]
-        links, edges = (offsets, self._places(), self._weights), int(self._offsets[-1])
+        links, edges = (_sealed(offsets), self._places(), self._weights), int(self._offsets[-1])
         loops = np.zeros(self._core_read.size, np.float32 if self._weighted else np.uint8)
         core = self._room(self._core_read.size, edges)
         lost = int(rank.compact(links, number, core, loops))
@@ -207,3 +206,9 @@ class RankBlock:
             got += self._loops.astype(np.float64) * self._z[self._rows].astype(np.float64)
             sums[(self._degrees != 0) & (self._degrees != rank.GONE)] = got
         return sums
+
+
+def _sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """No longer to be written to, as stored arrays are: to Numba these are other types."""
+    array.flags.writeable = False
+    return array
