@@ -281,9 +281,9 @@ def serve(
 
     spread = None
     if cluster is not None:
-        from cocite.runner.ray.actors import library
+        from cocite.runner.ray.actors import library as ray_library
 
-        library()
+        ray_library()
         if workers > 1:
             raise UsageError(
                 f"--workers is {workers}: with --cluster the samples answer from processes of "
