@@ -140,8 +140,11 @@ def _ended(given: Given, name: str, row: Row, wanted: int) -> Iterator[bool]:
         if ended:
             wrong = wrong_after(told, folder, row)
             row.add(f"killed {seconds:.3f} s after it had begun", wrong)
+        else:  # it takes less time than it took first
+            usual[typed] = min(usual[typed], seconds)
         shutil.rmtree(folder)
-        yield ended
+        if row.injected or number >= _TRIES:
+            yield ended
 
 
 class _Fork:
