@@ -14,10 +14,12 @@ from cocite.index import StoredIndex
 from cocite.means import Means
 from cocite.measures import OF_A_GRAPH, By, Value, find_measure
 from cocite.query.index import Index
+from cocite.query.opened import DEFAULT_DEADLINE
 from cocite.query.source import Given
 
 if TYPE_CHECKING:
     from cocite.index.settings_file import SettingsLike
+    from cocite.query.shards.company import OnCluster
     from cocite.store.temporary import Temporary
 
 __all__ = ["BUILD_LOG", "build", "merge", "open_graph", "open_index", "refresh"]
@@ -37,6 +39,10 @@ def open_index(
     threads: int | None = None,
     memory: str | int | None = None,
     verify: bool = True,
+    cluster: str | OnCluster | None = None,
+    shards: int | None = None,
+    replicas: int = 1,
+    deadline: float = DEFAULT_DEADLINE,
 ) -> Index:
     """Open the index in the directory ``path``.
 
@@ -51,12 +57,23 @@ def open_index(
     :meth:`Index.related_all`, which reads them anyway, and by ``cocite verify``. ``verify=False``
     leaves both out.
 
+    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``) its
+    samples answer from there, in so many ``shards``, two a node by default, each on ``replicas``
+    nodes, all of which see ``path``. An answer is made of what has come by the ``deadline``, in
+    seconds, and :attr:`~cocite.query.shards.spread.SpreadIndex.answered` says of how many samples.
+    Close it (``with``, ``close()``) when done.
+
     Raises
     ------
     UsageError, NotAStore, WrongFormat, Damaged
     """
     stored = StoredIndex.open(path, verify=verify).sound(_COMPARED)
-    return Index(stored, Means.checked(threads, memory), graph)
+    means = Means.checked(threads, memory)
+    if cluster is not None:
+        from cocite.query.shards.opening import open_spread
+
+        return open_spread(stored, means, graph, cluster, shards, replicas, deadline)
+    return Index(stored, means, graph)
 
 
 def open_graph(
