@@ -20,6 +20,7 @@ FACADE = {"__init__", "__main__"}  # stand above all rooms
 
 BESIDE = {
     ("graph", "kernels"): "cleaning text and coding names are kernels",
+    ("graph", "runner"): "texts are read, and links sorted, on several threads",
     ("graph", "database"): "links are read from databases, and results written to them",
     ("graph", "extras"): "the libraries that objects are of are named when they are missing",
     ("database", "extras"): "without the driver of a server, the command that installs it is named",
