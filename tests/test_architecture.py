@@ -27,6 +27,7 @@ BESIDE = {
     ("store", "memory"): "a full disk is reported in readable sizes",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
+    ("copies", "extras"): "without fsspec, the command that installs it is named",
     ("runner", "extras"): "without Ray, the command that installs it is named",
     ("plots", "extras"): "without matplotlib, the command that installs it is named",
     ("deadline", "compiled"): "a deadline waits while kernels are compiled",

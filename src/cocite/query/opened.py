@@ -98,6 +98,11 @@ class Opened(Several):
         return self.stored.lost
 
     @property
+    def given(self) -> Given:
+        """The graph or the graphs that it was opened with."""
+        return self._graph
+
+    @property
     def left_out(self) -> dict[str, Any]:
         """What an answer says of samples that are elsewhere and did not answer."""
         return {}
