@@ -8,7 +8,7 @@ shards; processor time of the process that asks; how many answers are the same t
 
 Coverage, which takes no INDEX: a generated web of 400 pages, the exact PSimRank of all pairs
 (``cocite exact``), and 1,000 questions to servers of 8 shards of which 1 to 5 have been ended, for
-ten indexes of different seeds. The share of intervals that hold the exact score, 0.95 or more.
+four indexes of different seeds. The share of intervals that hold the exact score, 0.95 or more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cocite.query.shards.company import Company
 from cocite.query.shards.spread import SpreadIndex
 from cocite.runner.ray import Cluster
 
-PAGES, SEEDS, EACH = 400, 10, 100
+PAGES, SEEDS, EACH = 400, 4, 250
 
 
 def asked(index: Index, names: list[str]) -> tuple[list[float], float]:

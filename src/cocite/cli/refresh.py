@@ -9,6 +9,7 @@ import click
 
 from cocite.cli.links import graph_url
 from cocite.cli.options import (
+    SectionedVerb,
     cluster_option,
     format_option,
     means_options,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["refresh"]
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX")
 @click.argument("graph", metavar="GRAPH")
 @click.option(
@@ -52,8 +53,8 @@ __all__ = ["refresh"]
 )
 @means_options
 @cluster_option(
-    "Draw the samples on the nodes of a cluster, which see GRAPH and INDEX by the same paths, or "
-    "GRAPH is a URL, of which each keeps a copy."
+    "Draw the samples on a cluster. Its nodes see GRAPH and INDEX by the same paths, or GRAPH is a "
+    "URL, of which each keeps a copy."
 )
 @via_option
 @click.option(

@@ -100,7 +100,7 @@ _OPTIONS = (
 @refine_options
 @asking_options
 @means_options
-@cluster_option("Ask on the machines of a cluster, which see INDEX by the same path.")
+@cluster_option("Ask on a cluster. Its machines see INDEX by the same path.")
 @click.option(
     "--overwrite",
     is_flag=True,

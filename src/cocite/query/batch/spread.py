@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.errors import ClusterError, UsageError
 from cocite.graph import Graph
+from cocite.index import StoredIndex
 from cocite.index.unbuilt import UnbuiltIndex
 from cocite.layouts.stored import DamagedShard
+from cocite.means import Means
 from cocite.query.batch.pieces import Piece
 from cocite.query.batch.work import Work
-from cocite.query.building import open_index
 from cocite.query.ordered import Ordered
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _opened: dict[tuple[object, ...], Work] = {}
 class RangeWork:
     """What a machine does: a run of places of a batch of an index."""
 
+    kind: type[Ordered]
     path: Path
     digest: str
     graph: Any
@@ -68,9 +70,8 @@ class RangeWork:
                 f"a node of the cluster does not see {self.path}. Put the index on a disk that all "
                 "its machines share, under the same path"
             )
-        index = open_index(
-            self.path, graph=self.graph, threads=self.threads, memory=self.memory, verify=False
-        )
+        stored = StoredIndex.open(self.path, verify=False)  # the driver has compared it
+        index = self.kind(stored, Means(self.threads, self.memory), self.graph)
         if index.stored.digest != self.digest:
             raise ClusterError(
                 f"a node of the cluster has another index at {self.path}: its checksums differ. "
@@ -115,6 +116,7 @@ def spread_pieces(
     memory = cluster.memory_each(machines.memory, threads)
     slots = cluster.slots(threads, memory)
     sent = RangeWork(
+        type(index),
         Path(stored.store.path).absolute(),
         stored.digest,
         _sent(index.given),
