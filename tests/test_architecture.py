@@ -20,12 +20,14 @@ FACADE = {"__init__", "__main__"}  # stand above all rooms
 
 BESIDE = {
     ("graph", "kernels"): "cleaning text and coding names are kernels",
+    ("graph", "runner"): "texts are read, and links sorted, on several threads",
     ("graph", "database"): "links are read from databases, and results written to them",
     ("graph", "extras"): "the libraries that objects are of are named when they are missing",
     ("database", "extras"): "without the driver of a server, the command that installs it is named",
     ("store", "memory"): "a full disk is reported in readable sizes",
     ("store", "errors"): "everything reports through one tree",
     ("memory", "errors"): "everything reports through one tree",
+    ("copies", "extras"): "without fsspec, the command that installs it is named",
     ("runner", "extras"): "without Ray, the command that installs it is named",
     ("plots", "extras"): "without matplotlib, the command that installs it is named",
     ("deadline", "compiled"): "a deadline waits while kernels are compiled",

@@ -110,9 +110,9 @@ def _kill_after(told: Prepared, folder: Path, seconds: float) -> None:
 
 
 def kill_commands(given: Given) -> dict[str, Row]:
-    """End processes, each at a time that is drawn, from when it has begun to change the disk to
-    when it would have ended, the operations in turns, on graphs that take them a while. Most are
-    forks of this process, which has loaded all; one in some is a command as it is typed.
+    """End processes, each at a time that is drawn, the operations in turns, on graphs that take
+    them a while. Most are forks of this process, which has loaded all, and end at any time of
+    theirs; one in some is a command as it is typed, and ends after it has begun to change the disk.
     """
     rows = {name: Row() for name in OPERATIONS if given.only in name}
     each = given.count(_KILLS) // max(len(rows), 1) + 1
@@ -141,8 +141,7 @@ def _ended(given: Given, name: str, row: Row, wanted: int) -> Iterator[bool]:
             wrong = wrong_after(told, folder, row)
             row.add(f"killed {seconds:.3f} s after it had begun", wrong)
         shutil.rmtree(folder)
-        if ended:
-            yield True
+        yield ended
 
 
 class _Fork:
@@ -181,7 +180,9 @@ class _Fork:
 
 
 def _started(told: Prepared, folder: Path, typed: bool) -> subprocess.Popen[bytes] | _Fork:
-    """A command, ``typed`` or not, that has begun to change what is in its folder, or has ended."""
+    """A command; if it is ``typed``, one that has begun to change what is in its folder, or has
+    ended.
+    """
     before = sorted(os.listdir(folder))
     process: subprocess.Popen[bytes] | _Fork
     if typed:
@@ -192,7 +193,7 @@ def _started(told: Prepared, folder: Path, typed: bool) -> subprocess.Popen[byte
         )
     else:
         process = _Fork(told, folder)
-    while process.poll() is None and sorted(os.listdir(folder)) == before:
+    while typed and process.poll() is None and sorted(os.listdir(folder)) == before:
         time.sleep(0.001)
     return process
 

@@ -10,9 +10,10 @@ import click
 from click.core import ParameterSource
 
 from cocite.cli.completion import measure_names
-from cocite.cli.links import bipartite_option, graph_of, titles_option
+from cocite.cli.links import bipartite_option, graph_of, graph_url, titles_option
 from cocite.cli.options import (
     SectionedVerb,
+    cluster_option,
     format_option,
     keep_options,
     kept_by,
@@ -21,6 +22,7 @@ from cocite.cli.options import (
     overwrite_option,
     texts_options,
     verifying,
+    via_option,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -93,6 +95,11 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     "[default: only if --memory is below 26.5 bytes a node]",
 )
 @means_options
+@cluster_option(
+    "Draw the samples on a cluster. Its nodes see GRAPH and DIR by the same paths, or GRAPH is a "
+    "URL, of which each keeps a copy."
+)
+@via_option
 @overwrite_option("index")
 @click.option(
     "--refine",
@@ -143,6 +150,8 @@ def index(
     texts_share: float | None,
     titles: tuple[str, ...],
     bipartite: bool,
+    cluster: str | None,
+    via: str | None,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
@@ -151,11 +160,13 @@ def index(
     command again, and it goes on. The same --seed gives the same index, whatever the threads, the
     memory, the blocks and the shards.
     """
+    from cocite.copies import copied
     from cocite.graph import Graph
     from cocite.index.asked import asked_settings
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
     from cocite.index.settings_file import chosen_options
+    from cocite.index.spread import of_nodes, spread_on
     from cocite.query.plan.precision import expected_error, standard_errors
 
     source = click.get_current_context().get_parameter_source("measure")
@@ -176,13 +187,27 @@ def index(
     give_back_at_once()
     means = Means.checked(threads, memory, shard, blocks, external)
     more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
-    stored = Graph.open(
-        graph_of(graph, lasting=True, memory=memory, threads=threads, **more), verify=verifying()
-    )
-    with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
+    url = graph_url(graph)
+    if url is None:
+        graph = graph_of(graph, lasting=True, memory=memory, threads=threads, **more)
+    stored = Graph.open(graph if url is None else copied(url, "graph"), verify=verifying())
+    again = {"overwrite": overwrite, "restart": restart}
+    with (
+        spread_on(cluster, url, via) as spread,
+        IndexBuild(
+            stored,
+            output,
+            options,
+            of_nodes(spread, means, threads, memory),
+            **again,
+            spread=spread,
+        ) as work,
+    ):
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)
-        say(f"{output}: {work.estimate()}{expected_error(errors)}")
+        # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
+        told = f"on {spread.told()}" if spread else str(work.estimate())
+        say(f"{output}: {told}{expected_error(errors)}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit, "refining": "nodes"}) as stages:
             report = work.run(

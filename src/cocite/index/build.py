@@ -38,6 +38,7 @@ from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.refined import diagonal_bytes, write_diagonal
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
+from cocite.index.spread import Spread
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.index.work import SampleWork
@@ -72,10 +73,13 @@ class IndexBuild:
         *,
         overwrite: bool = False,
         restart: bool = False,
+        spread: Spread | None = None,
     ) -> None:
         """``overwrite`` replaces ``output`` if it is an index; ``restart`` throws away what an
-        unfinished build with other settings has left.
+        unfinished build with other settings has left. With ``spread`` samples are drawn by the
+        nodes of a cluster; the means are those of a piece of work there.
         """
+        self._spread = spread
         graph.check()
         self._options = options = options.for_graph(graph)
         self._graph, self._means, self._restart = graph, means, restart
@@ -105,6 +109,11 @@ class IndexBuild:
                 f"{options.measure.name} is built in one go: it takes no shard, no blocks, and is "
                 "not external"
             )
+        if spread is not None and not self._sampled:
+            raise UsageError(
+                f"{options.measure.name} is built in one go, on one machine: leave --cluster "
+                "(cluster=...) out"
+            )
         self.parts = [self._part(plan) for plan in options.parts]
 
     def _pages_kept(self) -> NDArray[np.uint32] | None:
@@ -133,7 +142,7 @@ class IndexBuild:
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
-        return ShardedPart(work, links, samples, kept)
+        return ShardedPart(work, links, samples, kept, self._spread)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
         """Which samples a part draws, and which older ones it keeps."""

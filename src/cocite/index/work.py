@@ -106,6 +106,10 @@ class SampleWork:
         for _ in write_shard(self.shard, self.blobs()):
             pass
 
+    def keep(self, note: Note) -> None:
+        """Write the note of the shard that is there."""
+        _write_note(self.shard, note)
+
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
     """Of a file, as long as nobody writes it anew; None if it is not there."""
@@ -145,9 +149,13 @@ def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note
             digests.append(blob.digest)
             yield blob
     note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
+    _write_note(path, note)
+    return note
+
+
+def _write_note(path: Path, note: Note) -> None:
     with written_beside(path.with_name(path.name + _NOTE)) as file:
         disk.write(file, json.dumps(note).encode())
-    return note
 
 
 def read_note(path: Path, samples: int) -> Note | None:

@@ -97,10 +97,13 @@ class Holder:
         if found == self._seen and (self._refused is None or self._refused == _files(self.path)):
             return None
         self._seen, files = found, _files(self.path)
+        index: Index | None = None
         try:
-            held = Held(self._opened())
-            _verify(held.index)
+            held = Held(index := self._opened())
+            _verify(index)
         except (CociteError, OSError) as error:
+            if index is not None:
+                index.close()
             self._litter, self._refused = True, files
             if _identity(self.path) != found:
                 return None  # it was replaced again meanwhile: the next look has that
@@ -114,11 +117,18 @@ class Holder:
     def _close(self) -> None:
         """Forget what nobody uses any more."""
         with self._lock:
-            before = len(self._old)
+            unused = [held for held in self._old if not held.users]
             self._old = [held for held in self._old if held.users]
-            litter, self._litter = self._litter or len(self._old) < before, False
+            litter, self._litter = self._litter or bool(unused), False
+        for held in unused:
+            held.index.close()
         if litter:
             swept()  # readers and their index know each other
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        for held in (*self._old, self.now):
+            held.index.close()
 
     def _opened(self) -> Index:
         index = open_index(self.path, graph=self._graphs or None, **self._means)

@@ -283,9 +283,11 @@ class Cluster:
         """``kind(*each)`` for each of the arguments, living on nodes: those of these ids, or spread
         over all. One that is lost is made anew so many times (-1: always), elsewhere if its node is
         gone; calls meanwhile wait, and what was under way fails with :class:`LostWorker`.
-        ``concurrency`` calls are done at a time.
+        ``concurrency`` calls are done at a time. With no ``threads`` they have none to themselves,
+        and are started wherever they are wanted.
         """
-        self.slots(threads, memory)
+        if threads:
+            self.slots(threads, memory)
         affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         held, found = self._ray.remote(Held), []
         for number, each in enumerate(arguments):
