@@ -23,6 +23,7 @@ from cocite.cli.shown import shown
 from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
 from cocite.errors import CociteError, Damaged, UnknownNode
+from cocite.memory import told_if_short
 
 __all__ = ["cli", "main"]
 
@@ -249,8 +250,11 @@ def _run(given: list[str]) -> int:
         # Whoever read our output has enough: not an error, and nothing left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        VOICE.say(str(error), "error", code=1)
+    except (OSError, MemoryError, ImportError) as error:
+        short = told_if_short(error)
+        if not short and isinstance(error, ImportError):
+            raise
+        VOICE.say(short or str(error), "error", code=1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

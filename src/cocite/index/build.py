@@ -126,7 +126,8 @@ class IndexBuild:
         numbers, kept = self._numbers(plan, samples)
         means, graph = self._means.up_to(plan.settings[SAMPLES]), self._graph
         work = SampleWork(
-            graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()
+            *(graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()),
+            verify=graph.store.verifying,
         )
         # What does not fit is said now; in-links and out-links take the same.
         way = "any" if plan.direction == "any" else "in"

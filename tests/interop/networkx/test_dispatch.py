@@ -18,18 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import pytest
 
 import cocite
 from cocite.interop.networkx import backend, info
 from cocite.interop.networkx.deciding import can_run, should_run
+from tests.interop.networkx.oldest import pytestmark
 
 ROOT = Path(__file__).parents[3]
 GROUPS = ("networkx.backends", "networkx.backend_info")
-pytestmark = pytest.mark.skipif(
-    tuple(map(int, nx.__version__.split(".")[:2])) < (3, 6),
-    reason=f"the backend speaks for NetworkX 3.6 and later, this is {nx.__version__}",
-)
+__all__ = ["pytestmark"]
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -39,7 +36,9 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         paths.append(str(told_in(folder)))
     if os.environ.get("PYTHONPATH"):
         paths.append(os.environ["PYTHONPATH"])
-    return os.environ | more | {"PYTHONPATH": os.pathsep.join(paths)}
+    # The child is no worker of the pytest that runs this.
+    here = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    return here | more | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def told_in(folder: Path) -> Path:

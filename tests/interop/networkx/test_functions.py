@@ -19,6 +19,9 @@ import pytest
 from cocite.errors import ResourceError
 from cocite.interop.networkx import backend, simrank
 from cocite.interop.networkx.graph import BackendGraph
+from tests.interop.networkx.oldest import pytestmark
+
+__all__ = ["pytestmark"]
 
 Make = Callable[[], Any]
 

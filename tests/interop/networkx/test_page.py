@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from cocite.interop.networkx import deciding, info
-from tests.interop.networkx.test_dispatch import ROOT, pytestmark, ran
+from tests.interop.networkx.oldest import pytestmark
+from tests.interop.networkx.test_dispatch import ROOT, ran
 
 PAGE = (ROOT / "docs" / "networkx.md").read_text("utf-8")
 __all__ = ["pytestmark"]
@@ -21,7 +22,7 @@ def test_the_table_names_all_functions() -> None:
 def test_limits_are_those_that_it_tells() -> None:
     told = f"less than {deciding._SMALL:,} links (of less than {deciding._SMALL_NODES} nodes"
     assert told in PAGE
-    assert f"NetworkX before {deciding._OLDEST[0]}.{deciding._OLDEST[1]}." in PAGE
+    assert f"NetworkX before {deciding.OLDEST[0]}.{deciding.OLDEST[1]}." in PAGE
 
 
 def test_the_examples_run(tmp_path: Path) -> None:

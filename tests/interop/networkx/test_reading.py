@@ -13,6 +13,9 @@ import scipy.sparse
 
 from cocite.interop.networkx import backend
 from cocite.interop.networkx.graph import BackendGraph
+from tests.interop.networkx.oldest import pytestmark
+
+__all__ = ["pytestmark"]
 
 KINDS = [None, nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
@@ -35,6 +38,16 @@ def same(ours: Any, theirs: Any) -> None:
 TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("# links\n3 1\n1 2  # twice\n\n2 1\nalone\n1 2\n3 3\n2 3\n", {}),
     "numbers": ("3 1\n1 2\n2 1\n1 2\n3 3\n", {"nodetype": int}),
+    "whole numbers": ("# a\n# b\n30 1\r\n\n 1\t2\n007 1\n30 30\n2 1", {"nodetype": int}),
+    "comments among": ("30 1\n# 1 2\n2 1 # a\n", {"nodetype": int}),
+    "single ones": ("30 1\n5\n2 1\n", {"nodetype": int}),
+    "long numbers": (f"30 1\n{10**20} 1\n", {"nodetype": int}),
+    "signs": ("-30 1\n+1 1_000\n", {"nodetype": int}),
+    "more cells": ("1 2 3\n4\n", {"nodetype": int, "data": (("n", int),)}),
+    "only comments": ("# 1 2", {"nodetype": int}),
+    "no comments": ("1 2\n", {"nodetype": int, "comments": None}),
+    "all is comment": ("1 2\n", {"nodetype": int, "comments": ""}),
+    "a digit for comments": ("1 20\n3 4\n", {"nodetype": int, "comments": "0"}),
     "dictionaries": ("a b {'w': 1}\nb c\na b {'x': 2.5}\nb a {'w': 3}\nc c {'w': 'text'}\n", {}),
     "columns": ("a b 1 0.5\nb a 2 1.5\nc d 3 2\n", {"data": (("n", int), ("w", float))}),
     "no data": ("a b 1\nb c 2\n", {"data": False}),

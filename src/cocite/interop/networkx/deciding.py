@@ -16,9 +16,9 @@ from cocite.interop.networkx.graph import BackendGraph
 from cocite.interop.networkx.info import FUNCTIONS
 from cocite.interop.networkx.reading import KINDS
 
-__all__ = ["can_run", "should_run"]
+__all__ = ["OLDEST", "can_run", "should_run"]
 
-_OLDEST = (3, 6)
+OLDEST = (3, 6)
 _SMALL = 2_000
 """Links below which converting a graph, and loading compiled kernels, take longer than NetworkX."""
 _SMALL_NODES = 100
@@ -36,7 +36,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     if name not in FUNCTIONS:
         return "cocite does not have it"
     version = tuple(int(part) for part in nx.__version__.split(".")[:2])
-    if version < _OLDEST:
+    if version < OLDEST:
         return f"cocite speaks for NetworkX 3.6 and later, this is {nx.__version__}"
     reason = _REASONS.get(name)
     try:
