@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.interop.networkx.graph import BackendGraph, Column
 
-__all__ = ["interleaved", "linked", "numbered"]
+__all__ = ["interleaved", "linked", "numbered", "numbered_whole"]
 
 Ids = NDArray[np.int64]
 
@@ -39,6 +39,15 @@ def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:
     nodes = list(index)
     index = dict(zip(nodes, range(len(nodes)), strict=True))
     return nodes, np.fromiter(map(index.__getitem__, ends), np.int64, len(ends))
+
+
+def numbered_whole(ends: Ids) -> tuple[list[Any], Ids]:
+    """The same of whole numbers, by a sort."""
+    found, first, place = np.unique(ends, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    return found[order].tolist(), rank[place]
 
 
 def linked(

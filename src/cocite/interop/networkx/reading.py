@@ -7,13 +7,15 @@
 NetworkX asks for them with ``backend="cocite"``, or where ``NETWORKX_BACKEND_PRIORITY_GENERATORS``
 says so. What comes of it goes into all functions of the backend as it is.
 
-Cost: some 0.6 microseconds a line of text; a matrix of a million links takes a fifth of a second.
+Cost: some 2 microseconds a line of text, 0.4 where all lines are pairs of whole numbers, which are
+read at once; a matrix of a million links takes a fifth of a second.
 """
 
 from __future__ import annotations
 
 from ast import literal_eval
 from collections.abc import Iterator
+from io import BytesIO, StringIO
 from typing import Any
 
 import networkx as nx
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.interop.networkx.graph import MISSING, BackendGraph, Column, column_of
-from cocite.interop.networkx.making import interleaved, linked, numbered
+from cocite.interop.networkx.making import interleaved, linked, numbered, numbered_whole
 
 __all__ = ["KINDS", "from_pandas_edgelist", "from_scipy_sparse_array", "read_edgelist"]
 
@@ -33,6 +35,9 @@ KINDS: dict[Any, tuple[bool, bool]] = {
     nx.MultiDiGraph: (True, True),
 }
 """What ``create_using`` may be: whether links have a direction, and may be parallel."""
+_NUMBERS = b"0123456789 \t\r\n"
+_DIGITS = 18
+"""Of a number that fits into 64 bits for certain."""
 Ids = NDArray[np.int64]
 
 
@@ -47,6 +52,13 @@ def read_edgelist(
     encoding: str = "utf-8",
 ) -> BackendGraph:
     """As :func:`networkx.read_edgelist`; ``path`` is an open file, NetworkX has opened it."""
+    if nodetype is int and delimiter is None and hasattr(path, "read"):
+        text = path.read()
+        whole = _pairs(text, comments, encoding)
+        if whole is not None:
+            nodes, numbers = numbered_whole(whole)
+            return _graph(nodes, numbers[::2], numbers[1::2], {}, create_using)
+        path = BytesIO(text) if isinstance(text, bytes) else StringIO(text)
     ends: list[Any] = []
     told: list[dict[Any, Any]] = []
     for u, v, rest in _rows(path, comments, delimiter, encoding):
@@ -65,6 +77,33 @@ def read_edgelist(
     names = dict.fromkeys(name for row in told for name in row)
     columns = {name: column_of([row.get(name, MISSING) for row in told]) for name in names}
     return _graph(nodes, numbers[::2], numbers[1::2], columns, create_using)
+
+
+def _pairs(text: Any, comments: str | None, encoding: str) -> Ids | None:
+    """Both ends of every line, if all that there is below some lines of comments are pairs of whole
+    numbers; else None.
+    """
+    sign = (comments or "").encode()
+    if encoding.lower() not in ("utf-8", "utf8", "ascii"):
+        return None
+    if comments == "" or set(sign) & set(_NUMBERS):
+        return None
+    data = text.encode() if isinstance(text, str) else text
+    begin = 0
+    while sign and data.startswith(sign, begin):
+        end = data.find(b"\n", begin)
+        begin = len(data) if end < 0 else end + 1
+    data = data[begin:]
+    if data.translate(None, _NUMBERS):
+        return None
+    digit = np.frombuffer(b" " + data + b" ", np.uint8) >= ord("0")
+    begins = np.flatnonzero(digit[1:] & ~digit[:-1])
+    ends = np.flatnonzero(digit[:-1] & ~digit[1:])
+    breaks = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    on_line = np.bincount(np.searchsorted(breaks, begins)) if begins.size else begins
+    if ((on_line != 0) & (on_line != 2)).any() or (ends - begins).max(initial=0) > _DIGITS:
+        return None
+    return np.fromstring(data, np.int64, sep=" ") if begins.size else begins
 
 
 def _rows(
