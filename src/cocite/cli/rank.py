@@ -104,13 +104,15 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     default="spread",
     show_default=True,
     help="Nodes without out-links. spread: it goes where jumps go. "
-    "uniform: it goes to all nodes alike. remove: such nodes are removed first.",
+    "uniform: it goes to all nodes alike. remove: such nodes are removed first, --removals N times "
+    "(2 unless told).",
 )
 @click.option(
     "--removals",
     type=click.IntRange(0),
     default=2,
     show_default=True,
+    hidden=True,
     help="How often nodes without out-links are removed, with --dangling remove.",
 )
 @click.option(
