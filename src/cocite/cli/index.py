@@ -100,7 +100,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @means_options
 @cluster_option(
     "Draw the samples on a cluster. Its nodes see GRAPH and DIR by the same paths, or GRAPH is a "
-    "URL, of which each keeps a copy, or in blocks (cocite ingest --blocks), of which each has some."
+    "URL, of which each keeps a copy, or in blocks (cocite ingest --blocks), which they share."
 )
 @via_option
 @overwrite_option("index")
