@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("native")
     graph = generate_web(folder / "graph", nodes=300, links=2400, seed=5)
     for measure in MEASURES:
-        samples = {"samples": 20} if "simrank" in measure else {}
+        samples: dict[str, Any] = {"samples": 20} if "simrank" in measure else {}
         cocite.build(graph, folder / measure, measure=measure, **samples)
     return [str(folder / measure) for measure in MEASURES]
 
@@ -130,7 +131,7 @@ def test_what_is_spoilt_is_made_anew(cache: Path, path: str, how: Callable[[byte
 def test_what_is_whole_and_no_code_is_left_to_numba(cache: Path, path: str) -> None:
     right = asked(cache, path)
     for content in (b"", b"no code", b'{"symbol": "x", "returns": []}\nno code'):
-        change(cache, lambda whole, content=content: kept._digest(content) + content)
+        change(cache, partial(lambda content, _: kept._digest(content) + content, content))
         assert asked(cache, path) == (right[0], True)
 
 
@@ -149,7 +150,18 @@ def test_arguments_have_the_kinds_that_numba_gives_them() -> None:
     sealed = np.arange(6, dtype=np.uint32)
     sealed.flags.writeable = False
     rows = np.zeros((3, 4), np.float32)
-    args = (3, -1, 2.5, True, np.uint32(7), np.float32(1), sealed, rows, rows.T, rows[:, 1])
+    args: tuple[Any, ...] = (
+        3,
+        -1,
+        2.5,
+        True,
+        np.uint32(7),
+        np.float32(1),
+        sealed,
+        rows,
+        rows.T,
+        rows[:, 1],
+    )
     args += (np.zeros(5, bool), np.empty((0, 2)), (rows, sealed), (1, 2))
     assert native.kinds(args) == kinds_of(tuple(map(typeof, args)))
     assert native.kinds((np.zeros(2, ">u4"),)) is None
