@@ -43,6 +43,7 @@ from cocite.index.spread import Spread
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.index.work import SampleWork
+from cocite.kernels import load_numba
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
@@ -81,6 +82,7 @@ class IndexBuild:
         nodes of a cluster; the means are those of a piece of work there.
         """
         self._spread = spread
+        load_numba()  # its threads will; what it takes is to be seen by what is told of memory
         graph.check()
         self._options = options = options.for_graph(graph)
         self._graph, self._means, self._restart = graph, means, restart

@@ -19,7 +19,6 @@ import threading
 from typing import Any
 
 from cocite.compiled import native
-from cocite.memory import loading
 
 __all__ = [
     "CALLS",
@@ -79,7 +78,7 @@ class Later:
         if kinds not in self._found:
             where = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
             ours = self.__module__.startswith("cocite.kernels.") and self._decorator != "helper"
-            with _lock, loading():
+            with _lock:
                 if kinds not in self._found:  # by another thread, while this one waited
                     self._found[kinds] = native.load(where, kinds) if ours else None
         return self._found[kinds]

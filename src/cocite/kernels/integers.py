@@ -8,7 +8,7 @@ Sorted they are by two passes of dealing out: ``deal`` lays every link into its 
 ``turn`` (``links.py``) those rows, sources ascending, into those of their targets, where they come
 to lie in ascending order. ``distinct`` takes duplicates out.
 
-Cost: 1.2 to 1.7 ns a byte of text; a random write a link and pass.
+Cost: 0.9 ns a byte of text that is two numbers a line, 1.9 of other; a random write a link and pass.
 """
 
 from __future__ import annotations
@@ -94,6 +94,16 @@ def _pair(text: Any, i: Any, dialect: Any) -> Any:
 
 
 @helper
+def _bare_pair(text: Any, i: Any, delimiter: Any) -> Any:
+    """The same, where the line is two numbers, one delimiter between them, and LF."""
+    source, end, plain = _number(text, i)
+    if not plain or text[end] != delimiter:
+        return source, source, end, False
+    target, end, plain = _number(text, end + _ONE64)
+    return source, target, end, plain and text[end] == _LF and (source | target) >> _HALF == _NONE64
+
+
+@helper
 def _other_end(text: Any, i: Any, delimiter: Any, runs: Any) -> Any:
     """Where a field ends that may hold anything."""
     while text[i] not in (delimiter, _LF, _CR) and not (runs and text[i] == _TAB):
@@ -112,9 +122,18 @@ def read_pairs(text: Any, rules: Any, sources: Any, targets: Any, told: Any) -> 
     delimiter, quotes = np.uint8(rules[DELIMITER]), rules[QUOTES] > 0
     dialect = delimiter, quotes, rules[EXPECTED], rules[FIRST], rules[SECOND]
     skip, rows, most = told[SKIP], 0, _NONE64
+    bare = rules[EXPECTED] == 2 and rules[FIRST] == 0 and rules[SECOND] == 1
     i, size = _NONE64, np.uint64(text.size)
     while i < size:
         if skip == 0:
+            if bare:  # two numbers and nothing else, as nearly all rows are: half the time
+                source, target, end, plain = _bare_pair(text, i, delimiter)
+                if plain:
+                    sources[rows], targets[rows] = np.uint32(source), np.uint32(target)
+                    most = max(most, source, target)
+                    rows += 1
+                    i = end + _ONE64
+                    continue
             source, target, end, plain = _pair(text, i, dialect)
             if plain:
                 sources[rows], targets[rows] = np.uint32(source), np.uint32(target)
