@@ -103,7 +103,8 @@ FOCUSED = """() => {
         row: at.closest("tr")?.dataset.rank ?? null,
         map: at.closest("svg.map") !== null,
         seen: box.width > 0 && box.height > 0,
-        marked: style.outlineStyle !== "none" || (dot && getComputedStyle(dot).strokeWidth === "4px"),
+        marked: style.outlineStyle !== "none"
+            || (dot !== null && getComputedStyle(dot).strokeWidth === "4px"),
     };
 }"""
 

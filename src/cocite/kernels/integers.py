@@ -8,7 +8,8 @@ Sorted they are by two passes of dealing out: ``deal`` lays every link into its 
 ``turn`` (``links.py``) those rows, sources ascending, into those of their targets, where they come
 to lie in ascending order. ``distinct`` takes duplicates out.
 
-Cost: 0.9 ns a byte of text that is two numbers a line, 1.9 of other; a random write a link and pass.
+Cost: 0.9 ns a byte of text that is two numbers a line, 1.9 of other; a random write a link and
+pass.
 """
 
 from __future__ import annotations
