@@ -29,6 +29,9 @@ from cocite.store.manifest import MANIFEST
 
 __all__ = ["Held", "Holder"]
 
+_TWICE = 2
+"""Looks at which garbage is swept: a thread may have had an index in hand at the first of them."""
+
 
 class Held:
     """One generation of an index, open. ``users`` are the questions that it answers now."""
@@ -71,7 +74,7 @@ class Holder:
         self._refused: tuple[object, ...] | None = None
         self._lock = threading.Lock()
         self._old: list[Held] = []
-        self._litter = False
+        self._sweeps = 0
         self.now = Held(self._opened())
 
     @contextmanager
@@ -104,7 +107,7 @@ class Holder:
         except (CociteError, OSError) as error:
             if index is not None:
                 index.close()
-            self._litter, self._refused = True, files
+            self._sweeps, self._refused = _TWICE, files
             if _identity(self.path) != found:
                 return None  # it was replaced again meanwhile: the next look has that
             return str(error) or type(error).__name__
@@ -119,10 +122,12 @@ class Holder:
         with self._lock:
             unused = [held for held in self._old if not held.users]
             self._old = [held for held in self._old if held.users]
-            litter, self._litter = self._litter or bool(unused), False
-        for held in unused:
-            held.index.close()
-        if litter:
+            if unused:
+                self._sweeps = _TWICE
+        while unused:
+            unused.pop().index.close()
+        if self._sweeps:
+            self._sweeps -= 1
             swept()  # readers and their index know each other
 
     def close(self) -> None:
