@@ -50,7 +50,7 @@ class TreeSizes:
 
 def has_trees(index: Index) -> bool:
     """Whether the index is one of fingerprint trees."""
-    return all(part.layout == "trees" for part in index.stored.parts)
+    return all(part.layout in ("trees", "packed") for part in index.stored.parts)
 
 
 def _length(index: Index) -> int:
@@ -61,10 +61,11 @@ def _length(index: Index) -> int:
 def tree_sizes(index: Index) -> list[TreeSizes]:
     """For every length from 1 to the index's own.
 
-    Raises :class:`~cocite.errors.UsageError` for an index that is not in the layout ``trees``.
+    Raises :class:`~cocite.errors.UsageError` for an index in another layout than ``trees`` and
+    ``packed``.
     """
     if not has_trees(index):
-        raise UsageError(f"{index!r} has no fingerprint trees: the layout trees has")
+        raise UsageError(f"{index!r} has no fingerprint trees: the layouts trees and packed have")
     nodes, length = index.stored.nodes, _length(index)
     squares, largest, alone = (np.zeros(length + 1) for _ in range(3))
     samples = 0
@@ -109,7 +110,7 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
         For an index without fingerprint trees, or of another graph.
     """
     if not has_trees(index):
-        raise UsageError(f"{index!r} has no fingerprint trees: the layout trees has")
+        raise UsageError(f"{index!r} has no fingerprint trees: the layouts trees and packed have")
     if graph.digest != index.stored.graph["digest"]:
         raise UsageError(f"{index!r} was built from another graph")
     graph.check()

@@ -1,8 +1,8 @@
 """The decorators of kernels, and when Numba is loaded for them: not before something is compiled.
 
 ``@kernel`` is for what Python calls, ``@helper`` for pieces of kernels, ``@shared`` for both.
-``prefetch``, ``prefetch_at``, ``word_at`` and ``leading_zeros`` are what only the compiler can do.
-What stands behind all of them is in ``_numba.py``.
+``prefetch``, ``prefetch_at``, ``word_at``, ``long_at``, ``leading_zeros`` and ``ones`` are what
+only the compiler can do. What stands behind all of them is in ``_numba.py``.
 
 Loading Numba takes longer than most questions. So what is decorated waits (:class:`Later`), and is
 run, when called, from the object code that is kept (``compiled/native.py``). Numba takes over, for
@@ -27,6 +27,8 @@ __all__ = [
     "kernel",
     "leading_zeros",
     "load_numba",
+    "long_at",
+    "ones",
     "prefetch",
     "prefetch_at",
     "shared",
@@ -145,4 +147,6 @@ def helper(function: Any) -> Any:
 prefetch: Any = Later("prefetch")
 prefetch_at: Any = Later("prefetch_at")
 word_at: Any = Later("word_at")
+long_at: Any = Later("long_at")
 leading_zeros: Any = Later("leading_zeros")
+ones: Any = Later("ones")

@@ -37,7 +37,17 @@ from cocite.compiled.place import VARIABLE, place
 from cocite.kernels._object import kinds_of, object_of
 from cocite.memory import loading
 
-__all__ = ["helper", "kernel", "leading_zeros", "prefetch", "prefetch_at", "shared", "word_at"]
+__all__ = [
+    "helper",
+    "kernel",
+    "leading_zeros",
+    "long_at",
+    "ones",
+    "prefetch",
+    "prefetch_at",
+    "shared",
+    "word_at",
+]
 
 _log = logging.getLogger("cocite")
 _told: list[OSError] = []
@@ -252,6 +262,41 @@ def word_at(address: Any, index: Any) -> Any:
 
 
 word_at = cast(Any, word_at)
+
+
+@intrinsic
+def _long_at(typing_context: Any, address: Any, offset: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        where = builder.add(args[0], args[1])
+        return builder.load(builder.inttoptr(where, ir.PointerType(ir.IntType(64))), align=1)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def long_at(address: Any, offset: Any) -> Any:
+    """The uint64 that begins ``offset`` bytes behind ``address``, both uint64; on no boundary."""
+    return _long_at(address, offset)
+
+
+long_at = cast(Any, long_at)
+
+
+@intrinsic
+def _ones(typing_context: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
+@numba.njit(inline="always")
+def ones(word: Any) -> Any:
+    """How many bits of a uint64 are 1."""
+    return _ones(word)
+
+
+ones = cast(Any, ones)
 
 
 @intrinsic

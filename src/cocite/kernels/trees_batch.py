@@ -20,7 +20,7 @@ were looked at before have, which are kept in a heap. Where u says little of u',
 that walks meet are met once, nearly all are left out by the second.
 
 Samples are rows of ``table``, uint64[samples, 4]: the addresses of a sample's positions, members
-and labels, and how many members it has.
+and labels, and how many members it has; or uint64[samples, 6], packed (``packed_runs.py``).
 
 Cost: two balls a sample, at some 2 ns a member; a lookup of one position and the labels between
 the two; and one look at every node that has a sum.
@@ -36,6 +36,7 @@ import numpy as np
 
 from cocite.codes import GRAINS, NOWHERE, ONE
 from cocite.kernels._jit import helper, kernel, word_at
+from cocite.kernels.packed_batch import change_packed, meet_packed
 from cocite.kernels.totals import estimate, top
 from cocite.kernels.trees_lookup import label_at
 
@@ -45,6 +46,8 @@ UNMET = 16
 """The meeting time of walks that do not meet: above all labels, and its weight is 0."""
 
 SOUND = _DAMAGED = -1
+_PACKED = 6
+"""Numbers in a row of a packed sample."""
 _ZERO32, _ONE32, _UNMET32 = np.uint32(0), np.uint32(1), np.uint32(UNMET)
 _ZERO64, _ONE64, _MINUS64 = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 _SLACK = 2 * ONE / GRAINS
@@ -58,6 +61,8 @@ _HOPE = 1 / 256
 @helper
 def _meet(sample: Any, first: Any, second: Any) -> Any:
     """tau(first, second) in a sample, UNMET if none, 255 if the sample is damaged."""
+    if sample.size == _PACKED:
+        return meet_packed(sample, first, second)
     low = word_at(sample[0], np.uint64(first))
     high = word_at(sample[0], np.uint64(second))
     if low == NOWHERE or high == NOWHERE:
@@ -95,6 +100,8 @@ def _change(
 
     Returns how many are listed, or _DAMAGED, and how many those were.
     """
+    if sample.size == _PACKED:
+        return change_packed(sample, node, limit, sign, weights, sums, used, np.int64(count))
     place = word_at(sample[0], np.uint64(node))
     end = np.uint32(sample[3])
     if limit == _ONE32 or place == NOWHERE:

@@ -33,6 +33,7 @@ from cocite.codes import NEVER
 from cocite.errors import Damaged, UsageError
 from cocite.layouts.compact.reader import CompactReader
 from cocite.layouts.minhash.reader import MinhashReader
+from cocite.layouts.packed.reader import PackedReader
 from cocite.layouts.paths.reader import PathReader
 from cocite.layouts.reader import Ids, Listed, Reader, SummingReader, weights_of
 from cocite.layouts.rings.matches import Masks, MatchReader
@@ -238,6 +239,10 @@ class HeardTrees(_Meetings, TreeReader):
     """The layout ``trees``: walks are made again from the graph, where it is at hand."""
 
 
+class HeardPacked(_Meetings, PackedReader):
+    """The layout ``packed``."""
+
+
 class HeardPaths(_Walks, PathReader):
     """The layout ``paths``."""
 
@@ -266,6 +271,7 @@ class HeardMinhash(_FromCodes, MinhashReader):
 SPREAD: dict[str, type[_FromCodes]] = {
     "compact": HeardCompact,
     "minhash": HeardMinhash,
+    "packed": HeardPacked,
     "paths": HeardPaths,
     "trees": HeardTrees,
 }

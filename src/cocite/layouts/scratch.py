@@ -30,8 +30,9 @@ class QueryScratch:
     ``touched[:have]``; ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's
     own samples, zero again when the part is done. ``touched`` and ``used`` uint32[2 nodes + 1] have
     room for as many again as there are nodes: a kernel that finds too many, as files are damaged,
-    need look only now and then. ``below`` is whether scores below 0 are wanted, as others are to be
-    added to them.
+    need look only now and then. Packed trees take one row more of the sums, as ``changes``, and all
+    marks as ``bytes`` uint8 and ``eights`` uint64. ``below`` is whether scores below 0 are wanted,
+    as others are to be added to them.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -42,8 +43,8 @@ class QueryScratch:
         self.below = False
         self._whole = (
             _mapped(16 * nodes).view(np.float64).reshape(-1, 2),
-            _mapped(16 * nodes).view(np.uint64).reshape(-1, 2),
-            _mapped(4 * nodes).view(np.uint32),
+            _mapped(16 * (nodes + 1)).view(np.uint64).reshape(-1, 2),
+            _mapped(8 * (nodes // 2 + 1)).view(np.uint32),
             _mapped(4 * (2 * nodes + 1)).view(np.uint32),
             _mapped(4 * (2 * nodes + 1)).view(np.uint32),
         )
@@ -56,6 +57,11 @@ class QueryScratch:
         self._lent = nodes
         totals, sums, marks, touched, used = self._whole
         self.totals, self.sums, self.marks = totals[:nodes], sums[:nodes], marks[:nodes]
+        self.changes, self.bytes, self.eights = (
+            sums[: nodes + 1],
+            marks.view(np.uint8),
+            marks.view(np.uint64),
+        )
         self.touched, self.used = touched[: 2 * nodes + 1], used[: 2 * nodes + 1]
 
     def list_once(self) -> None:

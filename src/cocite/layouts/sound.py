@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from cocite.codes import NOWHERE
 from cocite.graph.rows import rows_fault
 from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
+from cocite.layouts.packed.build import packed_blob
+from cocite.layouts.packed.format import PackedFormat
 from cocite.layouts.stored import StoredPart
 from cocite.measures import LENGTH, SAMPLES, PartSettings
 from cocite.store import forget
@@ -144,6 +146,27 @@ def _label_fault(labels: NDArray[np.uint8], settings: PartSettings) -> str:
     )
 
 
+def _packed(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
+    from cocite.kernels import packed
+
+    if not 0 < count <= nodes:
+        return f"there are {count} runs of {nodes} nodes"
+    blobs, size = PackedFormat().place(nodes, [count], settings)
+    row = blobs[0]
+    row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
+    member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
+    members = int(packed.unpack(row, member, joined)) if size == words.size else packed.DAMAGED
+    if members == packed.DAMAGED:
+        return "runs are not those of all nodes"
+    member, joined = member[:members], joined[:members]
+    if np.unique(member).size != members:
+        return "there are nodes in two runs"
+    again = packed_blob(member, joined, np.empty(nodes, np.uint32))
+    if again.members != count or not np.array_equal(np.concatenate([*again.parts]), words):
+        return "runs are not where nodes say they are"
+    return _label_fault(joined, settings)
+
+
 def _paths(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
     position, member = words[:nodes], words[nodes : 2 * nodes]
     if int(member.max()) >= nodes or not np.array_equal(position[member], np.arange(nodes)):
@@ -209,6 +232,7 @@ def _sketch(words: _Words, nodes: int, count: int, settings: PartSettings) -> st
 
 _SAMPLES: dict[str, Callable[[_Words, int, int, PartSettings], str]] = {
     "trees": _trees,
+    "packed": _packed,
     "paths": _paths,
     "compact": _compact,
     "minhash": _minhash,

@@ -70,6 +70,11 @@ LAYOUTS = {
         "nearest.build:NearestBuilder",
         {"*": "nearest.reader:NearestReader"},
     ),
+    "packed": _Row(
+        "packed.format:PackedFormat",
+        "packed.build:PackedBuilder",
+        {"*": "packed.reader:PackedReader"},
+    ),
     "paths": _Row(
         "paths.format:PathsFormat", "paths.build:PathsBuilder", {"*": "paths.reader:PathReader"}
     ),
@@ -90,6 +95,7 @@ _DRAWN = {
     "features": "drawn.features:DrawnFeatureReader",
     "minhash": "drawn.rings:DrawnMinhashReader",
     "nearest": "drawn.nearest:DrawnNearestReader",
+    "packed": "drawn.trees:DraftPackedReader",
     "paths": "drawn.trees:DraftTreeReader",
     "sketch": "drawn.rings:DrawnSketchReader",
     "text": "drawn.text:DrawnTextReader",

@@ -14,6 +14,7 @@ FLOORS = {
     "links": "8 n + min(16 MiB, L)",
     "minhash": "(8 + 24 length) n + 4 MiB",
     "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",
+    "packed": "37 n + block",
     "paths": "(30 + 12 length) n + block",
     "sketch": "length bits n / 4 + 4 MiB",
     "text": "40 n + 200 w + 32 MiB",

@@ -20,7 +20,7 @@ Source: 001, 2.1.1; that a new page shares the trees of the old ones is this pro
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from cocite.graph.rows import Links
 from cocite.kernels.random import order_bits
 from cocite.layouts.drawn.part import DraftPart
 from cocite.layouts.drawn.reader import DrawnReader
+from cocite.layouts.packed.format import WIDTH
 from cocite.layouts.reader import Ids, weights_of
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import Shard, StoredPart
@@ -76,15 +77,14 @@ class DraftTreeReader(DrawnReader):
 
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
-        from cocite.kernels import trees_lookup
-
         if node != self.part.nodes - 1 or not self._joins:
             return super().times_with(node, others)
+        lookup = self._kernels()
         times = np.full((self.part.samples, others.size), NEVER, np.uint8)
         for place, shard, other, step in self._meetings:
             found, row = times[place : place + 1], self._table[place : place + 1]
             asked = np.uint32(other), others
-            if trees_lookup.meeting_times(row, *asked, found) != trees_lookup.SOUND:
+            if lookup.meeting_times(row, *asked, found) != lookup.SOUND:
                 raise self._built.damaged(shard.first)
             found[found != NEVER] = np.maximum(found[found != NEVER], step)
             found[0, others == other] = step
@@ -97,7 +97,7 @@ class DraftTreeReader(DrawnReader):
         if node != self.part.nodes - 1 or not self._joins:
             return super().gather_sums(node, settings, scratch)
         weights, count = weights_of(self.worth(settings).values), 0
-        later = [weights[np.maximum(np.arange(len(weights)), step)] for step in range(len(weights))]
+        later = _later(weights)
         sums, used = scratch.sums, scratch.used
         for place, shard, other, step in self._meetings:
             row, whom = self._table[place : place + 1], np.uint32(other)
@@ -109,6 +109,12 @@ class DraftTreeReader(DrawnReader):
             count += int(sums[other, 0] == 0)
             sums[other] += weights[step]
         return count
+
+    def _kernels(self) -> Any:
+        """Those that look up samples."""
+        from cocite.kernels import trees_lookup
+
+        return trees_lookup
 
     @property
     def _built(self) -> StoredPart:
@@ -196,6 +202,44 @@ class DraftTreeReader(DrawnReader):
             offsets, row, weights if self._before(part.direction).weights is not None else None
         )
         return part_mover(part, own, part.ends.means)
+
+
+class DraftPackedReader(DraftTreeReader):
+    """In the place of the layout ``packed``."""
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """Add up, over all samples, the relatives of whom the draft meets first."""
+        from cocite.kernels import packed_lookup
+
+        if node != self.part.nodes - 1 or not self._joins:
+            return super().gather_sums(node, settings, scratch)
+        weights = weights_of(self.worth(settings).values)
+        later, changes = _later(weights), scratch.changes
+        for place, shard, other, step in self._meetings:
+            row, whom = self._table[place : place + 1], np.uint32(other)
+            asked = row, whom, later[step], changes, scratch.bytes
+            if packed_lookup.spread(*asked) != packed_lookup.SOUND:
+                raise self._built.damaged(shard.first)
+            changes[other] += weights[step]
+            changes[other + 1] -= weights[step]
+            scratch.bytes[other // packed_lookup.BLOCK] = 1
+        arrays = changes, scratch.bytes, scratch.eights, scratch.used
+        return int(packed_lookup.collect(*arrays))
+
+    def _kernels(self) -> Any:
+        from cocite.kernels import packed_lookup
+
+        return packed_lookup
+
+    @cached_property
+    def _table(self) -> NDArray[np.uint64]:
+        return table_of(self._built, WIDTH)
+
+
+def _later(weights: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
+    """By the step at which a draft meets another: what each of those that it meets is worth."""
+    steps = np.arange(len(weights))
+    return [weights[np.maximum(steps, step)] for step in range(len(weights))]
 
 
 def _moved(mover: Mover, sample: int, step: int, at: Ids) -> Ids:

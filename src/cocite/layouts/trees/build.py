@@ -29,9 +29,16 @@ from cocite.layouts.walks.steps import part_weights, step_bytes
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED, PartSettings
 
-__all__ = ["TreeMaker", "TreesBuilder", "maker_bytes", "selecting_bytes"]
+__all__ = [
+    "WANTED_NODE",
+    "TreeMaker",
+    "TreesBuilder",
+    "maker_bytes",
+    "selecting_bytes",
+    "tree_makers",
+]
 
-_WANTED = 12
+WANTED_NODE = 12
 """Bytes for each node that is wanted, beside its blob: the list, mapped, and places on the way."""
 
 
@@ -49,7 +56,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         step, need = step_bytes(part), maker_bytes
         if part.wanted is not None:
             need = partial(selecting_bytes, part.wanted.count)
-            step = replace(step, fixed=_WANTED * part.wanted.count)
+            step = replace(step, fixed=WANTED_NODE * part.wanted.count)
         return plan_fit(links, means, Demand(part.layout, need, step, True, TOGETHER))
 
     def makers(
@@ -60,13 +67,12 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             from cocite.layouts.trees.blocks import BlocksMaker
 
             return [BlocksMaker(links, part, fit, folder, numbers)]
-        settings = part.settings
-        length, seed = settings[LENGTH], settings[SEED]
-        weights = part_weights(links, part, fit.scratch(folder))
-        wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
             from cocite.layouts.trees.external import ExternalTreeMaker, SelectingTreeMaker
 
+            length, seed = part.settings[LENGTH], part.settings[SEED]
+            weights = part_weights(links, part, fit.scratch(folder))
+            wanted = None if part.wanted is None else part.wanted.ids()
             walker = ExternalWalker(
                 links,
                 part.step,
@@ -83,26 +89,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             if wanted is not None:
                 return [SelectingTreeMaker(walker, links.nodes, folder, numbers, wanted)]
             return [ExternalTreeMaker(walker, links.nodes, folder, numbers)]
-        if fit.together > 1:
-            group = WalkerGroup(
-                links,
-                part.step,
-                length,
-                seed,
-                fit.cuts,
-                part.turn,
-                together=fit.together,
-                threads=fit.threads,
-                folder=folder,
-                weights=weights,
-                in_share=part.in_share,
-            )
-            return [GroupMaker(group, numbers, links.nodes, fit, wanted)]
-        walk = links, part.step, length, seed, fit.cuts, part.turn
-        walkers = [
-            Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)
-        ]
-        return [TreeMaker(walker, links.nodes, fit.keep, wanted) for walker in walkers]
+        return tree_makers(TreeMaker, links, part, fit, folder, numbers)
 
     def carrier(self, ids: NDArray[np.uint32], nodes: int, settings: PartSettings) -> Carrier:
         """Nodes that are gone are taken out of their trees, new ones stand in none."""
@@ -117,6 +104,35 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             return Blob.of((position, member[:members], _packed(joined, nodes, members)), members)
 
         return carry
+
+
+def tree_makers(
+    kind: type[TreeMaker],
+    links: Links,
+    part: PartPlan,
+    fit: MemoryPlan,
+    folder: Path,
+    numbers: range,
+) -> list[Maker]:
+    """Makers in memory, of this ``kind``: a walker and its scratch a thread, or a group of samples
+    on all threads.
+    """
+    settings = part.settings
+    weights = part_weights(links, part, fit.scratch(folder))
+    wanted = None if part.wanted is None else part.wanted.ids()
+    walk = links, part.step, settings[LENGTH], settings[SEED], fit.cuts, part.turn
+    if fit.together > 1:
+        group = WalkerGroup(
+            *walk,
+            together=fit.together,
+            threads=fit.threads,
+            folder=folder,
+            weights=weights,
+            in_share=part.in_share,
+        )
+        return [GroupMaker(group, numbers, links.nodes, fit, wanted, kind)]
+    walkers = [Walker(*walk, weights=weights, in_share=part.in_share) for _ in range(fit.threads)]
+    return [kind(walker, links.nodes, fit.keep, wanted) for walker in walkers]
 
 
 class TreeMaker:
@@ -142,19 +158,27 @@ class TreeMaker:
         from cocite.kernels import trees
 
         found = self._walker(sample)
-        nodes = self._joined.size
         position, member = found.spare
         members = int(
             trees.lay_out(found.parent, found.label, found.extent, position, member, self._joined)
         )
         if self._wanted is not None:
             position, members = self._selected(position, member[:members])
-            nodes = position.size
-        tail = _packed(self._joined, nodes, members)
+        return self._blob(position, member, members, found.live)
+
+    def _blob(
+        self,
+        position: NDArray[np.uint32],
+        member: NDArray[np.uint32],
+        members: int,
+        live: tuple[int, ...],
+    ) -> Blob:
+        """Of what is laid out, labels in ``_joined``."""
+        tail = _packed(self._joined, position.size, members)
         parts: tuple[NDArray[np.uint32], ...] = (position, member[:members], tail)
         if self._keep:
             parts = tuple(part.copy() for part in parts)
-        return Blob.of(parts, members, found.live)
+        return Blob.of(parts, members, live)
 
     def _selected(
         self, position: NDArray[np.uint32], member: NDArray[np.uint32]
@@ -183,10 +207,11 @@ class GroupMaker(TogetherMaker):
         nodes: int,
         fit: MemoryPlan,
         wanted: NDArray[np.uint32] | None = None,
+        kind: type[TreeMaker] = TreeMaker,
     ) -> None:
         super().__init__(numbers, fit.together)
         self._group = group
-        self._makers = [TreeMaker(walker, nodes, fit.keep, wanted) for walker in group.walkers]
+        self._makers = [kind(walker, nodes, fit.keep, wanted) for walker in group.walkers]
 
     def _make(self, samples: range) -> None:
         self._group(samples)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ from cocite.measures import PartSettings
 
 __all__ = ["TreeReader", "table_of"]
 
+_SOUND = -1
 _MOST_HITS = 256
 """Of an answer that is made at once."""
 
@@ -39,15 +41,19 @@ class TreeReader(ReplayedReader):
 
     def times_with(self, node: int, others: Ids) -> Times:
         """tau in every sample, uint8[samples, h]; 255 where the walks do not meet."""
-        from cocite.kernels import trees_lookup
-
         times = np.empty((self.part.samples, others.size), np.uint8)
         for some in self.part.slices():
             rows = self.table[some], np.uint32(node), others, times[some]
-            bad = int(trees_lookup.meeting_times(*rows))
-            if bad != trees_lookup.SOUND:
+            bad = int(self._lookup().meeting_times(*rows))
+            if bad != _SOUND:
                 raise self._damaged(some.start + bad)
         return times
+
+    def _lookup(self) -> Any:
+        """The kernels that look up samples."""
+        from cocite.kernels import trees_lookup
+
+        return trees_lookup
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up over all walks that meet the node's."""
@@ -66,8 +72,6 @@ class TreeReader(ReplayedReader):
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> Listed | None:
         """By one kernel, unless samples are of several graphs, or there are very many values."""
-        from cocite.kernels import trees_answer
-
         part = self.part
         one = part.weight == 1 and len(part.freshness.generations) == 1
         if not one or k > _MOST_HITS or part.samples > part.at_once:
@@ -79,15 +83,23 @@ class TreeReader(ReplayedReader):
         numbers = np.array([floor, level, *span, most, rounding])
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
         with borrowed(part.nodes) as scratch:
-            arrays = scratch.sums.reshape(-1)[: part.nodes], scratch.used
-            asked = np.uint32(node), weights, both_by_time(worth)
-            found, certain, touched = trees_answer.answer(
-                self.table, *asked, arrays, numbers, ids, rows
-            )
+            asked = self.table, np.uint32(node), weights, both_by_time(worth)
+            found, certain, touched = self._answer(scratch, *asked, numbers, ids, rows)
             if found < 0:
                 raise self._damaged(-1 - found)
             scratch.wear += touched
         return Listed(ids[:found], rows[:found], certain)
+
+    def _answer(self, scratch: QueryScratch, *asked: Any) -> tuple[int, int, int]:
+        """What the kernel tells that answers at once: hits, how many are certain, nodes touched."""
+        from cocite.kernels import trees_answer
+
+        table, node, weights, worth, *rest = asked
+        arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used
+        found: tuple[int, int, int] = trees_answer.answer(
+            table, node, weights, worth, arrays, *rest
+        )
+        return found
 
     def _damaged(self, sample: int) -> Damaged:
         """What to raise for the sample of a place."""
@@ -148,11 +160,13 @@ class TreeReader(ReplayedReader):
         return self.part.freshness.unknowing()
 
 
-def table_of(part: StoredPart) -> NDArray[np.uint64]:
-    """The samples of a part, in the rows that kernels take; the part keeps the files mapped."""
+def table_of(part: StoredPart, width: int = 4) -> NDArray[np.uint64]:
+    """The samples of a part, in the rows of ``width`` that kernels take, which begin with three
+    places in a shard: as addresses. The part keeps the files mapped.
+    """
     rows = []
     for shard in part.shards:
-        row = shard.blobs[:, :4].astype(np.uint64)
+        row = shard.blobs[:, :width].astype(np.uint64)
         row[:, :3] = row[:, :3] * np.uint64(4) + np.uint64(shard.words.ctypes.data)
         rows.append(row)
     found: NDArray[np.uint64] = np.concatenate(rows)

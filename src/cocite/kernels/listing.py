@@ -1,0 +1,159 @@
+"""A list of hits as it is told: the best of many, from a heap, and what their meeting times say.
+
+``tell`` does what ``query/answers.py`` and ``query/confidence.py`` do with arrays, with the same
+results to the bit; bets on what samples say are those of ``betting.py``. For kernels that give a
+whole answer at once.
+
+Cost: the heap log k for each that comes into it; 17 bytes a sample and hit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.codes import GRAINS, NEVER
+from cocite.kernels._jit import helper, kernel
+from cocite.kernels.betting import ordered_ends
+from cocite.kernels.totals import estimate
+
+__all__ = ["offer", "sort", "tell"]
+
+_FEW = 4
+"""Hits whose order is looked at first; then twice as many at a time."""
+_DECIMALS = 1e12
+_ZERO64 = np.uint64(0)
+
+
+@helper
+def _worse(grains: Any, ids: Any, first: Any, second: Any) -> Any:
+    """Whether the hit at a place comes after another: lower score, or equal and higher id."""
+    if grains[first] != grains[second]:
+        return grains[first] < grains[second]
+    return ids[first] > ids[second]
+
+
+@helper
+def _swap(grains: Any, ids: Any, first: Any, second: Any) -> None:
+    grains[first], grains[second] = grains[second], grains[first]
+    ids[first], ids[second] = ids[second], ids[first]
+
+
+@helper
+def _sink(grains: Any, ids: Any, size: Any) -> None:
+    """Restore the heap, last hit on top, after its top was replaced."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            return
+        if child + 1 < size and _worse(grains, ids, child + 1, child):
+            child += 1
+        if not _worse(grains, ids, child, at):
+            return
+        _swap(grains, ids, child, at)
+        at = child
+
+
+@helper
+def offer(grains: Any, ids: Any, size: Any, node: Any, score: Any) -> Any:
+    """Take a hit into a heap of ``size``, if it is among the best so far; returns the new size."""
+    if size < ids.size:
+        at = size
+        ids[at], grains[at] = node, score
+        size += 1
+        while at > 0 and _worse(grains, ids, at, (at - 1) // 2):
+            _swap(grains, ids, at, (at - 1) // 2)
+            at = (at - 1) // 2
+    elif score > grains[0] or (score == grains[0] and node < ids[0]):
+        ids[0], grains[0] = node, score
+        _sink(grains, ids, size)
+    return size
+
+
+@helper
+def sort(grains: Any, ids: Any, size: Any) -> None:
+    """Make a heap a list, best first."""
+    for left in range(size - 1, 0, -1):
+        _swap(grains, ids, 0, left)
+        _sink(grains, ids, left)
+
+
+@helper
+def _error(times: Any, weights: Any, hit: Any) -> Any:
+    """The standard error of a hit."""
+    total, squares = _ZERO64, _ZERO64
+    for sample in range(times.shape[0]):
+        time = times[sample, hit]
+        if time != NEVER:
+            total += weights[time, 0]
+            squares += weights[time, 1]
+    _, variance = estimate(total, squares, np.float64(times.shape[0]))
+    return np.rint(np.sqrt(variance) * _DECIMALS) / _DECIMALS
+
+
+@helper
+def _values(times: Any, worth: Any, values: Any) -> None:
+    """What meeting is worth in every sample."""
+    for sample in range(times.shape[0]):
+        for hit in range(times.shape[1]):
+            values[sample, hit] = worth[times[sample, hit]]
+
+
+@kernel
+def _bet(values: Any, first: Any, last: Any, level: Any, ends: Any, means: Any) -> None:
+    """As ``confidence._bet``; where all values are one, that is the end."""
+    ends[:] = first
+    means[:] = first
+    if last != first:
+        ordered_ends(values, first, last - first, level, ends, means)
+
+
+@helper
+def _certain(values: Any, most: Any, numbers: Any) -> Any:
+    """As ``confidence.leading_certain``: how many of the first stand in their order for certain."""
+    samples, hits = values.shape
+    level, low, beyond, high = numbers[1], numbers[2], numbers[3], numbers[4]
+    begin = 0
+    while begin < hits - 1:
+        end = min(hits, 2 * begin + _FEW)
+        width = end - begin - 1
+        apart, ends, means = np.empty((samples, width)), np.empty(width), np.empty(width)
+        for sample in range(samples):
+            for step in range(width):
+                at = begin + step
+                apart[sample, step] = values[sample, at] - most[sample, at + 1]
+        _bet(apart, low - high, high - beyond, level, ends, means)
+        for step in range(width):
+            if not means[step] - ((means[step] - ends[step]) + numbers[6]) > 0.0:
+                return begin + step
+        begin = end - 1
+    return begin
+
+
+@helper
+def tell(times: Any, weights: Any, worth: Any, numbers: Any, grains: Any, out: Any) -> Any:
+    """Fill the rows of ``out`` from ``times`` uint8[samples, hits] and scores in ``grains``; the
+    others are those of ``trees_answer.answer``. Returns how many hits stand in their order for
+    certain.
+    """
+    samples, hits = times.shape
+    values, most = np.empty((samples, hits)), np.empty((samples, hits))
+    _values(times, worth[0], values)
+    _values(times, worth[1], most)
+    level, low, beyond, high = numbers[1], numbers[2], numbers[3], numbers[4]
+    lows, highs, means, unused = np.empty(hits), np.empty(hits), np.empty(hits), np.empty(hits)
+    _bet(values, low, high, level, lows, means)
+    _bet(most, high, beyond, level, highs, unused)
+    for hit in range(hits):
+        below = max(0.0, (means[hit] - lows[hit]) + numbers[6])
+        above = max(0.0, (highs[hit] - means[hit]) + numbers[6])
+        score = grains[hit] / GRAINS
+        middle = np.rint(score * GRAINS)
+        least = max(0.0, middle - np.ceil(below * GRAINS))
+        out[hit, 0] = score
+        out[hit, 1] = _error(times, weights, hit)
+        out[hit, 2] = least / GRAINS
+        out[hit, 3] = max(least, min(middle + np.ceil(above * GRAINS), numbers[5])) / GRAINS
+    return _certain(values, most, numbers)

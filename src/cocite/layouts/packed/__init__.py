@@ -1,0 +1,1 @@
+"""The layout ``packed``: fingerprint trees as runs of nodes, in few bits."""
