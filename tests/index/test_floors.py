@@ -29,6 +29,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "links": ("cocitation", {}),
     "minhash": ("xjaccard", {"length": 3}),
     "nearest": ("shared-nearest", {}),
+    "packed": ("psimrank", {}),
     "paths": ("psimrank", {"length": 4}),
     "text": ("text", {"min_df": 1, "max_df": 1.0}),
     "sketch": ("xjaccard", {"bits": 3, "length": 3}),

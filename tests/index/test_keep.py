@@ -40,6 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "trees": {},
     "both": {"measure": "simrank", "direction": "both"},
     "compact": {"measure": "compact-simrank", "layout": "trees"},
+    "packed": {"layout": "packed"},
     "hubs": {"hubs": "idf"},
     "minhash": {"measure": "xjaccard", "length": 3},
     "sketch": {"measure": "xjaccard", "bits": 3, "direction": "both"},

@@ -38,7 +38,7 @@ FIXED = tuple(
     for text in (
         "0.5*xjaccard(bits=8,length=3,decay=0.3)+0.5*cocitation(form=jaccard)",
         "0.7*psimrank(layout=paths,length=3,decay=0.8)+0.3*xjaccard(length=2,normalised=true)",
-        "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)",
+        "compact-simrank(seed=3,decay=0.2)+ppr(tolerance=0.05)+pagesim(radius=2)+simrank(layout=packed,length=3,decay=0.4)",
         "0.8*pagesim(radius=199,decay_per=path,threshold=0.001,normalised=true)+0.2*simrank(length=4,decay=0.5,evidence=geometric)",
         "simrank(hubs=idf,decay=0.3,evidence=exponential)+shared-nearest(nearest=9,mutual=true,form=cosine)+text(words=3)",
     )
@@ -192,8 +192,8 @@ def test_related_is_similarity_sorted(
 BY_WEIGHT = [
     pytest.param(name, layout, direction, hubs, id=f"{name}-{layout}-{direction}-{hubs}")
     for name, layouts, kinds in (
-        ("psimrank", ("trees", "paths"), ("plain", "rare")),
-        ("simrank", ("trees", "paths"), ("plain", "rare")),
+        ("psimrank", ("trees", "packed", "paths"), ("plain", "rare")),
+        ("simrank", ("trees", "packed", "paths"), ("plain", "rare")),
         ("ppr", ("links",), ("",)),
         ("proximity", ("links",), ("",)),
         ("neighbourhood", (None,), ("",)),

@@ -17,6 +17,7 @@ EDGES = [(a, b) for a, b in np.random.default_rng(7).integers(0, 60, (260, 2)).t
 BUILT: dict[str, dict[str, Any]] = {
     "one file": {"measure": "psimrank", "samples": 40, "length": 8},
     "files": {"samples": 40, "length": 8, "shard": 7, "measure": "simrank"},
+    "packed": {"measure": "psimrank", "samples": 70, "length": 8, "layout": "packed", "shard": 9},
     "paths": {"measure": "psimrank", "samples": 12, "length": 3, "layout": "paths"},
     "one sample": {"measure": "psimrank", "samples": 1, "length": 5},
     "many": {"measure": "psimrank", "samples": 150, "length": 5, "shard": 70},

@@ -32,6 +32,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "weighted": {"samples": 6, "length": 5},
     "hubs": {"samples": 6, "length": 5, "hubs": "idf", "unweighted": True},
     "paths": {"samples": 6, "length": 5, "layout": "paths"},
+    "packed": {"samples": 6, "length": 5, "layout": "packed"},
     "compact": {"samples": 6, "length": 5, "measure": "compact-simrank"},
     "minhash": {"samples": 6, "length": 3, "measure": "xjaccard"},
     "sketch": {"samples": 6, "length": 3, "measure": "xjaccard", "bits": 2},

@@ -183,16 +183,22 @@ def test_links_with_a_page_are_those_of_the_graph_that_has_it(
                     assert (one.weights is None) == (other.weights is None) == (not weighted)
 
 
+@pytest.mark.parametrize("layout", ["trees", "packed"])
 @pytest.mark.parametrize("name", ["psimrank", "simrank", "compact-simrank", "prank"])
 @pytest.mark.parametrize(("direction", "draft"), [("out", "out only"), ("in", "into only")])
 def test_a_walk_that_changes_no_other_joins_the_trees(
-    graph_of: Callable[[str | None], Graph], tmp_path: Path, name: str, direction: str, draft: str
+    graph_of: Callable[[str | None], Graph],
+    tmp_path: Path,
+    name: str,
+    direction: str,
+    draft: str,
+    layout: str,
 ) -> None:
     """By many samples, from any number on, with few samples that are asked, and as it should be."""
     from cocite.layouts.drawn.trees import DraftTreeReader
 
     chosen: dict[str, Any] = {"measure": name, "direction": direction, "numbers": range(5, 305)}
-    chosen |= {"layout": "trees", "shard": 64}
+    chosen |= {"layout": layout, "shard": 64}
     before, after = (
         cocite.build(graph_of(which), tmp_path / str(which), **chosen) for which in (None, draft)
     )

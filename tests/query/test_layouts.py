@@ -16,6 +16,7 @@ import cocite
 from cocite import Graph, Hit, Index
 from cocite.errors import Damaged
 from cocite.layouts.walks.meetings import MeetingReader, WalkReader
+from cocite.query.batch.question import Question
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives
@@ -29,6 +30,7 @@ LAYOUTS = {
 }
 NOWHERE = 2**32 - 1
 WITH_WALKS = [(m, layout) for m, layouts in LAYOUTS.items() for layout in layouts[1:]]
+TREES = ("psimrank", "trees"), ("psimrank", "packed")
 TURN = {"in": 0, "out": 16}
 
 
@@ -87,7 +89,7 @@ def test_walks_and_meetings_are_those_of_brute_force(
 
 @settings(max_examples=15)
 @given(
-    st.sampled_from([("psimrank", "trees"), ("simrank", "paths"), ("compact-simrank", "compact")]),
+    st.sampled_from([*TREES, ("simrank", "paths"), ("compact-simrank", "compact")]),
     st.integers(1, 15),
     st.integers(0, 2**64 - 1),
     st.data(),
@@ -138,7 +140,8 @@ def test_layouts_of_one_measure_answer_alike_to_the_bit(
         "length": length,
         "shard": 5,
     }
-    trees, *others = [make(stored, measure, layout, **options) for layout in LAYOUTS[measure]]
+    layouts = *LAYOUTS[measure], "packed"
+    trees, *others = [make(stored, measure, layout, **options) for layout in layouts]
     for u in range(n):
         expected = trees.related(u, n, decay=decay)
         pairs = [trees.similarity(u, v, decay=decay) for v in range(n)]
@@ -225,6 +228,7 @@ def test_a_cycle_is_walked_round_and_round(make_graph: MakeGraph) -> None:
     [
         ("simrank", "paths", {"position": 60, "member": 60, "labels": 8, "steps": 8, "begin": 8}),
         ("compact-simrank", "compact", {"forward": 60, "begin": 61, "child": 50}),
+        ("psimrank", "packed", {"directory": 3, "order": 8, "runs": 20}),
     ],
 )
 def test_a_shard_that_points_outside_of_itself_is_an_error(
@@ -257,12 +261,14 @@ def test_a_shard_that_points_outside_of_itself_is_an_error(
 
 def _complaints(index: Index) -> set[str]:
     found = set()
-    reader = reader_of(index)
+    (reader,) = index.readers
     for u in range(60):
         for ask in (
             lambda u=u: index.related(u, 5),
+            lambda u=u: index.related(u, 5, prefix="1"),
             lambda u=u: index.similarity(u, "1"),
-            lambda u=u: reader.meetings(u, 1),
+            lambda u=u: reader.meetings(u, 1) if isinstance(reader, WalkReader) else None,
+            lambda u=u: Question(index, 3).answer(np.array([u], np.uint32)),
         ):
             try:
                 ask()

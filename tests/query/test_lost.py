@@ -29,6 +29,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "trees": {},
     "both": {"measure": "simrank", "direction": "both"},
     "paths": {"layout": "paths"},
+    "packed": {"layout": "packed"},
     "compact": {"measure": "compact-simrank"},
     "minhash": {"measure": "xjaccard", "length": 3},
     "sketch": {"measure": "xjaccard", "bits": 3},
@@ -174,7 +175,7 @@ def test_parts_lose_samples_by_themselves(built: Built, tmp_path: Path, kind: st
         assert 0 <= left.certain(a, hits) <= max(0, len(hits) - 1)
 
 
-@pytest.mark.parametrize("kind", ["trees", "paths", "minhash"])
+@pytest.mark.parametrize("kind", ["trees", "packed", "paths", "minhash"])
 def test_refined_answers_are_those_of_the_index_when_it_was_whole(
     built: Built, tmp_path: Path, graph: Graph, kind: str
 ) -> None:

@@ -35,6 +35,7 @@ import numpy as np
 
 import cocite
 from cocite.errors import CociteError
+from cocite.measures import PartSettings
 from tests.store.enemy import rewrite
 
 if TYPE_CHECKING:
@@ -134,6 +135,47 @@ def _trees(content: bytes) -> None:
         sums[:] = 0
 
 
+def _packed(content: bytes) -> None:
+    """The same of a packed sample of seventy nodes, which all its kernels read."""
+    from cocite.kernels import packed, packed_answer, packed_lookup, trees_batch
+    from cocite.layouts.packed.build import packed_blob
+    from cocite.layouts.packed.format import PackedFormat
+
+    chance, nodes = random.Random(content), 70
+    member = np.roll(np.arange(nodes, dtype=np.uint32), chance.randrange(nodes))[:66]
+    labels = np.array([chance.choice((0, 1, 1, 1, 2)) for _ in member], np.uint8)
+    labels[0] = 0
+    blob = packed_blob(member, labels, np.empty(nodes, np.uint32))
+    (words,) = blob.parts
+    for _ in range(chance.randint(1, 6)):
+        edge = chance.choice((nodes - 1, nodes, 2**32 - 1, chance.getrandbits(32)))
+        words[chance.randrange(words.size)] = chance.choice((chance.getrandbits(8), edge))
+    table, _ = PackedFormat().place(nodes, [blob.members], PartSettings())
+    table[:, :3] = table[:, :3] * np.uint64(4) + np.uint64(words.ctypes.data)
+    weights, changes = np.ones((17, 2), np.uint64), np.zeros((nodes + 1, 2), np.uint64)
+    marks, used = np.zeros(8, np.uint8), np.zeros(2 * nodes + 1, np.uint32)
+    flat, numbers = np.zeros(nodes + 1, np.uint64), np.array([1, 0.1, 0, 0, 1, 1e12, 0])
+    packed.unpack(table[0], np.empty(nodes, np.uint32), np.empty(nodes, np.uint8))
+    for node in range(0, nodes, 9):
+        one, out = np.uint32(node), np.zeros((1, 8), np.uint8)
+        some = np.arange(node, min(node + 8, nodes), dtype=np.uint32)
+        packed_lookup.meeting_times(table, one, some, out[:, : some.size])
+        packed_lookup.spread(table, one, weights[:16], changes, marks)
+        packed_lookup.collect(changes, marks, marks.view(np.uint64), used)
+        scratch = flat, marks, marks.view(np.uint64)
+        ids, rows = np.empty(5, np.uint32), np.empty((5, 4))
+        packed_answer.answer(
+            table, one, weights[:16], np.ones((2, 256)), scratch, numbers, ids, rows
+        )
+        changes[:], marks[:], flat[:] = 0, 0, 0
+    sums, totals = np.zeros((nodes, 2), np.uint64), np.zeros((nodes, 2))
+    best = np.empty((nodes, 5), np.uint32), np.empty((nodes, 5, 2))
+    who = np.empty(0, np.bool_), np.empty(0, np.uint32)
+    scratch = sums, used, totals, np.zeros(2 * nodes + 1, np.uint32)
+    asked = np.arange(nodes, dtype=np.uint32)
+    trees_batch.related_many(table, weights, asked, 1.0, who, scratch, *best)
+
+
 @cache
 def _tables() -> Tables:
     """A database, as ``ingest`` has one."""
@@ -223,6 +265,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "facts": _facts,
     "names": _names,
     "trees": _trees,
+    "packed": _packed,
     "text": _read("links.tsv"),
     "parquet": _read("links.parquet"),
     "html": _html,
@@ -246,7 +289,7 @@ def main() -> None:
             target(content)
 
     # All is imported now, what runs as Python with its branches counted, and kernels are compiled.
-    compiled = target in (_names, _trees)
+    compiled = target in (_names, _trees, _packed)
     guided = atheris.instrument_imports(include=["cocite"], exclude=["cocite.kernels"])
     with contextlib.nullcontext() if compiled else guided:
         once(b"12345678")

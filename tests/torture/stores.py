@@ -42,6 +42,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "both": {**_WALKS, "direction": "both", "measure": "simrank", "refine": True},
     "weighted": {**_WALKS, "measure": "psimrank"},
     "paths": {**_WALKS, "measure": "psimrank", "layout": "paths"},
+    "packed": {**_WALKS, "measure": "psimrank", "layout": "packed"},
     "compact": {**_WALKS, "measure": "compact-simrank"},
     "minhash": {**_WALKS, "length": 3, "measure": "xjaccard"},
     "sketch": {**_WALKS, "length": 3, "measure": "xjaccard", "bits": 2},

@@ -124,6 +124,8 @@ def _left(row: Any, node: Any, here: Any, change: Any, sums: Any, used: Any, cou
     first, rest = run_at(row, here)
     label, largest = label_of(rest), _ZERO64
     if node > first:
+        if count > np.int64(nodes):
+            return np.int64(_DAMAGED), met
         largest = inner_of(rest)
         if largest == _ZERO64 or largest >= limit:
             return count, met

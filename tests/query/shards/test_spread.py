@@ -29,6 +29,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "trees": {},
     "both": {"measure": "simrank", "direction": "both"},
     "paths": {"layout": "paths"},
+    "packed": {"layout": "packed"},
     "compact": {"measure": "compact-simrank"},
     "minhash": {"measure": "xjaccard", "length": 3},
     "blend": {"measure": "blend:0.5*psimrank(direction=both)+0.3*simrank(length=4)+0.2*cocitation"},

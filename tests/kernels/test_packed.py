@@ -1,0 +1,208 @@
+"""Packed trees: runs as the format says, the way back, and every question as of plain trees."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cocite.kernels import packed, packed_lookup, trees_batch
+from cocite.layouts.packed.build import packed_blob
+from cocite.layouts.packed.format import PackedFormat, bits_of, parts_of
+from cocite.measures import PartSettings
+from tests.torture.fuzz import TARGETS
+
+SETTINGS = PartSettings()
+
+
+class Trees(NamedTuple):
+    """Members in dendrogram order and their labels, of so many nodes."""
+
+    nodes: int
+    member: NDArray[np.uint32]
+    joined: NDArray[np.uint8]
+
+
+@st.composite
+def forests(draw: st.DrawFn) -> Trees:
+    """Any order of any of the nodes, with stretches of ids and of labels; also none and all."""
+    nodes = draw(st.sampled_from([1, 2, 31, 63, 64, 65, 128, 200]) | st.integers(1, 300))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    cuts = np.sort(rng.integers(0, nodes, draw(st.integers(0, 30))))
+    pieces = np.split(np.arange(nodes, dtype=np.uint32), cuts)
+    pieces = [piece for piece in pieces if rng.random() < draw(st.sampled_from([0.0, 0.7, 1.0]))]
+    order = rng.permutation(len(pieces))
+    member = np.concatenate([np.empty(0, np.uint32), *(pieces[i] for i in order)])
+    stretch = draw(st.sampled_from([1, 4, 40]))
+    labels = rng.integers(0, draw(st.sampled_from([2, 4, 16])), nodes // stretch + 1)
+    labels = np.maximum(labels, rng.random(labels.size) < draw(st.sampled_from([0.5, 0.99])))
+    joined = np.repeat(labels, stretch)[: member.size].astype(np.uint8)
+    # A tree of one node is none: it begins where the next one does not.
+    starts = np.flatnonzero(joined == 0)
+    sizes = np.diff(starts, append=member.size)
+    keep = np.ones(member.size, bool)
+    if member.size:
+        joined[0] = 0
+        starts = np.flatnonzero(joined == 0)
+        sizes = np.diff(starts, append=member.size)
+        keep[starts[sizes == 1]] = False
+    return Trees(nodes, member[keep].astype(np.uint32), joined[keep])
+
+
+def packed_of(trees: Trees) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    """The words of a sample, and its row for kernels."""
+    blob = packed_blob(trees.member, trees.joined, np.empty(trees.nodes, np.uint32))
+    (words,) = blob.parts
+    table, size = PackedFormat().place(trees.nodes, [blob.members], SETTINGS)
+    assert size == words.size
+    table[:, :3] = table[:, :3] * np.uint64(4) + np.uint64(words.ctypes.data)
+    return words, table
+
+
+def tau(trees: Trees) -> NDArray[np.int64]:
+    """int64[nodes, nodes]: the largest label between two places, 0 if they do not meet."""
+    found = np.zeros((trees.nodes, trees.nodes), np.int64)
+    for at in range(trees.member.size):
+        largest = 0
+        for other in range(at + 1, trees.member.size):
+            if trees.joined[other] == 0:
+                break
+            largest = max(largest, int(trees.joined[other]))
+            first, second = int(trees.member[at]), int(trees.member[other])
+            found[first, second] = found[second, first] = largest
+    return found
+
+
+def numbers(words: NDArray[np.uint32], count: int, bits: int) -> list[int]:
+    """So many numbers of some bits each, from the lowest on."""
+    whole = int.from_bytes(words.tobytes(), "little")
+    return [(whole >> (bits * i)) & ((1 << bits) - 1) for i in range(count)]
+
+
+@given(forests())
+def test_runs_are_those_of_the_format(trees: Trees) -> None:
+    """Read by hand: they spell the trees, then all other nodes, and none could be longer."""
+    words, table = packed_of(trees)
+    runs, width, order_bits = table[0, 3:].tolist()
+    assert (width, order_bits) == (bits_of(trees.nodes), bits_of(runs))
+    directory, order, size = parts_of(trees.nodes, runs)
+    stored = numbers(words[directory + order :], runs, width + 13)
+    spelled, labels, ends = [], [], set()
+    before = -1, 0, 0
+    for each in stored:
+        first, rest = each & ((1 << width) - 1), each >> width
+        places, label, inner = (rest & 31) + 1, (rest >> 5) & 15, rest >> 9
+        assert inner == 0 or places > 1
+        if before[0] == first and before[2] < 32:
+            assert label != before[1] or label == 0
+        spelled += range(first, first + places)
+        labels += [label] + [inner] * (places - 1)
+        before = first + places, inner or label, places
+        ends.add(first)
+    count = trees.member.size
+    assert spelled[:count] == trees.member.tolist()
+    assert labels[:count] == trees.joined.tolist()
+    assert spelled[count:] == sorted(set(range(trees.nodes)) - set(trees.member.tolist()))
+    assert not any(labels[count:])
+    rows = words[:directory].reshape(-1, 3)
+    begins = [bit for low, high in rows[:, 1:].tolist() for bit in numbers_of(low | high << 32)]
+    assert begins[: trees.nodes] == [int(node in ends) for node in range(trees.nodes)]
+    assert begins[trees.nodes] == 1
+    assert rows[:, 0].tolist() == [sum(begins[: 64 * i]) for i in range(len(rows))]
+    firsts = [each & ((1 << width) - 1) for each in stored]
+    by_id = sorted(range(runs), key=firsts.__getitem__)
+    assert numbers(words[directory:][:order], runs, order_bits) == by_id
+    assert not words[directory + order + size :].any()
+    assert words.size >= directory + order + size + 2
+
+
+def numbers_of(word: int) -> list[int]:
+    """The bits of a word of 64, low first."""
+    return [(word >> i) & 1 for i in range(64)]
+
+
+@given(forests())
+def test_what_is_packed_is_unpacked(trees: Trees) -> None:
+    _, table = packed_of(trees)
+    member, joined = np.empty(trees.nodes, np.uint32), np.empty(trees.nodes, np.uint8)
+    count = packed.unpack(table[0], member, joined)
+    assert member[:count].tolist() == trees.member.tolist()
+    assert joined[:count].tolist() == trees.joined.tolist()
+
+
+@settings(max_examples=40)
+@given(forests(), st.data())
+def test_sums_and_times_are_those_of_the_labels_between(trees: Trees, data: st.DataObject) -> None:
+    expected, (_, table) = tau(trees), packed_of(trees)
+    weights = np.array([[3**t, 5**t] for t in range(16)], np.uint64)
+    nodes = trees.nodes
+    changes, marks = np.zeros((nodes + 1, 2), np.uint64), np.zeros(8 * (nodes // 128 + 1), np.uint8)
+    used = np.zeros(2 * nodes + 1, np.uint32)
+    some = data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=9))
+    for node in data.draw(st.lists(st.integers(0, nodes - 1), min_size=1, max_size=9)):
+        asked = table, np.uint32(node), weights, changes, marks
+        assert packed_lookup.spread(*asked) == packed_lookup.SOUND
+        count = packed_lookup.collect(changes, marks, marks.view(np.uint64), used)
+        met = np.flatnonzero(expected[node])
+        assert used[:count].tolist() == met.tolist()
+        assert changes[met].tolist() == weights[expected[node, met]].tolist()
+        changes[met] = 0
+        assert not changes.any()
+        assert not marks.any()
+        others = np.array([v for v in some if v != node], np.uint32)
+        out = np.zeros((1, others.size), np.uint8)
+        found = packed_lookup.meeting_times(table, np.uint32(node), others, out)
+        assert found == packed_lookup.SOUND
+        assert np.where(out[0] == 255, 0, out[0]).tolist() == expected[node, others].tolist()
+
+
+@settings(max_examples=25)
+@given(forests(), forests(), st.integers(0, 2**32))
+def test_a_batch_is_that_of_the_labels_between(first: Trees, second: Trees, seed: int) -> None:
+    """Two samples, all nodes in any order."""
+    nodes = min(first.nodes, second.nodes)
+    both = [cut(each, nodes) for each in (first, second)]
+    kept = [packed_of(each) for each in both]
+    table = np.concatenate([row for _, row in kept])
+    weights = np.array([[2**40 >> t, 1] for t in range(16)] + [[0, 0]], np.uint64)
+    total = sum(weights[tau(each), 0] * (tau(each) > 0) for each in both)
+    asked = np.random.default_rng(seed).permutation(nodes).astype(np.uint32)
+    k = min(7, nodes)
+    ids, best = np.empty((nodes, k), np.uint32), np.empty((nodes, k, 2))
+    sums, totals = np.zeros((nodes, 2), np.uint64), np.zeros((nodes, 2))
+    used, touched = (np.zeros(2 * nodes + 1, np.uint32) for _ in range(2))
+    who = np.empty(0, np.bool_), np.empty(0, np.uint32)
+    scratch = sums, used, totals, touched
+    bad = trees_batch.related_many(table, weights, asked, 1.0, who, scratch, ids, best)
+    assert bad == trees_batch.SOUND
+    assert not sums.any()
+    for row, node in enumerate(asked.tolist()):
+        mine = np.asarray(total)[node].astype(np.int64)
+        ranked = sorted(np.flatnonzero(mine).tolist(), key=lambda v: (-mine[v], v))[:k]
+        assert ids[row, : len(ranked)].tolist() == ranked
+        assert (ids[row, len(ranked) :] == 2**32 - 1).all()
+
+
+def cut(trees: Trees, nodes: int) -> Trees:
+    """The trees of the first nodes only, as if the others had met nobody: each tree is closed."""
+    member, joined, size = [], [], 0
+    for node, label in zip(trees.member.tolist(), trees.joined.tolist(), strict=True):
+        if label == 0:
+            if len(member) - size == 1:
+                del member[size:], joined[size:]
+            size = len(member)
+        if node < nodes:
+            joined.append(0 if len(member) == size else max(label, 1))
+            member.append(node)
+    if len(member) - size == 1:
+        del member[size:], joined[size:]
+    return Trees(nodes, np.array(member, np.uint32), np.array(joined, np.uint8))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_no_words_lead_out_of_a_sample(seed: int) -> None:
+    TARGETS["packed"](seed.to_bytes(8, "little"))
