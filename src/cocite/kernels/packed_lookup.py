@@ -323,8 +323,9 @@ def meeting_times(table: Any, node: Any, others: Any, out: Any) -> Any:
     """
     samples, hits = table.shape[0], others.size
     asked, runs = np.empty(hits + 1, np.uint64), np.empty(hits + 1, np.uint64)
-    asked[:hits] = others
     asked[hits] = node
+    for i in range(hits):  # as one assignment it would not run without Numba
+        asked[i] = others[i]
     ranks, turns = np.empty((2, hits + 1), np.uint64), np.empty((2, 16, 2), np.uint64)
     _fetch(table, -1, asked, ranks)
     if not _fetch(table, 0, asked, ranks):

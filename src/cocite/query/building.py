@@ -198,7 +198,8 @@ def build(
         Names of the pages to keep, and beginnings of names, one or more: only these can be asked,
         and be hits. Walks go over the whole graph all the same, so their scores are what they would
         be, and the index is smaller in proportion. Names that the graph does not have are left out,
-        of which the logger ``cocite`` warns. For layouts ``trees``, ``minhash`` and ``sketch``.
+        of which the logger ``cocite`` warns. For layouts ``trees``,
+        ``packed``, ``minhash`` and ``sketch``.
     texts, texts_share
         The texts of the pages: a folder or a tar archive with a file a page, or a table of names
         and texts. Scores are then those of ``measure`` and of ``text`` added up, with the share
