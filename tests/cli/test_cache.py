@@ -198,13 +198,16 @@ print(json.dumps(sorted(used)))
 """What ``warm`` has when it is done, whether it was compiled for it or kept from earlier runs."""
 
 
+BY_NUMBA = {"NUMBA_NUM_THREADS": "1"}
+"""Code that runs without Numba is neither used nor made."""
+
+
 @pytest.fixture(scope="module")
 def warmed() -> list[str]:
     """The kernels that ``warm`` of a measure brings about."""
-    env = os.environ | {"NUMBA_NUM_THREADS": "1"}  # by Numba alone
     done = subprocess.run(
         [sys.executable, "-c", USED, "--measure", "cocitation"],
-        env=env,
+        env=os.environ | BY_NUMBA,
         capture_output=True,
         text=True,
         check=True,
@@ -231,7 +234,7 @@ def test_after_warm_the_verbs_compile_nothing(
     tmp_path: Path, links: Path, warmed: list[str]
 ) -> None:
     kept = only(warmed, tmp_path / "cache")
-    env = without(COCITE_CACHE=str(tmp_path / "cache"))
+    env = without(COCITE_CACHE=str(tmp_path / "cache"), **BY_NUMBA)
     Writer().write(tmp_path / "web", [[1, 2, 3], [], [0, 1, 3], [0]])
     (tmp_path / "wiki.sql").write_bytes(b"".join(tables("old").values()))
     (tmp_path / "titles.tsv").write_text("Page 1\tOne\n", "utf-8")
@@ -254,7 +257,7 @@ def test_warm_compiles_what_is_missing_and_counts_it(tmp_path: Path, warmed: lis
     there = [name for name in warmed if not name.startswith(("names.encode", "neighbours.norms"))]
     missing = len(warmed) - len(only(there, cache))
     assert missing >= 2
-    env = without(COCITE_CACHE=str(cache))
+    env = without(COCITE_CACHE=str(cache), **BY_NUMBA)
     for compiled in (missing, 0):
         done = run("warm", "--measure", "cocitation", "--format", "json", env=env)
         found = json.loads(done.stdout)
