@@ -53,7 +53,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for measure in MEASURES:
         samples: dict[str, Any] = {"samples": 20} if "simrank" in measure else {}
         cocite.build(graph, folder / measure, measure=measure, **samples)
-    return [str(folder / measure) for measure in MEASURES]
+    cocite.build(graph, folder / "packed", measure="psimrank", layout="packed", samples=20)
+    return [str(folder / name) for name in (*MEASURES, "packed")]
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ from cocite.store import Access, ArrayWriter, Entry, Store
 
 __all__ = ["RefreshBuild"]
 
-_MATCH_NODE, _CARRY_NODE = 64, 8
+_MATCH_NODE = 64
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
 """Nodes that are looked up in the new graph, and the share of them that it has at least."""
 
@@ -257,8 +257,9 @@ class RefreshBuild(IndexBuild):
             return self.drawn, None
         part = next(part for part in self._old.parts if part.prefix == plan.prefix)
         numbers = range(self._generations[0].first, self.drawn.start)
-        need = 4 * sampled_format(plan.layout).most_words(self.nodes, plan.settings)
-        each = need + _CARRY_NODE * self.nodes
+        layout = sampled_format(plan.layout)
+        need = 4 * layout.most_words(self.nodes, plan.settings)
+        each = need + layout.carry_node * max(self.nodes, self._old.nodes)
         threads = min(self._means.threads, max(1, self._room_for(each) - 2))
         ids = lambda: self._ids  # noqa: E731 - made when it is first needed
         same = self._same

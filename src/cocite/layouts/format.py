@@ -65,6 +65,8 @@ class SampledFormat(PartFormat):
     """A shard; :meth:`place` says how many words those of some members are."""
     carries = False
     """Whether samples can be carried over to another graph (``index/refresh.py``)."""
+    carry_node: ClassVar[int] = 8
+    """Bytes a node that it takes to carry a sample over, beside what it becomes."""
     selects = False
     """Whether samples of some pages can be stored alone (``layouts/wanted.py``)."""
 
