@@ -61,7 +61,7 @@ test-bounds: $(VENV)/.dev
 
 # One test at a time: each has several Ray nodes, which are processes of their own.
 test-cluster: $(VENV)/.dev
-	@echo "several Ray nodes on this machine, killed in the middle, too: under four minutes on two cores"
+	@echo "several Ray nodes on this machine, killed in the middle, too: five minutes on two cores"
 	$(BIN)/python -m pytest -m cluster -p no:xdist tests/cluster
 
 torture: $(VENV)/.dev

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import cocite
 from cocite.errors import LostWorker, UsageError
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.spread import Spread, of_nodes
+from cocite.means import Means
 from cocite.runner.ray import Cluster
 from tests.cluster.work import Counter, Noted
 
@@ -50,3 +55,34 @@ def test_items_of_a_node_that_is_killed_are_done_again(tmp_path: Path) -> None:
         cluster.kill_node(2)
         with pytest.raises(LostWorker):
             cluster.get(actor.call("add", 1), 60)
+
+
+def test_a_build_whose_node_is_killed_has_the_same_bytes(tmp_path: Path) -> None:
+    graph = cocite.generate_web(tmp_path / "web.graph", nodes=20_000, links=150_000, seed=3)
+    options = BuildOptions.checked("psimrank", settings={"samples": 40})
+    means = Means.checked(shard=2)
+    with IndexBuild(graph, tmp_path / "here.index", options, means) as work:
+        work.run()
+    with Cluster.connect("local:3") as cluster:
+        spread = Spread(cluster, None, None)
+        killed: list[int] = []
+
+        def progress(done: int, total: int) -> None:
+            if done >= 8 and not killed:
+                cluster.kill_node(2)
+                killed.append(done)
+
+        each = of_nodes(spread, means, None, None)
+        with IndexBuild(graph, tmp_path / "there.index", options, each, spread=spread) as work:
+            work.run(progress)
+        assert killed
+        assert killed[0] < 40
+        until = time.monotonic() + 60
+        while cluster.nodes()[2].alive and time.monotonic() < until:
+            time.sleep(0.1)  # a small build may be done before Ray has noticed
+        assert [node.alive for node in cluster.nodes()] == [True, True, False]
+    found = [
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("here.index", "there.index")
+    ]
+    assert found[0] == found[1]

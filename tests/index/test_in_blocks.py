@@ -24,6 +24,7 @@ from cocite.errors import (
     UsageError,
 )
 from cocite.graph.in_blocks import BlockedGraph, GraphBlock, is_blocked, split
+from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.trees.blocks import BlocksMaker, fit_blocks
@@ -117,6 +118,23 @@ def test_all_of_an_index_is_the_same_where_the_graph_has_the_same_place(
     beside = graph.path.parent
     whole = built(graph, beside / "x.index", "psimrank")
     assert built(blocked, tmp_path / "split" / "x.index", "psimrank") == whole
+
+
+def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 3)
+    options = BuildOptions.checked("psimrank", settings={"samples": 9, "seed": 3})
+    means = Means.checked(1, "1GB", shard=4)
+    with IndexBuild(blocked, tmp_path / "split" / "x.index", options, means) as work:
+        assert "3 blocks apart" in str(work.estimate())
+        report = work.run()
+    assert report.traffic is not None
+    assert report.traffic.each > 0
+    assert report.traffic.facts()["most_of_tokens_per_node_and_step"] == 12
+    found = files(tmp_path / "split" / "x.index")
+    whole = built(graph, tmp_path / "x.index", "psimrank")
+    found.pop("manifest.json"), whole.pop("manifest.json")
+    assert found == whole
 
 
 @settings(max_examples=15)

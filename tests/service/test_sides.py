@@ -147,6 +147,8 @@ def test_a_name_that_is_none_is_answered_with_those_of_its_side(server: Server) 
     tree = page(server, "/?node=us&side=item", 404)
     assert [link.text() for link in tree.css("ul.like a")] == ["useful", "usury"]
     assert chosen(tree) == "item"
+    (spelt,) = page(server, "/?node=usery&side=item", 404).css("ul.like a")
+    assert spelt.text() == "usury"
 
 
 def test_the_list_that_the_page_offers_holds_no_formula(server: Server) -> None:

@@ -80,10 +80,26 @@ class Traffic:
             self.trees + trees,
         )
 
+    def plus_all(self, other: Traffic | None) -> Traffic:
+        """Both together."""
+        if other is None:
+            return self
+        return self.plus(other.steps, other.tokens, other.records, other.trees)
+
     @property
     def each(self) -> float:
         """Bytes of tokens and records a node and step of a sample."""
         return (self.tokens + self.records) / max(1, self.nodes * self.steps)
+
+    def facts(self) -> dict[str, int | float]:
+        """As a document tells it; ``most`` is the papers' bound, all tokens sent at every step."""
+        return {
+            "bytes_of_tokens": self.tokens,
+            "bytes_of_records": self.records,
+            "bytes_of_trees": self.trees,
+            "bytes_per_node_and_step": self.each,
+            "most_of_tokens_per_node_and_step": TOKEN_BYTES,
+        }
 
 
 class _State:

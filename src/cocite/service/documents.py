@@ -14,6 +14,7 @@ import numpy as np
 from cocite.documents import Document, Rows
 from cocite.errors import UsageError
 from cocite.query import Index
+from cocite.query.shards.spread import ShardSeen, SpreadIndex
 
 __all__ = ["SEARCHED", "CompleteDocument", "ServedDocument"]
 
@@ -84,7 +85,8 @@ class CompleteDocument(Document):
 class ServedDocument(Document):
     """An index that is served. ``sides`` are what the two of a bipartite one are called, null for
     another; ``samples`` are all that it has, ``answering`` those that a question
-    gets now, both null where scores are computed; ``ages`` are those of its samples.
+    gets now, both null where scores are computed; ``ages`` are those of its samples; ``shards`` are
+    the servers that these answer from, if it is not this one.
     """
 
     name: str
@@ -102,6 +104,7 @@ class ServedDocument(Document):
     bytes: int
     ages: Sequence[dict[str, Any]]
     graph: dict[str, Any]
+    shards: Sequence[ShardSeen] | None
 
     @classmethod
     def of(cls, name: str, generation: str, index: Index, answering: int | None) -> Self:
@@ -130,4 +133,11 @@ class ServedDocument(Document):
             stored.store.nbytes,
             ages,
             told,
+            index.shards if isinstance(index, SpreadIndex) else None,
         )
+
+    def facts(self) -> dict[str, Any]:
+        """Shards where there are any."""
+        facts = super().facts()
+        shards = facts.pop("shards")
+        return facts if shards is None else facts | {"shards": [s._asdict() for s in shards]}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-from cocite.errors import ResourceError
+from cocite.errors import LostWorker
 
 Answer = Future[Any]
 
@@ -31,6 +31,7 @@ class Actor:
 
     def __init__(self, kind: Any, arguments: Sequence[Any], node: str) -> None:
         self.kind, self.arguments, self.node, self.delay = kind, arguments, node, 0.0
+        self.ended = False
         self.calls: SimpleQueue[Any] = SimpleQueue()
         self.told: list[str] = []
         self.there = threading.Event()
@@ -45,13 +46,14 @@ class Actor:
         return answer
 
     def kill(self, *, restart: bool = False) -> None:
+        self.ended = True
         self.calls.put(None)
 
     def lost(self) -> None:
         """As if its process had died: what was under way fails, and calls wait from now on."""
         self.there.clear()
         if self.now is not None and not self.now.done():
-            self.now.set_exception(ResourceError("the worker was lost"))
+            self.now.set_exception(LostWorker("the worker was lost"))
 
     def made_anew(self) -> None:
         self.value = self.kind(*self.arguments)
@@ -100,6 +102,10 @@ class InProcess:
         made = [Actor(kind, each, node) for each, node in zip(arguments, nodes, strict=True)]
         self.made += made
         return made
+
+    def close(self) -> None:
+        for actor in self.made:
+            actor.kill()
 
     def get(self, answer: Answer, seconds: float | None = None) -> Any:
         return answer.result(seconds)

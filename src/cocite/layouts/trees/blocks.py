@@ -118,7 +118,7 @@ class TreeBlock(BlockWalker):
         """Where the block's nodes stand: where the next tree begins, and bytes sent; uint32[nodes]
         positions; then what it tells each block behind it, and the places of each range.
         """
-        state = self._states.pop(sample)
+        state = self._states[sample]
         messages, tell = Mailbox(), Letters(self._blocks)
         for _, _, tag, rows in unpacked(told):
             messages.put(tag, rows)

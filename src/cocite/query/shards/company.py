@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 from cocite.deadline import check
-from cocite.errors import CociteError, TookTooLong
+from cocite.errors import CociteError, LostWorker, ResourceError, StoreError, TookTooLong
 from cocite.layouts.heard import Told, Wanted
 from cocite.query.shards.breaker import Breaker
 from cocite.query.shards.holder import Holds, SampleHolder
@@ -78,6 +78,9 @@ class _Server:
         self.seconds = 0.0
         self.samples = 0
         self.probe: Answer | None = None
+        self.process: int | None = None
+        self.restarts = 0
+        self.refused: StoreError | None = None
 
     def seen(self) -> ShardSeen:
         """It, as others see it."""
@@ -92,7 +95,15 @@ class _Server:
             self.waiting,
             round(self.seconds, 6),
             self.breaker.opened,
+            self.restarts,
         )
+
+
+def _fault(error: Exception) -> str:
+    """What is said of a server that failed."""
+    if isinstance(error, LostWorker):
+        return "its process or its node is lost, and it is being started again"
+    return str(error) or type(error).__name__
 
 
 class _Call:
@@ -114,11 +125,12 @@ class Company:
         shards: int,
         replicas: int,
         deadline: float,
+        ended: Callable[[], None] | None = None,
     ) -> None:
         """Starts them. A question may come at once: it waits for the first that is there."""
         self.shards, self.replicas, self.deadline = shards, replicas, deadline
-        self._cluster, self._mark = cluster, mark
-        nodes = [node.id for node in cluster.nodes() if node.alive and node.cpus]
+        self._cluster, self._mark, self._ended = cluster, mark, ended
+        nodes = [node for node in cluster.nodes() if node.alive and node.cpus]
         where = [
             (i, r, nodes[(i + r) % len(nodes)]) for i in range(shards) for r in range(replicas)
         ]
@@ -128,11 +140,12 @@ class Company:
             threads=0,
             memory=0,
             restarts=-1,
-            nodes=[node for _, _, node in where],
+            nodes=[node.id for _, _, node in where],
         )
         self._servers: list[list[_Server]] = [[] for _ in range(shards)]
         for (shard, replica, node), actor in zip(where, actors, strict=True):
-            self._servers[shard].append(_Server(shard, replica, node, actor))
+            named = f"{node.address} {node.id[:6]}"
+            self._servers[shard].append(_Server(shard, replica, named, actor))
         self._lock = threading.Lock()
         self._late: list[_Call] = []
         self._turn = 0
@@ -178,7 +191,7 @@ class Company:
                 calls.remove(call)
                 shard = call.server.shard
                 try:
-                    told = self._told(call)
+                    told = self._told(call, end)
                 except CociteError as error:
                     fault = error
                     self._call(shard, wanted, asked, calls)
@@ -245,11 +258,16 @@ class Company:
             with self._lock:
                 server.waiting -= 1
 
-    def _told(self, call: _Call) -> dict[int, Told] | None:
-        """What came of a call that is done; None if it is of another index, or failed."""
+    def _told(self, call: _Call, end: float) -> dict[int, Told] | None:
+        """What came of a call that is done, which may have to be fetched still; None if it is of
+        another index, failed, or is not here in time.
+        """
         server = call.server
         try:
-            mark, told = self._cluster.get(call.answer, _SLICE)
+            mark, told = self._cluster.get(call.answer, max(_SLICE, end - time.monotonic()))
+        except TookTooLong:
+            self._give_up([call], blamed=True)
+            return None
         except Exception as error:
             with self._lock:
                 server.waiting -= 1
@@ -280,7 +298,7 @@ class Company:
 
     def _failed(self, server: _Server, error: Exception) -> None:
         with self._lock:
-            server.breaker.failed(str(error) or type(error).__name__)
+            server.breaker.failed(_fault(error))
         self._wake.set()
 
     # -- servers --------------------------------------------------------------------------
@@ -290,14 +308,26 @@ class Company:
         with self._lock:
             return [server.seen() for servers in self._servers for server in servers]
 
-    def ready(self, seconds: float) -> bool:
-        """Whether every shard has a server that answers, within so many seconds."""
+    def begin(self, seconds: float) -> int:
+        """Wait until every shard has a server that answers, so many seconds at most; returns how
+        many have. Raises what servers say of an index that they cannot open, and
+        :class:`ResourceError` if no shard answers.
+        """
         end = time.monotonic() + seconds
-        while any(all(s.breaker.open for s in servers) for servers in self._servers):
+        while True:
+            there = [any(not s.breaker.open for s in servers) for servers in self._servers]
+            refused = [s.refused for each in self._servers for s in each if s.refused]
+            if refused:
+                raise refused[0]
+            if all(there) or (time.monotonic() > end and any(there)):
+                return sum(there)
             if time.monotonic() > end:
-                return False
+                raise ResourceError(
+                    f"none of {self.shards} servers of samples has begun within {seconds:g} s: "
+                    f"{self._servers[0][0].breaker.fault}. See what cocite cluster status says of "
+                    "the nodes"
+                )
             time.sleep(_SLICE)
-        return True
 
     def _watch(self) -> None:
         """Ask servers that do not answer what they hold; count off calls that came too late."""
@@ -338,10 +368,14 @@ class Company:
                 holds: Holds = self._cluster.get(probe, _LOOKS)
             except Exception as error:
                 with self._lock:
-                    server.breaker.failed(str(error) or type(error).__name__)
+                    server.breaker.failed(_fault(error))
+                    server.refused = error if isinstance(error, StoreError) else None
                 continue
             with self._lock:
                 server.samples = holds.samples
+                if server.process not in (None, holds.process):
+                    server.restarts += 1
+                server.process = holds.process
                 if holds.mark == self._mark:
                     server.breaker.answered()
                 else:
@@ -356,3 +390,5 @@ class Company:
             for server in servers:
                 with suppress(Exception):
                     server.actor.kill()
+        if self._ended is not None:
+            self._ended()

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, Self
 
 from cocite.deadline import check
 from cocite.errors import UsageError
@@ -39,9 +39,10 @@ __all__ = ["Answered", "Asked", "OneQuestion", "ShardSeen", "SpreadIndex"]
 class ShardSeen(NamedTuple):
     """A server of a shard, as who asks it sees it.
 
-    ``state`` is ``answers``, or ``left alone`` with the ``fault``; ``waiting`` are the questions
-    that it has not answered yet, ``seconds`` the mean of how long an answer takes, ``opened`` how
-    many times it was found not to answer.
+    ``node`` is where it was placed; ``state`` is ``answers``, or ``left alone`` with the ``fault``.
+    ``waiting`` are the questions that it has not answered yet, ``seconds`` the mean of how long an
+    answer takes, ``opened`` how many times it was found not to answer, ``restarts`` how many times
+    another process was there in its place.
     """
 
     shard: int
@@ -53,6 +54,7 @@ class ShardSeen(NamedTuple):
     waiting: int
     seconds: float
     opened: int
+    restarts: int
 
 
 class Asked(Protocol):
@@ -138,6 +140,12 @@ class SpreadIndex(Index):
     def close(self) -> None:
         """Let the servers of samples go."""
         self.company.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def similarity(self, a: object, b: object, **options: Any) -> Score:
         """As of any index."""

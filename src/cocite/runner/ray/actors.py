@@ -68,7 +68,9 @@ def translated(error: Exception) -> Exception:
     ray = library()
     told = str(error).strip().partition("\n")[0]
     if isinstance(error, ray.exceptions.RayTaskError):
-        return error.cause if isinstance(error.cause, Exception) else error
+        cause = error.cause if isinstance(error.cause, Exception) else error
+        lost = isinstance(cause, ray.exceptions.RayError) and cause is not error
+        return translated(cause) if lost else cause  # of an answer that it was to be given
     if isinstance(error, ray.exceptions.GetTimeoutError):
         return TookTooLong("no answer came from the cluster in the time that was given")
     if isinstance(error, ray.exceptions.OutOfMemoryError | ray.exceptions.ObjectStoreFullError):

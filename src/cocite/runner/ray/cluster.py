@@ -179,12 +179,13 @@ class Cluster:
         ]
         return asked or min(shares, default=0) // 2
 
-    def slots(self, threads: int, memory: int) -> int:
+    def slots(self, threads: float, memory: int) -> int:
         """How many pieces of work of that size run at a time. Raises :class:`UsageError` if no node
         can do one.
         """
         nodes = self._workers()
-        found = sum(min(node.cpus // threads, node.memory // max(1, memory)) for node in nodes)
+        each = [min(int(n.cpus / threads), n.memory // max(1, memory)) for n in nodes]
+        found = sum(each)
         if not found:
             most = max((node.cpus for node in nodes), default=0)
             room = max((node.memory for node in nodes), default=0)
@@ -274,7 +275,7 @@ class Cluster:
         kind: Callable[..., Any],
         arguments: Sequence[Sequence[Any]],
         *,
-        threads: int,
+        threads: float,
         memory: int,
         restarts: int,
         nodes: Sequence[str] | None = None,
@@ -283,9 +284,11 @@ class Cluster:
         """``kind(*each)`` for each of the arguments, living on nodes: those of these ids, or spread
         over all. One that is lost is made anew so many times (-1: always), elsewhere if its node is
         gone; calls meanwhile wait, and what was under way fails with :class:`LostWorker`.
-        ``concurrency`` calls are done at a time.
+        ``concurrency`` calls are done at a time. With no ``threads`` they have none to themselves,
+        and are started wherever they are wanted.
         """
-        self.slots(threads, memory)
+        if threads:
+            self.slots(threads, memory)
         affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
         held, found = self._ray.remote(Held), []
         for number, each in enumerate(arguments):

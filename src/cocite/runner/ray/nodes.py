@@ -30,47 +30,58 @@ from cocite.runner.ray.local import KeptCluster, to_json
 __all__ = ["main"]
 
 _OBJECTS = 100_000_000
+_TRIES, _SECONDS = 3, 60.0
 
 
 class _Nodes:
-    """The nodes, and the folder that Ray keeps of them."""
+    """The nodes; ``folder`` is what Ray keeps of them."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, folder: str) -> None:
         ray = library()
         from ray.cluster_utils import Cluster
 
         self._ray = ray
-        self.folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=_short())
         share: dict[str, Any] = {
             "num_cpus": max(1, cores() // count),
             "memory": available() // count,
             "object_store_memory": _OBJECTS,
-            "temp_dir": self.folder,
+            "temp_dir": folder,
         }
         head = {"include_dashboard": False, "no_monitor": True, "include_log_monitor": False}
         self._cluster = Cluster(initialize_head=True, head_node_args=share | head)
         self._nodes: list[Any] = [self._cluster.head_node]
         self._nodes += [self._cluster.add_node(wait=False, **share) for _ in range(count - 1)]
-        self._cluster.wait_for_nodes()
+        self._cluster.wait_for_nodes(_SECONDS)
         self.address = self._cluster.address
         self.ids = [node.node_id for node in self._nodes]
 
     def kill(self, number: int) -> None:
         """SIGKILL of all processes of a node: workers first, as they would notice."""
-        psutil = import_module("psutil")  # Ray brings it
         node = self._nodes[number]
         for info in [each for some in node.all_processes.values() for each in some]:
-            with suppress(psutil.NoSuchProcess):
-                parent = psutil.Process(info.process.pid)
-                for process in [parent, *parent.children(recursive=True)]:
-                    with suppress(psutil.NoSuchProcess):
-                        process.send_signal(signal.SIGKILL)
+            _kill(info.process.pid)
 
-    def stop(self) -> None:
-        """All of them, and their folder."""
-        for number in reversed(range(len(self._nodes))):
-            self.kill(number)
-        shutil.rmtree(self.folder, ignore_errors=True)
+
+def _kill(process: int, *, itself: bool = True) -> None:
+    """SIGKILL of a process and all that it has started."""
+    psutil = import_module("psutil")  # Ray brings it
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(process)
+        for each in [*([parent] if itself else ()), *parent.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                each.send_signal(signal.SIGKILL)
+
+
+def _started(count: int, folder: str) -> _Nodes:
+    """Nodes that are up: where the machine is busy, Ray may give up waiting for one."""
+    for attempt in range(_TRIES):
+        try:
+            return _Nodes(count, folder)
+        except Exception:
+            _kill(os.getpid(), itself=False)
+            if attempt + 1 == _TRIES:
+                raise
+    raise AssertionError
 
 
 def _short() -> str | None:
@@ -102,9 +113,9 @@ def main() -> None:
         except BlockingIOError:
             _say(out, error="another one is up")
             return
-    nodes = None
+    folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=_short())
     try:
-        nodes = _Nodes(asked.nodes)
+        nodes = _started(asked.nodes, folder)
         if held is not None:
             token = os.environ["RAY_AUTH_TOKEN"]
             told = to_json(KeptCluster(nodes.address, token, os.getpid(), asked.nodes))
@@ -124,8 +135,8 @@ def main() -> None:
         with suppress(OSError, ValueError):
             _say(out, error=" ".join(str(error).split()) or type(error).__name__)
     finally:
-        if nodes is not None:
-            nodes.stop()
+        _kill(os.getpid(), itself=False)
+        shutil.rmtree(folder, ignore_errors=True)
         if held is not None:
             os.unlink(asked.keep)
         os._exit(0)  # Ray's own handlers would wait for what was killed

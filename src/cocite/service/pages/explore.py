@@ -262,6 +262,8 @@ async def _like(
     found = (await service.ask("complete", asked, asking, Document.to_json))["nodes"]
     if not found and asked["within"] and len(sought.split()) > 1:
         found = await service.done(partial(_with_words, asking.index, sought.split()), told=False)
+    if not found and not error.nearest and asked["within"]:
+        found = await service.done(partial(_close, asking.index, sought, side), told=False)
     known = {each["node"] for each in found}
     if side is None:  # or else also those of the other side
         found += [{"node": node} for node in error.nearest if node not in known]
@@ -273,6 +275,16 @@ async def _like(
     ]
     values = frame(service, state, f"Pages like {sought}") | {"sought": sought, "hits": hits}
     return sent(service, request, filled("like.html", values), asking, 404)
+
+
+def _close(index: Index, name: str, side: str | None) -> list[dict[str, Any]]:
+    """Pages whose names are nearly spelt so, on a side if one is said."""
+    names = index.nodes
+    (asked,) = stored(index, {} if side is None else {"side": side}, [name])
+    among = range(len(names)) if side is None or names.sides is None else names.sides.named(side)
+    found = [each for each in names.nearest(asked) if names.find(each) in among]
+    called = index.titles_of(found) or [""] * len(found)
+    return [{"node": each, "title": title} for each, title in zip(found, called, strict=True)]
 
 
 def _with_words(index: Index, words: list[str]) -> list[dict[str, Any]]:

@@ -194,6 +194,7 @@
     }
   });
   field.addEventListener("blur", close);
+  field.form.addEventListener("change", close); // of the side: names are those of the other one
   names.addEventListener("pointerdown", (event) => {
     event.preventDefault(); // the field keeps the focus
     const item = event.target.closest("li");
