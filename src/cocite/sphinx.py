@@ -2,29 +2,34 @@
 
     cocite_related = 5                      how many, at most
     cocite_heading = "Related pages"        above them
+    cocite_exclude = ["changes/*"]          pages that are neither asked nor listed (fnmatch)
     cocite_measure = None                   a name of ``cocite measures``; by default an index's own
-    cocite_exclude = ["genindex", "api/*"]  pages that are neither asked nor listed (fnmatch)
+    cocite_min_score = 0.15                 pages of a lower score are not listed
 
-Links are those in the text of pages, references and tables of contents among them; they are kept in
-Sphinx's environment, so that only pages that changed are looked at again. Related pages are asked
-for when all pages have been read, and a page whose list changed is written again.
+Links are those in the text of pages; tables of contents (``toctree``), of which themes make their
+menus, are not. They are kept in Sphinx's environment, so that only pages that changed are looked at
+again. Related pages are asked for when all pages have been read, and a page whose list changed is
+written again.
 
 Cost: the references of a changed page are resolved twice. Needs Sphinx (the extra ``sphinx``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.util import logging
+from sphinx.util.display import progress_message
 
 from cocite import __version__
 from cocite.errors import CociteError
-from cocite.interop.sites import related_list, related_pages
+from cocite.interop.sites import MIN_SCORE, related_list, related_pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -37,10 +42,12 @@ _log = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls."""
-    app.add_config_value("cocite_related", 5, "env", int)
+    # No rebuild: pages whose list is another one are named below.
+    app.add_config_value("cocite_related", 5, "", int)
     app.add_config_value("cocite_heading", "Related pages", "html", str)
-    app.add_config_value("cocite_measure", None, "env", (str, type(None)))
-    app.add_config_value("cocite_exclude", [], "env", list)
+    app.add_config_value("cocite_exclude", [], "", list)
+    app.add_config_value("cocite_measure", None, "", (str, type(None)))
+    app.add_config_value("cocite_min_score", MIN_SCORE, "", float)
     app.connect("env-purge-doc", _forget)
     app.connect("env-merge-info", _merge)
     app.connect("env-updated", _ask)
@@ -72,13 +79,19 @@ def _merge(app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: A
     _links(env).update(getattr(other, "cocite_links", {}))
 
 
+def _shown(app: Sphinx) -> bool:
+    """Whether what is made has a page of HTML a page."""
+    return app.builder.format == "html" and app.builder.name not in ("epub", "singlehtml")
+
+
 def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """All pages have been read: find links, ask, and name the pages that are to be written."""
-    if app.builder.format != "html":
+    if not _shown(app):
         return []
     links = _links(env)
+    named = {app.builder.get_target_uri(page): page for page in env.found_docs}
     for page in sorted(env.found_docs - set(links)):
-        links[page] = _links_of(app, page)
+        links[page] = _links_of(app, page, named)
     excluded = app.config.cocite_exclude
     asked = {
         page: links[page]
@@ -87,12 +100,14 @@ def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
     }
     before = _related(env)
     try:
-        found = related_pages(
-            asked,
-            app.config.cocite_related,
-            measure=app.config.cocite_measure,
-            folder=Path(app.doctreedir) / "cocite",
-        )
+        with progress_message("relating pages by their links"):
+            found = related_pages(
+                asked,
+                app.config.cocite_related,
+                measure=app.config.cocite_measure,
+                min_score=app.config.cocite_min_score,
+                folder=Path(app.doctreedir) / "cocite",
+            )
     except CociteError as error:
         _log.warning("no related pages: %s", error, type="cocite")
         found = {}
@@ -100,30 +115,31 @@ def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
     return [page for page in sorted(env.found_docs) if found.get(page) != before.get(page)]
 
 
-def _links_of(app: Sphinx, page: str) -> set[str]:
-    """The pages that a page links to, with its references resolved."""
+def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
+    """The pages that a page's text links to; tables of contents are navigation."""
     env, builder = app.env, app.builder
-    doctree = env.get_and_resolve_doctree(page, builder, tags=app.tags)
-    uris = {builder.get_target_uri(other): other for other in env.found_docs}
+    doctree = env.get_doctree(page)
+    for toctree in list(doctree.findall(addnodes.toctree)):
+        toctree.parent.remove(toctree)
+    with logging.suppress_logging():  # what is wrong is told when the page is written
+        env.resolve_references(doctree, page, builder)
     here = builder.get_target_uri(page)
     found = set()
     for node in doctree.findall(nodes.reference):
         address = node.get("refuri", "").partition("#")[0]
         if node.get("internal") and address:
-            found.add(uris.get(_from_root(here, address)))
+            found.add(named.get(_from_root(here, address)))
     return {other for other in found if other is not None and other != page}
 
 
 def _from_root(here: str, address: str) -> str:
     """An address relative to a page, from the root of the site."""
-    from urllib.parse import urljoin
-
     return urljoin(f"http://site/{here}", address).removeprefix("http://site/")
 
 
 def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Put the list under the text."""
-    if doctree is None or "body" not in context:
+    if doctree is None or "body" not in context or not _shown(app):
         return
     pages = [
         (app.env.titles[other].astext(), app.builder.get_relative_uri(page, other))

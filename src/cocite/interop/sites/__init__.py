@@ -6,6 +6,6 @@ have in common.
 """
 
 from cocite.interop.sites.list import related_list
-from cocite.interop.sites.related import related_pages
+from cocite.interop.sites.related import MIN_SCORE, related_pages
 
-__all__ = ["related_list", "related_pages"]
+__all__ = ["MIN_SCORE", "related_list", "related_pages"]

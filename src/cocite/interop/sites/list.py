@@ -1,7 +1,8 @@
 """The list of related pages under a page, in HTML.
 
-No style of its own: a heading and a list look as those of the site's theme do. ``class`` names are
-there for who wants others. Titles and addresses are text of the site, and escaped.
+No style of its own: a heading and a list look as those of the site's theme do, of which some (that
+of Read the Docs) style lists in sections alone. A ``class`` is there for who wants another one. Titles
+and addresses are text of the site, and escaped.
 """
 
 from __future__ import annotations
@@ -21,6 +22,6 @@ def related_list(heading: str, pages: Sequence[tuple[str, str]]) -> str:
         for title, address in pages
     )
     return (
-        f'\n<nav class="cocite-related" aria-label="{escape(heading)}">\n'
-        f"<h2>{escape(heading)}</h2>\n<ul>\n{items}</ul>\n</nav>\n"
+        f'\n<nav class="cocite-related" aria-label="{escape(heading)}">\n<section>\n'
+        f"<h2>{escape(heading)}</h2>\n<ul>\n{items}</ul>\n</section>\n</nav>\n"
     )
