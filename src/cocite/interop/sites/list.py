@@ -1,8 +1,8 @@
 """The list of related pages under a page, in HTML.
 
 No style of its own: a heading and a list look as those of the site's theme do, of which some (that
-of Read the Docs) style lists in sections alone. A ``class`` is there for who wants another one. Titles
-and addresses are text of the site, and escaped.
+of Read the Docs) style lists in sections alone. A ``class`` is there for who wants another one.
+Titles and addresses are text of the site, and escaped.
 """
 
 from __future__ import annotations
