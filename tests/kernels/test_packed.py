@@ -91,7 +91,7 @@ def test_runs_are_those_of_the_format(trees: Trees) -> None:
     assert (width, order_bits) == (bits_of(trees.nodes), bits_of(runs))
     directory, order, size = parts_of(trees.nodes, runs)
     stored = numbers(words[directory + order :], runs, width + 13)
-    spelled, labels, ends = [], [], set()
+    spelled, labels, ends = list[int](), list[int](), set[int]()
     before = -1, 0, 0
     for each in stored:
         first, rest = each & ((1 << width) - 1), each >> width
@@ -189,7 +189,7 @@ def test_a_batch_is_that_of_the_labels_between(first: Trees, second: Trees, seed
 
 def cut(trees: Trees, nodes: int) -> Trees:
     """The trees of the first nodes only, as if the others had met nobody: each tree is closed."""
-    member, joined, size = [], [], 0
+    member, joined, size = list[int](), list[int](), 0
     for node, label in zip(trees.member.tolist(), trees.joined.tolist(), strict=True):
         if label == 0:
             if len(member) - size == 1:

@@ -171,9 +171,9 @@ def _packed(content: bytes) -> None:
     sums, totals = np.zeros((nodes, 2), np.uint64), np.zeros((nodes, 2))
     best = np.empty((nodes, 5), np.uint32), np.empty((nodes, 5, 2))
     who = np.empty(0, np.bool_), np.empty(0, np.uint32)
-    scratch = sums, used, totals, np.zeros(2 * nodes + 1, np.uint32)
+    room = sums, used, totals, np.zeros(2 * nodes + 1, np.uint32)
     asked = np.arange(nodes, dtype=np.uint32)
-    trees_batch.related_many(table, weights, asked, 1.0, who, scratch, *best)
+    trees_batch.related_many(table, weights, asked, 1.0, who, room, *best)
 
 
 @cache
