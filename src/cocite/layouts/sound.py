@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from cocite.codes import NOWHERE
 from cocite.graph.rows import rows_fault
 from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
-from cocite.layouts.packed.build import packed_blob
-from cocite.layouts.packed.format import PackedFormat
 from cocite.layouts.stored import StoredPart
 from cocite.measures import LENGTH, SAMPLES, PartSettings
 from cocite.store import forget
@@ -148,6 +146,8 @@ def _label_fault(labels: NDArray[np.uint8], settings: PartSettings) -> str:
 
 def _packed(words: _Words, nodes: int, count: int, settings: PartSettings) -> str:
     from cocite.kernels import packed
+    from cocite.layouts.packed.build import packed_blob
+    from cocite.layouts.packed.format import PackedFormat
 
     if not 0 < count <= nodes:
         return f"there are {count} runs of {nodes} nodes"
