@@ -53,7 +53,7 @@ def told(text: str, graph: Graph, settings: dict[str, Any]) -> float:
     formula = re.search(r"block is (.*?); rows", FLOOR_WORDS)
     assert formula is not None
     block = eval(product(formula[1]), known)
-    known["w"] = different_words(graph)
+    known["w"], known["b"] = different_words(graph), (graph.nodes - 1).bit_length()
     known |= settings | {"block": block, "rows": min(settings.get("radius", 0), 8)}
     return float(eval(product(text), known))
 
