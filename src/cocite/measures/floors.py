@@ -27,8 +27,8 @@ FLOOR_WORDS = (
     "or 8 n + 8 m with weights of links, and twice as much for the direction any; block is min(L, "
     "max(1 MiB, L / 256), 16 MiB); rows is radius, at most 8, or 0 with a threshold of 0; w is how "
     "many different words the texts have; b is the bits of n - 1. Weights of links, and hubs, take "
-    "4 n to 8 m more; the directions out, both and any take as much as links at least. With more memory a build uses "
-    "all cores and reads links less often."
+    "4 n to 8 m more; the directions out, both and any take as much as links at least. With more "
+    "memory a build uses all cores and reads links less often."
 )
 
 
