@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import ResourceError
+from cocite.graph.in_blocks import BlockedLinks
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import MemoryPlan
@@ -21,7 +22,7 @@ from cocite.layouts.rings.build import Layer, RingMaker, plan_rings, wanted_byte
 from cocite.means import Means
 from cocite.measures import LENGTH, PartSettings
 
-__all__ = ["MinhashBuilder"]
+__all__ = ["MinhashBuilder", "check_words"]
 
 _MOST_WORDS = 2**32 - 1
 
@@ -31,6 +32,10 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
 
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""
+        if isinstance(links, BlockedLinks):
+            from cocite.layouts.rings.blocks import fit_ring_blocks
+
+            return fit_ring_blocks(links, part, means)
         blob = 4 * (self._most(links, part) + links.nodes)
         return plan_rings(links, part, means, blob + wanted_bytes(part))
 
@@ -38,6 +43,10 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """One, with threads of its own."""
+        if isinstance(links, BlockedLinks):
+            from cocite.layouts.minhash.blocks import BlocksGroupMaker
+
+            return [BlocksGroupMaker(links, part, fit, folder, numbers)]
         most, wanted = self._most(links, part), None if part.wanted is None else part.wanted.ids()
         return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most, wanted))]
 
@@ -61,6 +70,15 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
             return Blob.of((made[:end],), members)
 
         return carry
+
+
+def check_words(sample: int, words: int) -> None:
+    """Raise :class:`ResourceError` if groups take more words than can be numbered."""
+    if words > _MOST_WORDS:
+        raise ResourceError(
+            f"the groups of sample {sample} take {words:,} words; the layout minhash holds "
+            f"{_MOST_WORDS:,} at most. Choose a smaller length, or the layout sketch"
+        )
 
 
 class GroupLayer(Layer):
@@ -91,11 +109,7 @@ class GroupLayer(Layer):
             )
             if self._wanted is not None:
                 minhash_groups.name_winners(group[begin:at], self._wanted)
-            if at > _MOST_WORDS:
-                raise ResourceError(
-                    f"the groups of sample {sample} take {at:,} words; the layout minhash holds "
-                    f"{_MOST_WORDS:,} at most. Choose a smaller length, or the layout sketch"
-                )
+            check_words(sample, at)
         used, end = nodes * length + at, blob_words(nodes, length, at)
         words[used:end] = 0
         return Blob.of((words[:end],), at)
