@@ -10,7 +10,7 @@ those that give more than that.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.arithmetic import Ratio, digits, ratio
@@ -23,6 +23,13 @@ __all__ = ["figures", "ratios", "told", "warnings", "wholes"]
 
 BUSY, CLOCK = 0, 1
 Row = Mapping[str, Any]
+Get = Callable[[Any], float]
+_NEAREST: dict[str, Get] = {
+    "build": lambda r: float(r["build"][BUSY]),
+    "query": lambda r: float(r["query"][0]),
+    "p99": lambda r: float(r["query"][1]),
+    "bytes": lambda r: float(r["bytes"]),
+}
 
 
 def ratios(row: Row) -> dict[str, Ratio]:
@@ -31,31 +38,26 @@ def ratios(row: Row) -> dict[str, Ratio]:
         return {}
     if row["task"] == EMBEDDING:
         return {
-            f"{what} {method}": ratio([get(r) for r in row["ours"][method]], map_(get, row))
+            f"{what} {method}": ratio([get(r) for r in row["ours"][method]], _theirs(get, row))
             for method in OURS
-            for what, get in {
-                "build": lambda r: r["build"][BUSY],
-                "query": lambda r: r["query"][0],
-                "p99": lambda r: r["query"][1],
-                "bytes": lambda r: r["bytes"],
-            }.items()
+            for what, get in _NEAREST.items()
         }
     ours = row["ours"]
     return {
-        "solve": ratio([r["again"][-1][BUSY] for r in ours], map_(_solve(BUSY), row)),
-        "asked": ratio([r["again"][0][BUSY] for r in ours], map_(_solve(BUSY), row)),
-        "wall": ratio([r["again"][-1][CLOCK] for r in ours], map_(_solve(CLOCK), row)),
-        "whole": ratio([_whole(r) for r in ours], map_(_whole, row)),
+        "solve": ratio([r["again"][-1][BUSY] for r in ours], _theirs(_solve(BUSY), row)),
+        "asked": ratio([r["again"][0][BUSY] for r in ours], _theirs(_solve(BUSY), row)),
+        "wall": ratio([r["again"][-1][CLOCK] for r in ours], _theirs(_solve(CLOCK), row)),
+        "whole": ratio([_whole(r) for r in ours], _theirs(_whole, row)),
     }
 
 
-def map_(get: Any, row: Row) -> list[float]:
+def _theirs(get: Get, row: Row) -> list[float]:
     """Of each turn of theirs."""
     return [get(run) for run in row["theirs"]]
 
 
-def _solve(which: int) -> Any:
-    return lambda run: run["again"][0][which]
+def _solve(which: int) -> Get:
+    return lambda run: float(run["again"][0][which])
 
 
 def _whole(run: Row) -> float:
@@ -118,7 +120,7 @@ def told(row: Row) -> str:
     """A line for whoever waits."""
     line = f"{row['task']}, {row['graph']}, {row['library']}: "
     if "why" in row:
-        return line + row["why"]
+        return f"{line}{row['why']}"
     if row.get("unlike"):
         return line + f"another answer, {row['error']:.1g} from the reference"
     return line + ", ".join(f"{name} {found}" for name, found in ratios(row).items())

@@ -76,8 +76,8 @@ class Vectors:
         truth: Truth | None,
     ) -> None:
         self._vectors, self._search, self.nodes = vectors, search, len(vectors)
-        none = truth is None or truth.candidates is None
-        self._among = None if none else np.isin(np.arange(self.nodes), truth.candidates)  # type: ignore[union-attr]
+        among = truth.candidates if truth else None
+        self._among = None if among is None else np.isin(np.arange(self.nodes), among)
 
     def related(self, node: int, k: int) -> Related:
         """Those of ``MORE`` neighbours that may be hits, the nearest k."""

@@ -47,7 +47,7 @@ class Indexed(NamedTuple):
     """An index beside its graph."""
 
     ours: Ours
-    index: Index
+    answers: Index
 
 
 def load_index(file: Path) -> Indexed:
@@ -136,7 +136,7 @@ def source_exactly(loaded: Indexed) -> Matrix:
 
 def source_by_cocite(loaded: Indexed, error: float) -> Matrix:
     n = loaded.ours.graph.nodes
-    hits = loaded.index.related(str(SOURCE), k=n, target_error=error, decay=DECAY)
+    hits = loaded.answers.related(str(SOURCE), k=n, target_error=error, decay=DECAY)
     found = np.zeros(n)
     found[[int(hit.node) for hit in hits]] = [hit.score for hit in hits]
     found[SOURCE] = 1
