@@ -23,7 +23,8 @@ from typing import Any
 
 import cocite
 from cocite import Graph
-from cocite.graph.in_blocks import BlockedGraph, split
+from cocite.graph.in_blocks import BlockedGraph
+from cocite.graph.ingest_blocks import split
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.means import Means

@@ -2,11 +2,11 @@
 
     python -m benchmarks.peers.worker TASK LIBRARY TEXT ANSWER ERROR...
 
-*load* and *rank* of the object are pairs of seconds, of the processor and of the clock; ``first``
-is the first time that it was solved, as whoever loads and solves once has it, ``again`` has one
-pair for each error, of the second time. Where the first took more than SLOW seconds it is not done
-twice. Imports and what a library does once in a process are not counted. The answer to the last
-error goes to the file ANSWER; "exactly" in the place of ERROR makes the reference.
+``load`` of the object is a pair of seconds, of the processor and of the clock; ``first`` is the
+first time that it was solved, as whoever loads and solves once has it; ``again`` has one pair for
+each error, of the second time. Where the first took more than SLOW seconds of the processor it is
+not done twice. Imports and what a library does once in a process are not counted. The answer to the
+last error goes to the file ANSWER; "exactly" in the place of ERROR makes the reference.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
     again = []
     for error in map(float, errors):
         spent = first
-        if first[1] < SLOW:
+        if first[0] < SLOW:
             spent, found = timed(lambda error=error: solver.solve(form, error))  # type: ignore[misc]
         again.append(spent)
     most = peak()
