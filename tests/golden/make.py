@@ -54,6 +54,7 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "trees-weighted": ("weighted", {"measure": "simrank"}),
     "trees-hubs": ("text", {"hubs": "idf"}),
     "paths": ("text", {"layout": "paths"}),
+    "packed": ("text", {"layout": "packed"}),
     "compact": ("text", {"measure": "compact-simrank"}),
     "minhash": ("text", {"measure": "xjaccard"}),
     "sketch": ("text", {"measure": "xjaccard", "bits": 4}),
