@@ -14,6 +14,7 @@ from cocite.compiled.clock import clock
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
+    from cocite.copies import Sending, is_url
     from cocite.index.documents import MergeDocument
 
 __all__ = ["merge"]
@@ -21,7 +22,13 @@ __all__ = ["merge"]
 
 @click.command()
 @click.argument("indexes", metavar="INDEX INDEX...", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    help="The index to make: a directory, or a URL, as for cocite index.",
+)
 @click.option(
     "--shard",
     type=click.IntRange(1),
@@ -48,11 +55,16 @@ def merge(
     from cocite.index.merge import Merge
 
     begin = clock()
-    with Merge(indexes, output, shard=shard, overwrite=overwrite, verify=verifying()) as work:
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    place = output if sending is None else sending.path
+    again = overwrite or sending is not None
+    with Merge(indexes, place, shard=shard, overwrite=again, verify=verifying()) as work:
         numbers = f"{work.numbers.start} to {work.numbers.stop - 1}"
         say(f"{output}: samples {numbers}, from {len(indexes)} indexes")
         with Stages({"merging": "samples"}) as stages:
             work.run(lambda done, total: stages("merging", done, total))
+        if sending is not None:
+            sending.send()
         found = MergeDocument.of(work, clock() - begin, output)
     show(Reply(found, lambda: _text(found)))
 

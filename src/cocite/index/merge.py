@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.copies import is_url
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.titles import TITLE_FILES
 from cocite.index.facts import index_facts
@@ -207,8 +208,10 @@ class Merge:
     def _facts(self) -> dict[str, Any]:
         """Those of a build: the graph's path is seen from where the result will be."""
         first = self._indexes[0]
-        place = os.path.normpath(first.store.path.resolve() / first.graph["path"])
-        path = os.path.relpath(place, self._draft.output.resolve())
+        path = str(first.graph["path"])
+        if not is_url(path):
+            place = os.path.normpath(first.store.path.resolve() / path)
+            path = os.path.relpath(place, self._draft.output.resolve())
         names = str(first.store.facts["names"])
         graph = first.graph | {"path": path}
         facts = index_facts(first.nodes, names, self._options, graph, first.kept, first.names.sides)
