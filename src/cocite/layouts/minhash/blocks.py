@@ -1,4 +1,4 @@
-"""The minhash layout of a graph in blocks that each live somewhere (``rings/blocks.py``).
+"""The minhash layout of a graph in blocks that each live somewhere (``layouts/rings/blocks.py``).
 
     node's block      deals (winner, node) to the block of the winner, ring after ring
     winner's block    makes the groups of its winners, and answers where each begins
@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
 from cocite.layouts.blobs import Blob
-from cocite.layouts.minhash.build import check_words
-from cocite.layouts.minhash.format import blob_words
+from cocite.layouts.minhash.format import blob_words, check_words
 from cocite.layouts.rings.blocks import BlocksRingMaker, RingBlock, RingWork
 
 __all__ = ["BlocksGroupMaker", "GroupBlock"]

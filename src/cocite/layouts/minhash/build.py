@@ -11,20 +11,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import ResourceError
 from cocite.graph.in_blocks import BlockedLinks
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import MemoryPlan
-from cocite.layouts.minhash.format import MinhashFormat, blob_words
+from cocite.layouts.minhash.format import MinhashFormat, blob_words, check_words
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.rings.build import Layer, RingMaker, plan_rings, wanted_bytes, wanted_of
 from cocite.means import Means
 from cocite.measures import LENGTH, PartSettings
 
-__all__ = ["MinhashBuilder", "check_words"]
-
-_MOST_WORDS = 2**32 - 1
+__all__ = ["MinhashBuilder"]
 
 
 class MinhashBuilder(MinhashFormat, SampledBuilder):
@@ -70,15 +67,6 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
             return Blob.of((made[:end],), members)
 
         return carry
-
-
-def check_words(sample: int, words: int) -> None:
-    """Raise :class:`ResourceError` if groups take more words than can be numbered."""
-    if words > _MOST_WORDS:
-        raise ResourceError(
-            f"the groups of sample {sample} take {words:,} words; the layout minhash holds "
-            f"{_MOST_WORDS:,} at most. Choose a smaller length, or the layout sketch"
-        )
 
 
 class GroupLayer(Layer):

@@ -2,7 +2,7 @@
 
     RingBlock         holds the rows of one block, scans them, and keeps the winners of its nodes
     BlocksRingMaker   conducts: one scan a ring for all samples together, then one sample after the
-                      other is laid out, by its layout (``minhash/blocks.py``, ``sketch/blocks.py``)
+                      other is laid out: ``layouts/minhash/blocks.py``, ``layouts/sketch/blocks.py``
 
 Before the first ring nothing is sent: what place a node has in an order, everybody can draw. What a
 sample is laid out from is asked for ahead of the one before it, and comes to the conductor piece by

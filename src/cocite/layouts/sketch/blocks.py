@@ -1,4 +1,4 @@
-"""The sketch layout of a graph in blocks that each live somewhere (``rings/blocks.py``).
+"""The sketch layout of a graph in blocks that each live somewhere (``layouts/rings/blocks.py``).
 
 A block cuts the winners of its nodes to bits. Planes are of 512 nodes, and where a block begins or
 ends among them, its planes have the bits of its nodes alone: the conductor puts those of its
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from cocite.layouts.blobs import Blob
 from cocite.layouts.rings.blocks import BlocksRingMaker, RingBlock
-from cocite.layouts.sketch.build import ring_planes
 from cocite.layouts.sketch.format import BLOCK, blob_words
+from cocite.layouts.sketch.planes import ring_planes
 from cocite.measures import LENGTH
 from cocite.measures.xjaccard import BITS
 

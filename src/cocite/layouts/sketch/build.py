@@ -14,12 +14,11 @@ from cocite.layouts.blobs import Blob, Maker, SampledBuilder
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.rings.build import Layer, RingMaker, plan_rings, wanted_bytes, wanted_of
-from cocite.layouts.sketch.format import BLOCK, PLANE, SketchFormat
+from cocite.layouts.sketch.format import SketchFormat
+from cocite.layouts.sketch.planes import ring_planes
 from cocite.means import Means
-from cocite.measures import SEED
-from cocite.measures.xjaccard import BITS
 
-__all__ = ["SketchBuilder", "ring_planes"]
+__all__ = ["SketchBuilder"]
 
 
 class SketchBuilder(SketchFormat, SampledBuilder):
@@ -57,20 +56,3 @@ class PlaneLayer(Layer):
         nodes = rings[0].size if self._wanted is None else self._wanted.size
         mine = [wanted_of(winners, self._wanted) for winners in rings]
         return Blob.of((ring_planes(self._part, sample, mine).reshape(-1),), nodes)
-
-
-def ring_planes(
-    part: PartPlan, sample: int, rings: Sequence[NDArray[np.uint32]]
-) -> NDArray[np.uint32]:
-    """uint32[groups of 512 nodes, length, bits, 16]: the winners of the rings of a sample, each
-    uint32[nodes], cut to bits.
-    """
-    from cocite.kernels import random, sketch
-
-    bits, seed = part.settings[BITS], part.settings[SEED]
-    planes = np.zeros((-(-rings[0].size // BLOCK), len(rings), bits, PLANE), np.uint32)
-    for ring, winners in enumerate(rings):
-        step = np.uint64(part.turn + ring + 1)
-        key = random.draw_key(np.uint64(seed), np.uint64(sample), step)
-        sketch.sketch(winners, np.uint64(key), ring, planes)
-    return planes
