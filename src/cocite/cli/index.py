@@ -47,7 +47,9 @@ from cocite.measures.floors import FLOOR_WORDS, FLOORS
 from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
+    from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
+    from cocite.index.estimate import BuildReport
 
 __all__ = ["index", "measures"]
 

@@ -14,7 +14,6 @@ from cocite.compiled.clock import clock
 from cocite.memory import format_size, format_time
 
 if TYPE_CHECKING:
-    from cocite.copies import Sending, is_url
     from cocite.index.documents import MergeDocument
 
 __all__ = ["merge"]
@@ -51,6 +50,7 @@ def merge(
     index of the lost numbers (cocite verify names them), and join the two; with --overwrite the
     output may be one of them. A merge that is interrupted leaves nothing behind.
     """
+    from cocite.copies import Sending, is_url
     from cocite.index.documents import MergeDocument
     from cocite.index.merge import Merge
 

@@ -5,8 +5,20 @@ cache.py     copies of stores on this machine: once, whole, bounded
 sending.py   stores that are made here and sent there, as one publication
 """
 
-from cocite.copies.cache import copied, origin
+from cocite.copies.cache import Copy, copied, copies_folder, copies_kept, origin, remove_copies
 from cocite.copies.sending import Sending, sent
 from cocite.copies.urls import Remote, bare, is_url
 
-__all__ = ["Remote", "Sending", "bare", "copied", "is_url", "origin", "sent"]
+__all__ = [
+    "Copy",
+    "Remote",
+    "Sending",
+    "bare",
+    "copied",
+    "copies_folder",
+    "copies_kept",
+    "is_url",
+    "origin",
+    "remove_copies",
+    "sent",
+]

@@ -26,6 +26,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import xxhash
@@ -38,7 +39,17 @@ from cocite.store import disk
 from cocite.store.arrays import checksum
 from cocite.store.manifest import MANIFEST, Manifest, kind_of
 
-__all__ = ["COPIES", "adopted", "copied", "copies_folder", "name_of", "origin", "unread"]
+__all__ = [
+    "COPIES",
+    "Copy",
+    "adopted",
+    "copied",
+    "copies_folder",
+    "copies_kept",
+    "name_of",
+    "origin",
+    "remove_copies",
+]
 
 COPIES = "COCITE_COPIES"
 _MANIFEST_BYTES = 1 << 24
@@ -62,6 +73,55 @@ def copies_folder() -> Path:
         found = written / "copies"
     found.mkdir(0o700, parents=True, exist_ok=True)
     return found
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy that is kept: of what ``url`` (without a password; empty if it is not known), its
+    ``bytes``, when it was last used (seconds since 1970), and whether somebody reads it now.
+    """
+
+    name: str
+    url: str
+    bytes: int
+    used: float
+    read: bool
+
+
+def copies_kept() -> list[Copy]:
+    """The copies that are there, the one used last first. Raises as :func:`copies_folder`."""
+    found = []
+    for path in _held(copies_folder()):
+        with unread(_lock_of(path)) as free:
+            found.append(_copy_at(path, not free))
+    return sorted(found, key=lambda copy: (-copy.used, copy.url))
+
+
+def remove_copies() -> list[Copy]:
+    """Remove the copies that nobody reads; returns them."""
+    gone = []
+    for path in _held(copies_folder()):
+        with unread(_lock_of(path)) as free:
+            if free:
+                gone.append(_copy_at(path, False))
+                shutil.rmtree(path, ignore_errors=True)
+    return gone
+
+
+def _copy_at(path: Path, read: bool) -> Copy:
+    lock, used = _lock_of(path), _used(path)
+    name = next((each.name for each in path.iterdir()), "")
+    url = lock.read_text("utf-8", "replace")
+    return Copy(name, url, _size(path), used, read)
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
+
+
+def _held(folder: Path) -> list[Path]:
+    """The folders of copies that are whole."""
+    return [path for path in folder.iterdir() if path.suffix == "" and path.is_dir()]
 
 
 def origin(path: str | os.PathLike[str]) -> str | None:
@@ -179,7 +239,7 @@ def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: 
 
 def _make_room(folder: Path, size: int, url: str) -> None:
     """Remove copies that nobody reads until one of this size fits within the bound."""
-    held = {path: _size(path) for path in folder.iterdir() if path.suffix == ""}
+    held = {path: _size(path) for path in _held(folder)}
     bound = (shutil.disk_usage(folder).free + sum(held.values())) // 2
     if size > bound:
         raise ResourceError(
