@@ -162,6 +162,8 @@ def test_indexes_are_merged_into_a_url(files: Any, links: Path, tmp_path: Path) 
         cocite.build(graph, path, measure="psimrank", numbers=numbers)
     expected = cocite.merge(parts, tmp_path / "c.index").related("a")
     assert cocite.merge(parts, f"{BUCKET}/c.index").related("a") == expected
+    told = json.loads(files.cat("/bucket/c.index/manifest.json"))["facts"]["graph"]
+    assert told["path"] == "../web.graph"
     merged = ["merge", *map(str, parts), "-o", f"{BUCKET}/d.index"]
     assert main(merged) == 0
     assert cocite.open(f"{BUCKET}/d.index").related("a") == expected

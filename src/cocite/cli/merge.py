@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,9 +56,9 @@ def merge(
 
     begin = clock()
     sending = Sending(output, "index", overwrite) if is_url(output) else None
-    place = output if sending is None else sending.path
-    again = overwrite or sending is not None
-    with Merge(indexes, place, shard=shard, overwrite=again, verify=verifying()) as work:
+    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verifying()}
+    how |= {"overwrite": True, "elsewhere": True} if sending else {}
+    with Merge(indexes, sending.path if sending else output, **how) as work:
         numbers = f"{work.numbers.start} to {work.numbers.stop - 1}"
         say(f"{output}: samples {numbers}, from {len(indexes)} indexes")
         with Stages({"merging": "samples"}) as stages:

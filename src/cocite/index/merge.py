@@ -85,12 +85,14 @@ class Merge:
         shard: int | None = None,
         overwrite: bool = False,
         verify: bool = True,
+        elsewhere: bool = False,
     ) -> None:
-        """``shard`` and ``overwrite`` as for a build; ``verify`` says whether what is read is
-        compared with its checksums. Raises :class:`UsageError` if the indexes do not fit together.
+        """``shard``, ``overwrite`` and ``elsewhere`` as for a build; ``verify`` says whether what is
+        read is compared with its checksums. Raises :class:`UsageError` if the indexes do not fit together.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge joins two indexes or more: give all of them")
+        self._elsewhere = elsewhere
         self._indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
         for index in self._indexes:
             _check_alone(index)
@@ -211,7 +213,9 @@ class Merge:
         path = str(first.graph["path"])
         if not is_url(path):
             place = os.path.normpath(first.store.path.resolve() / path)
-            path = os.path.relpath(place, self._draft.output.resolve())
+            beside = os.path.join(os.pardir, os.path.basename(place))
+            seen = os.path.relpath(place, self._draft.output.resolve())
+            path = beside if self._elsewhere else seen
         names = str(first.store.facts["names"])
         graph = first.graph | {"path": path}
         facts = index_facts(first.nodes, names, self._options, graph, first.kept, first.names.sides)

@@ -339,8 +339,10 @@ def merge(
 
     means = Means.checked(threads, memory, shard)
     sending = Sending(output, "index", overwrite) if is_url(output) else None
-    place, again = (output, overwrite) if sending is None else (sending.path, True)
-    with Merge(indexes, place, shard=shard, overwrite=again, verify=verify) as work:
+    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verify}
+    how |= {"overwrite": True, "elsewhere": True} if sending else {}
+    place = sending.path if sending else output
+    with Merge(indexes, place, **how) as work:
         work.run(progress)
     return Index(StoredIndex.open(place if sending is None else sending.send()), means)
 
