@@ -1,4 +1,4 @@
-# make demo | serve-demo | test | test-quick | test-bounds | test-image | test-matrix | torture | check | audit | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | test | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -25,7 +25,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-quick test-bounds test-image test-matrix torture check audit bench reproduce-sor lock clean
+.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix torture check audit bench reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -58,6 +58,11 @@ test-bounds: export NUMBA_BOUNDSCHECK = 1
 test-bounds: $(VENV)/.dev
 	@echo "what all measures promise, by kernels with bounds checks: two minutes on two cores; more where they are compiled first"
 	$(call pytest,tests/measures/test_contract.py)
+
+# One test at a time: each has several Ray nodes, which are processes of their own.
+test-cluster: $(VENV)/.dev
+	@echo "several Ray nodes on this machine, killed in the middle, too: five minutes on two cores"
+	$(BIN)/python -m pytest -m cluster -p no:xdist tests/cluster
 
 torture: $(VENV)/.dev
 	@echo "kills, lost power, full disks, flipped bits, hostile content, readers: what thirty minutes allow; docs/reliability.md has what came of it"

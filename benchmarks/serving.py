@@ -9,8 +9,8 @@ server on the same machine. The server keeps no answers, and the nodes are too m
     capacity    all samples, 8 connections: requests a second, p50 and p99, processor time a request
     overload    as many connections as ask for four times the capacity, asking again at once when
                 they are refused (which takes a tenth of a second): statuses; p99 of the answers of
-                one more connection, which is only counted when it gets 200; samples an answer;
-                memory
+                a few more connections, which are only counted when they get 200; samples an
+                answer; memory
     afterwards  how soon all samples answer again
     trickling   1,000 connections beside it that send a byte of a request's head a second, and come
                 again when they are closed: p50 and p99 of all others, without them and with them
@@ -47,19 +47,25 @@ import cocite
 
 TICK = os.sysconf("SC_CLK_TCK")
 CONNECTIONS, TIMES, HELD_BACK = 8, 4, 0.1
+TIMED = 8
+"""Connections whose answers are timed under load."""
 TRICKLING = 1000
 ASKED = 20_000
 SCRIPT = """
 local ffi = require("ffi")
 ffi.cdef "typedef struct {{ long s; long n; }} ts; int clock_gettime(int, ts *);"
 local clock, nodes, at, counts, begun = ffi.new("ts"), {{}}, 1, {{}}, 0
-local times = {alone} and io.open("{output}", "w")
+local times
 local function now()
     ffi.C.clock_gettime(1, clock)
     return tonumber(clock.s) + tonumber(clock.n) / 1e9
 end
 for line in io.lines("{nodes}") do nodes[#nodes + 1] = line end
-function init(args) math.randomseed({seed}); at = math.random(#nodes) end
+function init(args)
+    math.randomseed({seed} + number)
+    at = math.random(#nodes)
+    if {alone} then times = io.open("{output}" .. number, "w") end
+end
 function request()
     at = at % #nodes + 1
     begun = now()
@@ -72,12 +78,15 @@ function response(status)
     for s, n in pairs(counts) do told = told .. " " .. s .. "=" .. n end
 end
 local threads = {{}}
-function setup(thread) threads[#threads + 1] = thread end
+function setup(thread)
+    threads[#threads + 1] = thread
+    thread:set("number", #threads)
+end
 function done()
     for _, thread in ipairs(threads) do io.write(thread:get("told") or "", "\\n") end
 end
 """
-"""One connection a thread can be timed; of many only the statuses are counted."""
+"""One connection a thread can be timed, to a file each; of many only the statuses are counted."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +140,7 @@ class Server:
 
 
 def wrk(port: int, connections: int, seconds: float, nodes: Path, alone: Path | None = None) -> Any:
-    """Begin a run; ``alone`` is the file for the times of its answers, of a single connection."""
+    """Begin a run; ``alone`` is where the times of its answers go, with a thread a connection."""
     script = nodes.with_name(f"ask-{connections}-{alone is not None}.lua")
     script.write_text(
         SCRIPT.format(
@@ -143,7 +152,7 @@ def wrk(port: int, connections: int, seconds: float, nodes: Path, alone: Path | 
     )
     command = [
         "wrk",
-        "-t1",
+        f"-t{connections if alone else 1}",
         f"-c{connections}",
         f"-d{max(1, round(seconds))}s",
         "--timeout",
@@ -210,17 +219,18 @@ def capacity(server: Server, nodes: Path, seconds: float) -> Run:
 
 def overload(server: Server, nodes: Path, seconds: float, usual: Run) -> None:
     """More than can be answered, and what comes of it."""
-    alone = nodes.with_name("alone.txt")
+    alone = nodes.with_name("alone-")
     sums = [server.metric(f"cocite_samples_{what}") for what in ("sum", "count")]
     begun = server.memory()
     many = max(4 * CONNECTIONS, round(TIMES * usual.rate * HELD_BACK))
     running = wrk(server.port, many, seconds, nodes)
     time.sleep(min(3.0, seconds / 4))
-    one = wrk(server.port, 1, seconds * 0.6, nodes, alone)
+    few = wrk(server.port, TIMED, seconds * 0.6, nodes, alone)
     middle = server.memory()
-    told(one)
+    told(few)
     run = told(running)
-    times = sorted(float(line) for line in alone.read_text().split())
+    files = alone.parent.glob(f"{alone.name}*")
+    times = sorted(float(line) for file in files for line in file.read_text().split())
     more = [server.metric(f"cocite_samples_{what}") for what in ("sum", "count")]
     samples = (more[0] - sums[0]) / max(1.0, more[1] - sums[1])
     late = 1000 * times[int(0.99 * len(times))]

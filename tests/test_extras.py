@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def came_from(monkeypatch: pytest.MonkeyPatch, origin: dict[str, Any] | None) -> None:
-    monkeypatch.setattr(extras, "distribution", lambda name: Installed(origin))
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed(origin))
 
 
 def test_a_clone_is_named_as_seen_from_here(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +97,7 @@ def test_code_that_runs_in_a_clone_without_being_installed(
     def absent(name: str) -> Installed:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(extras, "distribution", absent)
+    monkeypatch.setattr(metadata, "distribution", absent)
     monkeypatch.setattr(extras, "__file__", str(clone / "src" / "cocite" / "extras.py"))
     assert install_command("evaluate") == "pip install '.[evaluate]'"
     monkeypatch.setattr(extras, "__file__", str(clone / "site-packages" / "cocite" / "extras.py"))

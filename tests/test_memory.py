@@ -204,7 +204,9 @@ from cocite.memory import own_memory, resident
 ballast = b"x" * 300_000_000
 asked = own_memory() - resident()
 import numpy as np
+from cocite.kernels import load_numba
 from cocite.kernels.links import add_counts
+load_numba()  # as builds do
 before = resident()
 add_counts(np.empty(0, np.uint32), np.empty(0, np.uint32))
 loaded = own_memory() - resident()

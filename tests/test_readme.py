@@ -144,7 +144,7 @@ def test_the_demo_runs(folder: Path) -> None:
 def test_every_verb_that_the_readme_uses_exists() -> None:
     from cocite.cli.main import _VERBS
 
-    used = set(re.findall(r"(?<![.\w])cocite ([a-z][a-z-]+)\b", README.read_text("utf-8")))
+    used = set(re.findall(r"(?<![=.\w])cocite ([a-z][a-z-]+)\b", README.read_text("utf-8")))
     assert used <= set(_VERBS) | {"related"}
     assert {"ingest", "index", "related", "similarity"} <= used
 

@@ -14,6 +14,8 @@
     │   └── Busy                another process is building it
     ├── NotConverged            a computation that ends without a result that says anything
     ├── TookTooLong             a question that took longer than it was given
+    ├── ClusterError            a cluster that cannot be reached, or cannot do the work
+    │   └── LostWorker          work that was lost again and again
     └── ResourceError           it does not fit: memory, disk, ids
 
 A message says what was found, what is allowed and what to do. The command line prints it
@@ -26,9 +28,11 @@ from collections.abc import Sequence
 
 __all__ = [
     "Busy",
+    "ClusterError",
     "CociteError",
     "Damaged",
     "InputError",
+    "LostWorker",
     "MalformedRow",
     "NotAStore",
     "NotConverged",
@@ -144,6 +148,14 @@ class NotConverged(CociteError):
 
 class TookTooLong(CociteError):
     """A question took longer than it was given (``deadline.py``)."""
+
+
+class ClusterError(CociteError):
+    """A cluster that cannot be reached, or whose nodes cannot do the work."""
+
+
+class LostWorker(ClusterError):
+    """Work on a cluster whose workers were lost, more often than it is done again."""
 
 
 class ResourceError(CociteError):

@@ -11,7 +11,6 @@ import json
 import os
 import shlex
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -65,9 +64,11 @@ def install_command(extra: str) -> str:
 
 def _origin() -> dict[str, Any]:
     """What pip wrote down of where the installed cocite came from; nothing of an index's."""
+    from importlib import metadata  # takes as long as a fifth of NumPy
+
     try:
-        found = json.loads(distribution(_NAME).read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
+        found = json.loads(metadata.distribution(_NAME).read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 

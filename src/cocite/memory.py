@@ -1,20 +1,22 @@
 """Memory: how much there is, how much a run may take; sizes and times as people read them.
 
 ``available()`` is what the operating system would hand out now without swapping,
-or what the control group of this process still allows, if that is less. A run that is not
-told otherwise takes half of it.
+or what the control group of this process still allows, or its limit of addresses (``ulimit -v``),
+if that is less. A run that is not told otherwise takes half of it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cocite.errors import UsageError
+from cocite.errors import ResourceError, UsageError
 
 __all__ = [
     "MOST_THREADS",
@@ -34,6 +36,7 @@ __all__ = [
     "parse_size",
     "resident",
     "short_of",
+    "told_if_short",
 ]
 
 OWN_MEMORY = 160 << 20
@@ -46,6 +49,10 @@ out; and the least that it is told.
 """
 _LOADED = 57 << 20
 """What the first kernel takes, with LLVM; others take some 0.1 MB each."""
+_MAPPED = 500 << 20
+"""Addresses that libraries, and the stacks of their threads, take and mostly do not use."""
+_UNLOADED = "failed to map segment", "cannot allocate memory", "libllvmlite"
+"""What the loader of libraries says where there is no room for one."""
 
 MOST_THREADS = 1024
 """More than any machine of today has cores for, and fewer than a system has for a process."""
@@ -99,7 +106,7 @@ def format_time(seconds: float) -> str:
 
 def available() -> int:
     """Bytes that can be taken now: the machine's, or the control group's if less."""
-    limits = [_machine_available(), *_control_group_available()]
+    limits = [_machine_available(), *_control_group_available(), *_addresses_available()]
     return max(0, min(limits))
 
 
@@ -198,8 +205,39 @@ def checked_threads(threads: int | None) -> int:
 
 
 def budget(memory: str | int | None) -> int:
-    """The bytes a run may take: as given, or half of what is available."""
-    return available() // 2 if memory is None else parse_size(memory)
+    """The bytes a run may take: as given, or half of what is available.
+
+    Raises :class:`UsageError` for what is no size, and :class:`ResourceError` if there is nothing
+    left, or if it is more than there are addresses for.
+    """
+    if memory is None:
+        left = available() // 2
+        if left == 0:
+            by = "the limit of addresses (ulimit -v)" if _addresses() else "the system"
+            raise ResourceError(f"no memory is left: {by} gives this process no more. Raise it")
+        return left
+    given = parse_size(memory)
+    for left in _addresses_available():
+        if given > left:
+            raise ResourceError(
+                f"{format_size(given)} of memory cannot be had: the limit of addresses (ulimit -v) "
+                f"leaves {format_size(max(left, 0))}. Raise it, or give less with --memory"
+            )
+    return given
+
+
+def told_if_short(error: BaseException) -> str:
+    """What to tell people of an error that comes of too little memory; "" for any other."""
+    words = str(error).lower()
+    unloaded = isinstance(error, ImportError | OSError) and any(w in words for w in _UNLOADED)
+    if not (isinstance(error, MemoryError) or unloaded or _errno(error) == errno.ENOMEM):
+        return ""
+    limit = "; the limit of addresses (ulimit -v) may be too low" if _addresses() else ""
+    return f"memory ran out: {format_size(available())} are free{limit}. Give less with --memory"
+
+
+def _errno(error: BaseException) -> int | None:
+    return error.errno if isinstance(error, OSError) else None
 
 
 def database_memory(memory: int) -> int:
@@ -223,6 +261,22 @@ def _machine_available() -> int:
     except OSError:
         pass  # not Linux: fall back to the size of the memory
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _addresses() -> list[int]:
+    """The limit of addresses of this process, in bytes, if there is one."""
+    if sys.platform == "win32":
+        return []
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return [] if limit == resource.RLIM_INFINITY else [limit]
+
+
+def _addresses_available() -> list[int]:
+    """How many are left, beside what libraries take that are not loaded yet."""
+    loaded = _MAPPED if _own.before else 0
+    return [limit - _status("VmSize:") - _MAPPED + loaded for limit in _addresses()]
 
 
 def _control_group_available() -> list[int]:

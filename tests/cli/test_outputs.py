@@ -17,9 +17,10 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from cocite.cli.outputs import OUTPUTS
+from cocite.cli.outputs import GRAPH_OUTPUTS, OUTPUTS
 from cocite.documents import Document, Rows, markdown
 from cocite.graph.documents import GraphDocument
+from cocite.graph.writers import GRAPHS, kinds_of
 from cocite.index import StoredIndex
 from cocite.index.documents import IndexDocument
 from cocite.index.verify import VerifyDocument
@@ -63,6 +64,10 @@ def documents(folder: Path) -> dict[str, Document]:
         "rank g -k 2": RankDocument.of(cocite.Graph.open("g"), pagerank(graph), 2),
         "measures": MeasuresDocument.of(),
     }
+
+
+def test_the_graphs_that_are_printed_are_those_that_are_written() -> None:
+    assert kinds_of(GRAPHS) == GRAPH_OUTPUTS
 
 
 def test_what_is_printed_for_programs_is_the_document_of_the_library(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gzip
 import io
+import resource
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cocite
@@ -58,6 +63,58 @@ def test_a_line_without_end_is_refused_in_little_memory(
     assert done.returncode == 1, done.stderr
     assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in done.stderr
     assert int(done.stderr.splitlines()[-1]) < 600
+
+
+def test_titles_have_an_end_too(tmp_path: Path) -> None:
+    """The same line, as titles of a graph: it took 4.1 GB."""
+    (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in NODES))
+    file = bomb(tmp_path / "x.tsv.gz", [b"a\tx y\nb\tx z\nc\t", *[MEGABYTE] * 600, b"\n"])
+    command = ["ingest", tmp_path / "l.tsv", "-o", tmp_path / "g", "--titles", file]
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, *map(str, command), "--memory", "400MB"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in done.stderr
+    assert int(done.stderr.splitlines()[-1]) < 600
+
+
+def repeated(path: Path, text: str, rows: int = 3000) -> Path:
+    """A Parquet file of some kilobytes whose every value is one long text."""
+    texts = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int32), pa.array([text]))
+    names = pa.array(["a", "b", "c", *map(str, range(rows - 3))])
+    pq.write_table(pa.table({"name": names, "title": texts}), path, compression="zstd")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["ingest", "l.tsv", "-o", "g", "--titles"], "a value of more than 1,048,576 bytes"),
+        (["evaluate", "i", "--texts"], "has 2,048 rows with 61.4 GB of text"),
+    ],
+)
+def test_a_long_value_over_and_over_is_not_held(
+    make_graph: MakeGraph, tmp_path: Path, command: list[str], told: str
+) -> None:
+    """30 million letters a row, of 3,000 rows, in 50 kB: 90 GB, 60 GB of them at a time."""
+    (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in NODES))
+    cocite.build(make_graph(NODES), tmp_path / "i")
+    file = repeated(tmp_path / "x.parquet", "z" * 30_000_000)
+    assert file.stat().st_size < 100_000
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, *command, str(file), "--memory", "400MB"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_AS, (8 << 30, 8 << 30)),
+    )
+    assert done.returncode == 1, done.stderr
+    assert told in done.stderr
+    assert int(done.stderr.splitlines()[-1]) < 1000
 
 
 def test_a_label_is_no_longer_than_a_name(make_graph: MakeGraph, tmp_path: Path) -> None:

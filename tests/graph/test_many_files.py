@@ -13,6 +13,9 @@ import pytest
 
 import cocite
 from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
+from cocite.graph.loading import facts_of
+from cocite.graph.readers.html.reader import SiteFound
+from cocite.graph.readers.text import TextInput
 from tests.graph.plain import links
 
 FILES = 120
@@ -74,6 +77,42 @@ def test_many_files_of_many_kinds_are_the_graph_of_one(tmp_path: Path) -> None:
         f"{each} files as 003.parquet: Parquet, columns 's' and 't'": (each, 3 * each),
         f"{each} files as 004.parquet: Parquet, columns 'source' and 'target'": (each, 3 * each),
     }
+
+
+def test_many_inputs_of_other_kinds_are_one_entry_too(tmp_path: Path) -> None:
+    """Each was an entry of its own."""
+    paths = [tmp_path / f"{file:03}.jsonl" for file in range(FILES)]
+    for file, path in enumerate(paths):
+        bad = "{}\n" if file == 7 else ""
+        rows = "".join(f'{{"source": "{a}", "target": "{b}"}}\n' for a, b in rows_of(file))
+        path.write_text(rows + bad)
+    found = cocite.ingest(paths, tmp_path / "g", skip_bad_rows=True)
+    (entry,) = found.store.facts["sources"]
+    assert (entry["files"], entry["rows"], sum(entry["bad_rows"].values())) == (120, 360, 1)
+    assert entry["read_as"].startswith("120 files as 000.jsonl: JSON lines")
+    assert [example.partition(": ")[0] for example in entry["examples"]] == ["007.jsonl"]
+    assert found.digest == cocite.ingest(paths[::-1], tmp_path / "h", skip_bad_rows=True).digest
+
+
+def test_what_folders_of_pages_held_is_added_up() -> None:
+    sites = [
+        SiteFound(f"/a/{i:03}", 2, 3, {"a": 2, "area": i % 2}, {"outside": 1}, site=f"http://{i}/")
+        for i in range(101)
+    ]
+    (entry,) = facts_of(sites)
+    assert (entry["files"], entry["pages"], entry["rows"]) == (101, 202, 303)
+    assert (entry["links"], entry["others"]) == ({"a": 202, "area": 50}, {"outside": 101})
+    assert entry["site"] == ""
+    assert entry["file"] == "000"
+    assert "202 HTML pages; 252 links" in entry["read_as"]
+    assert len(facts_of(sites[:100])) == 100
+
+
+def test_files_that_are_read_in_very_many_ways_are_one_entry() -> None:
+    ways = [TextInput(f"{i}.csv", "comma", True, 2 + i, (0, 1), rows=2) for i in range(300)]
+    (entry,) = facts_of(ways)
+    assert (entry["files"], entry["rows"]) == (300, 600)
+    assert entry["read_as"].startswith("300 files, the first as 0.csv: comma-separated")
 
 
 def test_a_hundred_files_are_told_each_in_their_order(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.engine.external import BLOCK_NODE, ROW_ROOM, ExternalWalker
+from cocite.engine.block import BLOCK_NODE, ROW_ROOM
+from cocite.engine.external import ExternalWalker
 from cocite.engine.step import Step
 from cocite.engine.walk import Walker
 from cocite.errors import ResourceError, UsageError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.errors import NotAStore, UsageError
+from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
@@ -194,6 +195,53 @@ def test_another_graph_in_its_place_is_refused(graphs: dict[bool, Graph], tmp_pa
         replace(work, graph=graphs[True].path).links()
     with pytest.raises(NotAStore):
         replace(work, graph=tmp_path / "nowhere").links()
+
+
+def flipped(graph: Graph, place: Path) -> Path:
+    """A copy of a graph, a bit of a link of which is another one that points inside, too."""
+    shutil.copytree(graph.path, place)
+    links = bytearray((place / "in_sources").read_bytes())
+    rows = np.frombuffer(links, np.uint32)
+    at = int(np.flatnonzero(np.diff(rows.astype(np.int64)) > 2)[0])
+    rows[at] += 1
+    (place / "in_sources").write_bytes(links)
+    return place
+
+
+def test_a_worker_compares_the_graph_once_unless_told_otherwise(
+    graphs: dict[bool, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with prepared(graphs, "trees", tmp_path / "x") as build:
+        works = works_of(build)
+    assert all(work.verify for work in works)
+    damaged = replace(works[0], graph=flipped(graphs[False], tmp_path / "damaged"))
+    with pytest.raises(Damaged, match="in_sources has checksum"):
+        damaged.links()
+    assert replace(damaged, verify=False).links().nodes == graphs[False].nodes
+    checked, check = [], Graph.check
+
+    def counted(graph: Graph) -> None:
+        checked.append(graph.path)
+        check(graph)
+
+    monkeypatch.setattr(Graph, "check", counted)
+    own = shutil.copytree(graphs[False].path, tmp_path / "own")
+    for work in works:
+        if work.plan.direction == "in":  # out-links are looked at whenever they are turned round
+            replace(work, graph=own).links()
+    assert checked == [own]
+    shutil.rmtree(own)
+    shutil.copytree(graphs[True].path, own)
+    with pytest.raises(UsageError, match="is not the graph"):
+        replace(works[0], graph=own).links()
+
+
+def test_what_is_built_unverified_is_unverified_elsewhere(
+    graphs: dict[bool, Graph], tmp_path: Path
+) -> None:
+    plain = Graph.open(graphs[False].path, verify=False)
+    with prepared({False: plain}, "trees", tmp_path / "x") as build:
+        assert not any(work.verify for work in works_of(build))
 
 
 def test_a_shard_that_is_not_whole_has_no_note(graphs: dict[bool, Graph], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cocite.compiled import kept
 from cocite.compiled.clock import compiling
 from cocite.compiled.place import Place
-from cocite.kernels import _jit
+from cocite.kernels import _jit, _numba
 from cocite.kernels.links import add_counts
 
 NODES = np.array([1, 2, 2], np.uint32)
@@ -25,7 +25,7 @@ NODES = np.array([1, 2, 2], np.uint32)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A new place, and what a kernel keeps there when it is first called."""
     place = Place((tmp_path,), tmp_path, "the test says so")
-    monkeypatch.setattr(_jit, "place", lambda: place)
+    monkeypatch.setattr(_numba, "place", lambda: place)
     assert compiled() == 1
     return next((tmp_path / kept.folder_name()).glob("*.nbc"))
 

@@ -317,3 +317,15 @@ def test_a_node_whose_scores_cancel_on_the_way_is_one_hit(
     for node in index.nodes:
         hits = [hit.node for hit in index.related(node, 60)]
         assert len(hits) == len(set(hits))
+
+
+def test_a_blend_has_as_many_parts_as_one_likes(graph: Graph, tmp_path: Path) -> None:
+    """2,000 of them were refused: a process may not have as many files open."""
+    many = "blend:" + "+".join(["0.5*cocitation(direction=out)", "0.5*cocitation"] * 1000)
+    index = cocite.build(graph, tmp_path / "many", measure=many)
+    assert len(index.stored.parts) == 2000
+    two = "blend:0.5*cocitation(direction=out)+0.5*cocitation"
+    few = cocite.build(graph, tmp_path / "two", measure=two)
+    hits, wanted = index.related("3", 5), few.related("3", 5)
+    assert [hit.node for hit in hits] == [hit.node for hit in wanted]
+    assert all(abs(a.score - b.score) <= 2000 * GRAIN for a, b in zip(hits, wanted, strict=True))

@@ -53,7 +53,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def worlds(browser: Browser, tmp_path_factory: pytest.TempPathFactory, start: Start) -> Server:
-    """Two worlds: modules that import each other, and names that are hostile, with such titles."""
+    """Worlds: pages that are linked, names that are hostile, with such titles; and customers of
+    a shop with its goods.
+    """
     place = tmp_path_factory.mktemp("browser")
     names = [f"topic {n // 6} page {n % 6}" for n in range(36)]
     links = [(f"list {n // 6} {m}", name) for n, name in enumerate(names) for m in range(4)]
@@ -75,7 +77,10 @@ def worlds(browser: Browser, tmp_path_factory: pytest.TempPathFactory, start: St
     cocite.build(graph, place / "near.index")
     cocite.build(graph, place / "walks.index", measure="psimrank", samples=60)
     cocite.open(place / "near.index").related_all(place / "site", 5, kind="site")
-    indexes = [str(place / "walks.index"), str(place / "near.index")]
+    bought = [(str(n), f"{n + m}") for n in range(10) for m in (1, 2, 3)]
+    shop = cocite.Graph.from_edges(bought, place / "shop", bipartite=True)
+    cocite.build(shop, place / "shop.index")
+    indexes = [str(place / f"{name}.index") for name in ("walks", "near", "shop")]
     open_to = ("--allow-origin", "*", "--frame-ancestors", "http://127.0.0.1:*")
     found = start(*indexes, "--target-latency", "10000", *open_to)
     found.site = place / "site"  # type: ignore[attr-defined]

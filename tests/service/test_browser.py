@@ -73,7 +73,7 @@ def test_names_are_completed_by_keys(visit: Open) -> None:
     page.wait_for_selector("#names li")
     assert page.get_attribute("#node", "aria-expanded") == "true"
     shown = page.locator("#names li").all_inner_texts()
-    assert all("topic 2" in name for name in shown)
+    assert [name for name in shown if "topic 2" not in name] == []
     page.press("#node", "ArrowDown")
     page.press("#node", "ArrowDown")
     chosen = page.get_attribute("#node", "aria-activedescendant")
@@ -91,6 +91,76 @@ def test_names_are_completed_by_keys(visit: Open) -> None:
     page.wait_for_selector("#names li")
     page.press("#node", "Escape")
     assert page.locator("#names").is_hidden()
+
+
+FOCUSED = """() => {
+    const at = document.activeElement;
+    if (at === document.body) return null;
+    const style = getComputedStyle(at), box = at.getBoundingClientRect();
+    const dot = at.querySelector("circle");
+    return {
+        name: at.id || at.getAttribute("href") || at.tagName,
+        row: at.closest("tr")?.dataset.rank ?? null,
+        map: at.closest("svg.map") !== null,
+        seen: box.width > 0 && box.height > 0,
+        marked: style.outlineStyle !== "none"
+            || (dot !== null && getComputedStyle(dot).strokeWidth === "4px"),
+    };
+}"""
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_all_can_be_reached_by_keys(visit: Open, scripts: bool) -> None:
+    there = visit(java_script_enabled=scripts)
+    page = there.goto(node="topic 3 page 3")
+    walked: list[dict[str, object]] = []
+    for _ in range(300):  # a page that holds the focus would never give it back
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        if found is None:
+            break
+        walked.append(found)
+    assert found is None
+    assert [each for each in walked if not (each["seen"] and each["marked"])] == []
+    names = [each["name"] for each in walked]
+    links = page.locator("a[href]:visible, input:visible, select:visible, summary:visible").count()
+    assert len(names) >= links
+    assert "node" in names
+    rows = [each["row"] for each in walked if each["row"] is not None]
+    assert rows == sorted(rows, key=lambda rank: int(str(rank)))
+    assert {*rows} == {str(rank) for rank in range(1, len({*rows}) + 1)}
+    second = page.locator("tr[data-rank='2'] th a")
+    name = second.inner_text()
+    second.focus()
+    page.keyboard.press("Enter")
+    there.until(name)
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_name_is_looked_for_on_a_side(visit: Open, scripts: bool) -> None:
+    there = visit(java_script_enabled=scripts)
+    page = there.goto(index="shop")
+    page.fill("#node", "4")
+    page.select_option("#side", "user")
+    page.press("#node", "Enter")
+    page.wait_for_selector("tr[data-rank]")
+    assert there.asked == "user:4"
+    assert "side=user" in page.url
+    assert all(name.startswith("user:") for name in names_of(page))
+    page.locator("tr[data-rank] th a").first.click()
+    page.wait_for_url(lambda url: "side=" not in url)
+    assert page.input_value("#side") == "user"
+    if scripts:
+        page.fill("#node", "")
+        page.locator("#node").press_sequentially("4")
+        page.wait_for_selector("#names li")
+        assert page.locator("#names li").all_inner_texts() == ["user:4"]
+        page.select_option("#side", "item")
+        page.fill("#node", "")
+        page.locator("#node").press_sequentially("4")
+        page.locator("#names li", has_text="4").click()
+        there.until("4")
+        assert page.input_value("#side") == "item"
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -149,6 +219,7 @@ def test_axe_finds_nothing(visit: Open, scheme: str) -> None:
         ("/", {"node": "topic 0 page 0", "why": "topic 0 page 1", "prefix": "topic"}),
         ("/", {"node": ["topic 0 page 0", "topic 1 page 1"], "index": "near", "k": 3}),
         ("/", {"node": "topic"}),
+        ("/", {"node": "3", "side": "user", "index": "shop"}),
         ("/", {"node": "x", "k": 0}),
         ("/embed", {"node": "topic 0 page 0"}),
         ("/docs", {}),

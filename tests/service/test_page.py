@@ -106,7 +106,7 @@ def test_the_list_as_csv_is_that_of_the_command_line(
     (link,) = [href(link) for link in tree.css(".files a") if link.text() == "CSV"]
     found = server.get(link)
     asked = ["related", str(folder / "web.index"), "red", "-k", "5", "--prefix", "l"]
-    assert main([*asked, "--format", "csv"]) == 0
+    assert main([*asked, "--format", "csv", "--safe-csv"]) == 0
     assert found.body.decode() == capsys.readouterr().out
     assert found.headers["content-type"].startswith("text/csv")
     assert "attachment" in found.headers["content-disposition"]
@@ -191,6 +191,8 @@ def test_a_name_that_no_page_has_is_answered_with_those_like_it(server: Server) 
     assert parsed(server.get(href(links[0]))).css("tr[data-rank]")
     words = parsed(server.get("/?node=af+LE+f1"), 404).css("ul.like a")
     assert {link.text() for link in words} == {"leaf1", "leaf10", "leaf11"}
+    spelt = parsed(server.get("/?node=gren"), 404).css("ul.like a")
+    assert spelt[0].text() == "green"
     assert "No page is named" in one(parsed(server.get("/?node=zzzz"), 404), "h1").text()
     two = parsed(server.get(address(node=["red", "LEAF1"])), 404)
     names = [node.text() for node in parsed(server.get(href(two.css(".like a")[0]))).css("h1 bdi")]

@@ -157,7 +157,7 @@ def test_no_answer_names_a_place_of_the_server(
 def test_a_server_of_one_machine_is_asked_by_names_that_are_its_own(
     alone: Server, host: str
 ) -> None:
-    assert is_known(host, {"my.site"})
+    assert is_known(host, frozenset({"my.site"}))
     assert alone.get(PATH, Host=host).status == 200
 
 
@@ -174,7 +174,7 @@ def test_a_server_of_one_machine_is_asked_by_names_that_are_its_own(
 )
 def test_a_name_that_was_made_to_lead_there_is_refused(alone: Server, host: str) -> None:
     """DNS rebinding: a page of any site, whose name leads to 127.0.0.1 by now."""
-    assert not is_known(host, {"my.site"})
+    assert not is_known(host, frozenset({"my.site"}))
     for path in (PATH, "/", "/metrics", "/openapi.json"):
         found = alone.get(path, Host=host)
         assert found.status == 421

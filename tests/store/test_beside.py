@@ -69,10 +69,10 @@ def test_a_name_that_is_taken_is_never_written_through(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody can foresee the name; if somebody could, it were an error."""
-    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * size)
+    monkeypatch.setattr("os.urandom", bytes)
     (tmp_path / "victim").write_text("mine")
     for name in ("link", "hard", "file"):
-        taken = tmp_path / f".{name}.{'0' * 8}.new"
+        taken = tmp_path / f".{name}.{'0' * 16}.new"
         if name == "link":
             taken.symlink_to("victim")
         elif name == "hard":

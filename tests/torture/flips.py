@@ -25,7 +25,7 @@ from cocite.index.verify import VerifyDocument
 from cocite.means import Means
 from cocite.ranking import hits
 from cocite.store import Store
-from tests.torture.results import Given, Row, Until
+from tests.torture.results import Given, Row, in_turns
 
 __all__ = ["Make", "edges", "flip_all", "flip_stores", "flipped", "of_a_graph", "of_an_index"]
 
@@ -66,19 +66,19 @@ def flipped(file: Path, bit: int) -> Iterator[None]:
 
 
 def flip_all(
-    store: Path,
-    kind: str,
-    makes: dict[str, Make],
-    count: int,
-    folder: Path,
-    seed: int = 1,
-    until: Until | None = None,
+    store: Path, kind: str, makes: dict[str, Make], count: int, folder: Path, seed: int = 1
 ) -> Counter[str]:
     """Flip ``count`` bits of a store's files, each file as often, and make something each time:
-    how many were an error that names the file, the same result, or undetected. It ends early if the
-    time is over.
+    how many were an error that names the file, the same result, or undetected.
     """
-    rng, found, sound = np.random.default_rng(seed), Counter[str](), dict[str, object]()
+    return Counter(_flipped(store, kind, makes, count, folder, seed))
+
+
+def _flipped(
+    store: Path, kind: str, makes: dict[str, Make], count: int, folder: Path, seed: int
+) -> Iterator[str]:
+    """The same, a bit at a time; yields what came of it."""
+    rng, sound = np.random.default_rng(seed), dict[str, object]()
     files = [name for name, entry in Store.open(store, kind).manifest.files.items() if entry.nbytes]
 
     def made(verb: str) -> object:
@@ -90,40 +90,38 @@ def flip_all(
         sound[verb] = made(verb)
         assert made(verb) == sound[verb]
     for number in range(count):
-        if until and until.over:
-            break
         name, verb = files[number % len(files)], list(makes)[number // len(files) % len(makes)]
         with flipped(store / name, int(rng.integers(8 * (store / name).stat().st_size))):
             try:
                 fine = made(verb) == sound[verb]
             except Damaged as error:
-                found[_DAMAGED if str(store / name) in str(error) else f"{verb}: {error}"] += 1
+                told = _DAMAGED if str(store / name) in str(error) else f"{verb}: {error}"
             else:
-                found[_SAME if fine else f"{verb} of a damaged {name}"] += 1
-    return found
+                told = _SAME if fine else f"{verb} of a damaged {name}"
+        yield told
 
 
 def flip_stores(given: Given) -> dict[str, Row]:
-    """Flip bits of a graph, of indexes of three layouts, and of a piece that is merged."""
+    """Flip bits, in turns, of a graph, of indexes of three layouts, and of a piece to be merged."""
     folder = given.folder / "flips"
-    stores = _stores(folder)
-    names = [name for name in stores if given.only in name]
-    rows, count = dict[str, Row](), given.count(_FLIPS) // max(len(names), 1) + 1
-    for name, until in given.until.parts(names):
-        if until.over:
-            continue
+    stores = {name: made for name, made in _stores(folder).items() if given.only in name}
+    count = given.count(_FLIPS) // max(len(stores), 1) + 1
+    rows = {name: Row() for name in stores}
+
+    def flips(name: str, row: Row) -> Iterator[str]:
         path, makes = stores[name]
         kind = "graph" if path.suffix == ".graph" else "index"
-        logging.disable(logging.WARNING)  # of each shard that is left out
-        try:
-            found = flip_all(path, kind, makes, count, folder / "made", given.seed, until)
-        finally:
-            logging.disable(logging.NOTSET)
-        row = rows[name] = Row(seen=found)
-        for what, times in found.items():
+        for what in _flipped(path, kind, makes, count, folder / "made", given.seed):
+            row.seen[what] += 1
             told = what == _DAMAGED or what.startswith(_LOST)
-            for _ in range(times):
-                row.add(f"a bit of {name}", "" if told or what == _SAME else what, told)
+            row.add(f"a bit of {name}", "" if told or what == _SAME else what, told)
+            yield what
+
+    logging.disable(logging.WARNING)  # of each shard that is left out
+    try:
+        in_turns([flips(name, row) for name, row in rows.items()], given.until)
+    finally:
+        logging.disable(logging.NOTSET)
     return rows
 
 

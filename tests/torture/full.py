@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.torture.kills import differences, wrong_after
 from tests.torture.operations import OPERATIONS, Prepared, contents, prepared
-from tests.torture.results import Given, Row, Until
+from tests.torture.results import Given, Row, in_turns
 from tests.torture.shim import run_apart
 
 __all__ = ["fill_disks"]
@@ -60,15 +60,17 @@ def fill_disks(given: Given) -> dict[str, Row]:
 def _fill_all(given: Given, folder: Path) -> dict[str, Row]:
     place = folder / "disk"
     place.mkdir(parents=True)
-    mounted, rows, chance = _mount(place), dict[str, Row](), random.Random(given.seed)
-    names = [name for name in OPERATIONS if given.only in name]
-    for name, until in given.until.parts(names):
-        if not until.over:
-            told, row = prepared(OPERATIONS[name], folder / name), Row()
-            some = [0, *sorted(chance.sample(_SIZES[1:], given.count(len(_SIZES)) - 1))]
-            _fill(told, place, mounted, some, chance, until, row)
+    mounted = _mount(place)
+    rows = {name: Row() for name in OPERATIONS if given.only in name}
+
+    def fillings(name: str, row: Row) -> Iterator[bool]:
+        told, chance = prepared(OPERATIONS[name], folder / name), random.Random(given.seed)
+        some = [0, *sorted(chance.sample(_SIZES[1:], given.count(len(_SIZES)) - 1))]
+        for short in _fill(told, place, mounted, some, chance, row):
             row.seen["by a disk" if mounted else "by a limit"] = row.injected
-            rows[name] = row
+            yield short
+
+    in_turns([fillings(name, row) for name, row in rows.items()], given.until)
     return rows
 
 
@@ -83,26 +85,19 @@ def _mount(place: Path) -> bool:
 
 
 def _fill(
-    told: Prepared,
-    place: Path,
-    mounted: bool,
-    sizes: list[int],
-    chance: random.Random,
-    until: Until,
-    row: Row,
-) -> None:
+    told: Prepared, place: Path, mounted: bool, sizes: list[int], chance: random.Random, row: Row
+) -> Iterator[bool]:
     """Run it with so little room, from the smallest size on; then with as many sizes between none
-    and what sufficed.
+    and what sufficed. Yields whether it was short of it.
     """
     enough, wanted = sizes[-1], len(sizes)
     for size in sizes:
-        if until.over or not _is_short(told, place, mounted, size, row):
+        if not _is_short(told, place, mounted, size, row):
             enough = size
             break
-    for _ in range(wanted):
-        if until.over or enough == 0:
-            break
-        _is_short(told, place, mounted, chance.randrange(0, enough, 512), row)
+        yield True
+    for _ in range(wanted if enough else 0):
+        yield _is_short(told, place, mounted, chance.randrange(0, enough, 512), row)
 
 
 def _is_short(told: Prepared, place: Path, mounted: bool, free: int, row: Row) -> bool:

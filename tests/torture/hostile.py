@@ -37,7 +37,7 @@ def harm_stores(harms: _Harms, given: Given) -> dict[str, Row]:
     row, table = Row(), Table()
     place = given.folder / "harmed"
     for path, (told, harm) in chosen:
-        if given.until.over:
+        if given.until.over and row.injected:
             break
         copy = copied(path, place)
         harm(copy)

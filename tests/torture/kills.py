@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.torture.operations import OPERATIONS, Prepared, contents, generation, prepared
-from tests.torture.results import Given, Row
+from tests.torture.results import Given, Row, in_turns
 from tests.torture.shim import KILLED, count_points, run_apart, run_killed
 
 __all__ = [
@@ -36,6 +36,8 @@ _KILLS = 1_000
 """Commands that are killed, if there is time for all."""
 _TRIES = 5
 """A kill, as a command may end before it."""
+_TYPED = 10
+"""Of so many commands one is started as from a shell, which takes it a second."""
 _PAGES = 1_000
 """Of the graphs that they are given."""
 _EXISTS = 1
@@ -52,20 +54,18 @@ def kill_at_points(told: Prepared, place: Path, every: int = 1, first: int = 1) 
 
 
 def kill_at_all_points(given: Given) -> dict[str, Row]:
-    """End all operations at all points, in an order that is drawn."""
-    chance, rows, cases = random.Random(given.seed), dict[str, Row](), list[tuple[Prepared, int]]()
-    names: dict[Path, str] = {}
-    for name, operation in OPERATIONS.items():
-        if given.only in name and not given.until.over:
-            told = prepared(operation, given.folder / "kills" / name)
-            found = count_points(partial(operation.run, told.copy(told.before.parent / "counted")))
-            cases += [(told, point) for point in range(1, found + 1)]
-            names[told.before], rows[name] = name, Row()
-    for told, point in chance.sample(cases, given.count(len(cases)) if cases else 0):
-        if given.until.over:
-            break
-        _kill_at(told, told.before.parent / "killed", point, rows[names[told.before]])
+    """End all operations at all points, in an order that is drawn, the operations in turns."""
+    rows = {name: Row() for name in OPERATIONS if given.only in name}
+    in_turns([_killed_at_points(given, name, row) for name, row in rows.items()], given.until)
     return rows
+
+
+def _killed_at_points(given: Given, name: str, row: Row) -> Iterator[bool]:
+    told = prepared(OPERATIONS[name], given.folder / "kills" / name)
+    found = count_points(partial(told.operation.run, told.copy(told.before.parent / "counted")))
+    chance = random.Random(f"{given.seed} {name}")
+    for point in chance.sample(range(1, found + 1), given.count(found)):
+        yield _kill_at(told, told.before.parent / "killed", point, row)
 
 
 def _kill_at(told: Prepared, folder: Path, point: int, row: Row) -> bool:
@@ -110,44 +110,93 @@ def _kill_after(told: Prepared, folder: Path, seconds: float) -> None:
 
 
 def kill_commands(given: Given) -> dict[str, Row]:
-    """End commands, processes of their own, each at a time that is drawn, from when it has begun to
-    change the disk to when it would have ended; on graphs that take them a while.
+    """End processes, each at a time that is drawn, the operations in turns, on graphs that take
+    them a while. Most are forks of this process, which has loaded all, and end at any time of
+    theirs; one in some is a command as it is typed, and ends after it has begun to change the disk.
     """
-    chance, rows = random.Random(given.seed), dict[str, Row]()
-    ready: list[tuple[Prepared, float, Row]] = []
-    for name, operation in OPERATIONS.items():
-        if given.only in name and not given.until.over:
-            told = prepared(operation, given.folder / "killed" / name, _PAGES)
-            process = _started(told, told.copy(told.before.parent / "timed"))
-            begin = time.monotonic()
-            assert process.wait() == 0, f"{name}: exit code {process.returncode}"
-            rows[name] = Row()
-            ready.append((told, time.monotonic() - begin, rows[name]))
-    wanted = given.count(_KILLS)
-    for number in range(_TRIES * wanted):
-        if given.until.over or sum(row.injected for row in rows.values()) >= wanted or not ready:
-            break
-        told, usual, row = ready[number % len(ready)]
-        folder = told.copy(told.before.parent / "ended")
-        process, seconds = _started(told, folder), chance.uniform(0, usual)
-        time.sleep(seconds)
-        process.kill()
-        if process.wait() == -signal.SIGKILL:
-            wrong = wrong_after(told, folder, row)
-            row.add(f"killed {seconds:.3f} s after it had begun", wrong)
-        shutil.rmtree(folder)
+    rows = {name: Row() for name in OPERATIONS if given.only in name}
+    each = given.count(_KILLS) // max(len(rows), 1) + 1
+    in_turns([_ended(given, name, row, each) for name, row in rows.items()], given.until)
     return rows
 
 
-def _started(told: Prepared, folder: Path) -> subprocess.Popen[bytes]:
-    """A command that has begun to change what is in its folder, or has ended."""
-    before, words = sorted(os.listdir(folder)), told.operation.arguments(folder)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cocite", *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    while process.poll() is None and sorted(os.listdir(folder)) == before:
+def _ended(given: Given, name: str, row: Row, wanted: int) -> Iterator[bool]:
+    told = prepared(OPERATIONS[name], given.folder / "killed" / name, _PAGES)
+    chance, usual = random.Random(f"{given.seed} {name}"), dict[bool, float]()
+    for typed in (False, True):
+        process = _started(told, told.copy(told.before.parent / f"timed {typed}"), typed)
+        begin = time.monotonic()
+        assert process.wait() == 0, f"{name}: it does not end well"
+        usual[typed] = time.monotonic() - begin
+    for number in range(_TRIES * wanted):
+        if row.injected >= wanted:
+            break
+        typed = number % _TYPED == _TYPED - 1
+        folder = told.copy(told.before.parent / "ended")
+        process, seconds = _started(told, folder, typed), chance.uniform(0, usual[typed])
+        time.sleep(seconds)
+        process.kill()
+        ended = process.wait() == -signal.SIGKILL
+        if ended:
+            wrong = wrong_after(told, folder, row)
+            row.add(f"killed {seconds:.3f} s after it had begun", wrong)
+        else:  # it takes less time than it took first
+            usual[typed] = min(usual[typed], seconds)
+        shutil.rmtree(folder)
+        if row.injected or number >= _TRIES:
+            yield ended
+
+
+class _Fork:
+    """A process that does an operation, a fork of this one; used as one of ``subprocess``."""
+
+    def __init__(self, told: Prepared, folder: Path) -> None:
+        self._code: int | None = None
+        self._child = os.fork()
+        if self._child == 0:
+            code = 1
+            try:
+                code = told.operation.run(folder)
+            finally:
+                os._exit(code)
+
+    def _waited(self, options: int) -> int | None:
+        if self._code is None:
+            child, status = os.waitpid(self._child, options)
+            self._code = os.waitstatus_to_exitcode(status) if child else None
+        return self._code
+
+    def poll(self) -> int | None:
+        """What it ended with, negative for a signal; None if it has not."""
+        return self._waited(os.WNOHANG)
+
+    def wait(self) -> int:
+        """The same, once it has ended."""
+        code = self._waited(0)
+        assert code is not None
+        return code
+
+    def kill(self) -> None:
+        """End it, if it has not ended."""
+        if self.poll() is None:
+            os.kill(self._child, signal.SIGKILL)
+
+
+def _started(told: Prepared, folder: Path, typed: bool) -> subprocess.Popen[bytes] | _Fork:
+    """A command; if it is ``typed``, one that has begun to change what is in its folder, or has
+    ended.
+    """
+    before = sorted(os.listdir(folder))
+    process: subprocess.Popen[bytes] | _Fork
+    if typed:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cocite", *told.operation.arguments(folder)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    else:
+        process = _Fork(told, folder)
+    while typed and process.poll() is None and sorted(os.listdir(folder)) == before:
         time.sleep(0.001)
     return process
 

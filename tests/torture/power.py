@@ -36,7 +36,7 @@ import xxhash
 from cocite.store.journal import Journal
 from tests.torture.kills import wrong_after
 from tests.torture.operations import OPERATIONS, Prepared, prepared
-from tests.torture.results import Given, Row, Until
+from tests.torture.results import Given, Row, in_turns
 from tests.torture.shim import between
 
 __all__ = ["Recording", "lose_all_power", "lose_power", "recorded"]
@@ -191,31 +191,36 @@ def recorded(folder: Path) -> Iterator[Recording]:
 
 
 def lose_all_power(given: Given) -> dict[str, Row]:
-    """Lose it in all operations, :data:`_SEEDS` times in all."""
-    names = [name for name in OPERATIONS if given.only in name]
-    count = given.count(_SEEDS) // max(len(names), 1) + 1
-    seeds, rows = range(given.seed * _SEEDS, given.seed * _SEEDS + count), dict[str, Row]()
-    for name, until in given.until.parts(names):
-        if not until.over:
-            folder = given.folder / "power" / name
-            rows[name] = lose_power(prepared(OPERATIONS[name], folder), folder, seeds, 20, until)
+    """Lose it in all operations, in turns, :data:`_SEEDS` times in all."""
+    rows = {name: Row() for name in OPERATIONS if given.only in name}
+    count = given.count(_SEEDS) // max(len(rows), 1) + 1
+    seeds = range(given.seed * _SEEDS, given.seed * _SEEDS + count)
+
+    def losses(name: str, row: Row) -> Iterator[str]:
+        folder = given.folder / "power" / name
+        yield from _losses(prepared(OPERATIONS[name], folder), folder, seeds, 20, row)
+
+    in_turns([losses(name, row) for name, row in rows.items()], given.until)
     return rows
 
 
-def lose_power(
-    told: Prepared, place: Path, seeds: range, every: int, until: Until | None = None
-) -> Row:
+def lose_power(told: Prepared, place: Path, seeds: range, every: int) -> Row:
     """Lose it at each seed; where different things are left the command is given again after every
-    so many-th of them. It ends early if the time is over.
+    so many-th of them.
     """
+    row = Row()
+    for _ in _losses(told, place, seeds, every, row):
+        pass
+    return row
+
+
+def _losses(told: Prepared, place: Path, seeds: range, every: int, row: Row) -> Iterator[str]:
+    """The same, a seed at a time; yields what is wrong after it."""
     folder = told.copy(place / "recorded")
     with recorded(folder) as recording:
         assert told.operation.run(folder) == 0
-    row, known = Row(), dict[str, str]()
-    pieces = _pieces(recording)
+    known, pieces = dict[str, str](), _pieces(recording)
     for seed in seeds:
-        if until and until.over:
-            break
         tree, numbers = recording.crashed(random.Random(seed))
         digest = _digest(tree)
         if digest not in known:
@@ -224,9 +229,9 @@ def lose_power(
             _make(folder, tree)
             _renumber(folder, numbers)
             known[digest] = _wrong_pieces(folder, pieces) or wrong_after(told, folder, row, again)
+            row.seen["different states"] = len(known)
         row.add(f"power lost, seed {seed}", known[digest])
-    row.seen["different states"] = len(known)
-    return row
+        yield known[digest]
 
 
 def _make(folder: Path, tree: _Tree) -> None:

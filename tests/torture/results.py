@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-__all__ = ["Given", "Row", "Until"]
+__all__ = ["Given", "Row", "Until", "in_turns"]
 
 _MOST = 20
 _Thing = TypeVar("_Thing")
@@ -82,6 +82,22 @@ class Until:
         """
         for number, thing in enumerate(things):
             yield thing, Until(self.left / (len(things) - number))
+
+
+def in_turns(works: Sequence[Iterator[object]], until: Until) -> None:
+    """A step of each in its turn, until all are at their end or the time is over: one that is slow,
+    or that takes long to begin, takes nothing from the others. Each has one step at least.
+    """
+    left = [work for work in works if next(work, _END) is not _END]
+    while left:
+        for work in list(left):
+            if until.over:
+                return
+            if next(work, _END) is _END:
+                left.remove(work)
+
+
+_END = object()
 
 
 @dataclass(frozen=True)

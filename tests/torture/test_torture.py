@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from tests.torture import children, report
 from tests.torture.__main__ import run
 from tests.torture.children import COLUMNS, FAULTS, Table, run_case
 from tests.torture.kinds import KINDS, Kind
-from tests.torture.results import Given, Row, Until
+from tests.torture.results import Given, Row, Until, in_turns
 
 SHARES = {"arrays": 0.003, "facts": 0.003}
 """Of all cases of a kind: some forty."""
@@ -121,6 +121,29 @@ def test_the_time_is_divided() -> None:
         assert 0 <= wanted - left < 1
     assert Until(0).over
     assert not Until(9).over
+
+
+def test_what_begins_slowly_starves_nobody() -> None:
+    done = []
+
+    def work(name: str, steps: int, begin: float = 0) -> Iterator[None]:
+        time.sleep(begin)
+        for _ in range(steps):
+            done.append(name)
+            yield
+
+    in_turns([work("a", 2), work("b", 3, 0.05), work("c", 0)], Until(60))
+    assert done == ["a", "b", "a", "b", "b"]
+    done.clear()
+    in_turns([work("a", 9), work("b", 9, 0.05)], Until(0.01))
+    assert done == ["a", "b"]
+
+
+def test_every_operation_has_a_case_however_little_time_there_is() -> None:
+    found = run(["power"], share=1, seed=3, seconds=0, only="rank")["power"]
+    assert {name: row.injected for name, row in found.items()} == dict.fromkeys(
+        ("rank, a table", "rank, an array"), 1
+    )
 
 
 def crash() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from cocite.cli.apart import blocks_apart
 from cocite.cli.completion import measure_names
-from cocite.cli.links import bipartite_option, graph_of, titles_option
+from cocite.cli.links import bipartite_option, graph_of, graph_url, titles_option
 from cocite.cli.options import (
     SectionedVerb,
+    cluster_option,
     format_option,
     keep_options,
     kept_by,
@@ -21,6 +24,7 @@ from cocite.cli.options import (
     overwrite_option,
     texts_options,
     verifying,
+    via_option,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -35,6 +39,7 @@ from cocite.cli.text import (
     table_text,
     texts_in_words,
 )
+from cocite.engine.blocks_walk import TOKEN_BYTES
 from cocite.means import Means
 from cocite.measures import DECAY, By, Measure
 from cocite.measures.documents import MeasuresDocument
@@ -93,6 +98,11 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
     "[default: only if --memory is below 26.5 bytes a node]",
 )
 @means_options
+@cluster_option(
+    "Draw the samples on a cluster. Its nodes see GRAPH and DIR by the same paths, or GRAPH is a "
+    "URL, of which each keeps a copy, or in blocks (cocite ingest --blocks), which they share."
+)
+@via_option
 @overwrite_option("index")
 @click.option(
     "--refine",
@@ -143,6 +153,8 @@ def index(
     texts_share: float | None,
     titles: tuple[str, ...],
     bipartite: bool,
+    cluster: str | None,
+    via: str | None,
     **settings: object,
 ) -> None:
     """Build an index of the stored GRAPH, or of the graph that is kept of a file of LINKS.
@@ -151,11 +163,14 @@ def index(
     command again, and it goes on. The same --seed gives the same index, whatever the threads, the
     memory, the blocks and the shards.
     """
+    from cocite.copies import copied
     from cocite.graph import Graph
+    from cocite.graph.in_blocks import is_blocked
     from cocite.index.asked import asked_settings
     from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
     from cocite.index.settings_file import chosen_options
+    from cocite.index.spread import of_nodes, spread_on
     from cocite.query.plan.precision import expected_error, standard_errors
 
     source = click.get_current_context().get_parameter_source("measure")
@@ -174,15 +189,31 @@ def index(
         texts_share=texts_share,
     )
     give_back_at_once()
-    means = Means.checked(threads, memory, shard, blocks, external)
-    more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
-    stored = Graph.open(
-        graph_of(graph, lasting=True, memory=memory, threads=threads, **more), verify=verifying()
-    )
-    with IndexBuild(stored, output, options, means, overwrite=overwrite, restart=restart) as work:
+    with ExitStack() as stack:
+        stored: Graph
+        spread = None
+        if is_blocked(graph):
+            cut = external or blocks is not None or via is not None
+            apart = blocks_apart(graph, cluster, memory, cut=cut)
+            stored, memory = stack.enter_context(apart)
+            means = Means.checked(threads, memory, shard)
+        else:
+            means = Means.checked(threads, memory, shard, blocks, external)
+            more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
+            url = graph_url(graph)
+            if url is None:
+                graph = graph_of(graph, lasting=True, memory=memory, threads=threads, **more)
+            place = graph if url is None else copied(url, "graph")
+            stored = Graph.open(place, verify=verifying())
+            spread = stack.enter_context(spread_on(cluster, url, via))
+            means = of_nodes(spread, means, threads, memory)
+        how: dict[str, Any] = {"overwrite": overwrite, "restart": restart, "spread": spread}
+        work = stack.enter_context(IndexBuild(stored, output, options, means, **how))
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)
-        say(f"{output}: {work.estimate()}{expected_error(errors)}")
+        # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
+        told = f"on {spread.told()}" if spread else str(work.estimate())
+        say(f"{output}: {told}{expected_error(errors)}")
         stage = "sampling" if work.unit == "samples" else "computing"
         with Stages({stage: work.unit, "refining": "nodes"}) as stages:
             report = work.run(
@@ -226,6 +257,13 @@ def _text(found: BuildDocument, ready: str) -> str:
     }
     if found.sampled and found.live_steps is not None:
         shown["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
+    if found.traffic is not None:
+        sent = found.traffic
+        whole = format_size(sent.tokens + sent.records + sent.trees)
+        shown["sent"] = (
+            f"{whole} between blocks; walks {sent.each:.2f} bytes a node and step, of at most "
+            f"{TOKEN_BYTES} if every token were sent at every step"
+        )
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.by is not None:

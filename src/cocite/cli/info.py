@@ -14,6 +14,7 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.documents import GraphDocument
 from cocite.graph.hubs import hubs_in_words
+from cocite.graph.in_blocks import BlockedGraph, is_blocked
 from cocite.measures import find_measure
 from cocite.measures.blend import PREFIX
 from cocite.memory import format_size
@@ -47,6 +48,9 @@ def info(path: str | None, cache: bool, bipartite: bool, no_cache: bool, show: S
         from cocite.cli.cache import cache_reply
 
         show(cache_reply())
+        return
+    if is_blocked(path):
+        show(graph_reply(BlockedGraph.open(path)))
         return
     path = graph_of(path, no_cache=no_cache, bipartite=bipartite)
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))

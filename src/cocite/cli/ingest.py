@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from textwrap import fill
 
 import click
+from click.core import ParameterSource
 
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import bipartite_option, said_of, said_of_sides, said_of_titles
@@ -163,6 +165,14 @@ and counted.
     "then, of which one without them is made.",
     dash=True,
 )
+@click.option(
+    "--blocks",
+    type=click.IntRange(1, 1024),
+    metavar="COUNT",
+    help="Store the graph in so many blocks, a directory each, for runs on a cluster of which no "
+    "machine holds all: cocite index and cocite rank with --cluster. LINKS may be a stored graph, "
+    "which is cut.  [default: in one piece]",
+)
 @memory_option
 @threads_option
 @overwrite_option("graph")
@@ -177,6 +187,7 @@ def ingest(
     skip_bad_rows: bool,
     skip_all_bad_rows: bool,
     exclude_nodes: str | None,
+    blocks: int | None,
     show: Show,
     **options: object,
 ) -> None:
@@ -184,6 +195,7 @@ def ingest(
     from cocite.cli.info import graph_reply
     from cocite.graph.hubs import HUBS_LOG
     from cocite.graph.ingest import ingest as run
+    from cocite.graph.ingest_blocks import ingest_blocks
 
     if not inputs and not (options["sql"] or options["database"] or options["table"]):
         raise click.MissingParameter(
@@ -193,8 +205,16 @@ def ingest(
         )
     exclude = excluded_in(exclude_nodes, (*inputs, *nodes))
     units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
+    units["cutting"] = "links"
+    if blocks is not None and inputs and kind_of(inputs[0]) == "graph" and exclude is None:
+        _refuse_more()
+        with Stages(units) as stages:
+            overwrite = bool(options["overwrite"])
+            cut = ingest_blocks(inputs, output, blocks, overwrite=overwrite, progress=stages)
+        show(graph_reply(cut))
+        return
     with Stages(units) as stages, held(HUBS_LOG) as notes:
-        graph = run(
+        graph = (run if blocks is None else partial(ingest_blocks, blocks=blocks))(
             inputs or None,
             output,
             nodes=nodes or None,
@@ -219,3 +239,16 @@ def ingest(
     if graph.edges == 0:
         say("no link was found: the graph is empty, or has isolated nodes only")
     show(graph_reply(graph))
+
+
+def _refuse_more() -> None:
+    """A stored graph is cut as it is: see that nothing else is chosen."""
+    context = click.get_current_context()
+    heeded = {"inputs", "output", "blocks", "overwrite", "show", "memory", "threads"}
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name not in heeded and not name.startswith("format_"):
+            raise click.UsageError(
+                f"{parameter.opts[-1]} is of files of links: a stored graph is cut as it is"
+            )

@@ -151,6 +151,14 @@ def graph_of(path: str, *, no_cache: bool = False, lasting: bool = False, **mean
     return made
 
 
+def graph_url(path: str) -> str | None:
+    """``path`` if it is the URL of a stored graph, and not of a database of links."""
+    from cocite.copies import is_url
+    from cocite.query.kept import is_links
+
+    return path if is_url(path) and not is_links(path) else None
+
+
 def index_of(path: str, *, no_cache: bool = False, **means: Any) -> str:
     """What a verb works on that takes an index or a graph: ``path``, or the index that is made of
     it if it is a file of links.

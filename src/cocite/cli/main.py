@@ -12,7 +12,6 @@ import re
 import shlex
 import signal
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from typing import cast
 
@@ -24,6 +23,7 @@ from cocite.cli.shown import shown
 from cocite.cli.voice import LOG_JSON, QUIET, VOICE
 from cocite.compiled.clock import MESSAGE, watched
 from cocite.errors import CociteError, Damaged, UnknownNode
+from cocite.memory import told_if_short
 
 __all__ = ["cli", "main"]
 
@@ -52,6 +52,7 @@ _VERBS = {
     "verify": ("cocite.cli.verify", "Check every byte of a stored graph or index."),
     "warm": ("cocite.cli.warm", "Compile all kernels now, as for an image."),
     "cache": ("cocite.cli.cache", "Look after the compiled kernels that are kept."),
+    "cluster": ("cocite.cli.cluster", "Start several nodes on this machine, or show a cluster's."),
     "completion": ("cocite.cli.completion", "Make a shell complete verbs, options and names."),
     "help": ("cocite.cli.completion", "Show the help of a verb."),
 }
@@ -120,6 +121,8 @@ class _LazyGroup(click.Group):
                 asked = shlex.join(["cocite", "related", *args])
                 page = " PAGE" * (len(args) == 1)
                 ctx.fail(f"{args[0]!r} is a file and no verb. Ask it so: {asked}{page}")
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], _VERBS)
             like = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"There is no verb {args[0]!r}.{like}")
@@ -247,8 +250,11 @@ def _run(given: list[str]) -> int:
         # Whoever read our output has enough: not an error, and nothing left to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        VOICE.say(str(error), "error", code=1)
+    except (OSError, MemoryError, ImportError) as error:
+        short = told_if_short(error)
+        if not short and isinstance(error, ImportError):
+            raise
+        VOICE.say(short or str(error), "error", code=1)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 

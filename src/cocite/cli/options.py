@@ -149,6 +149,28 @@ def means_options(command: Any) -> Any:
     return memory_option(threads_option(command))
 
 
+def cluster_option(what: str) -> Decorator:
+    """Add ``--cluster``; ``what`` the nodes do, as a sentence."""
+    return click.option(
+        "--cluster",
+        metavar="ADDRESS|local:N",
+        help=f"{what} ADDRESS is HOST:PORT of its head node, or auto: the one of this machine "
+        "(cocite cluster up); local:N starts N nodes here for the time of the command. --threads "
+        "and --memory are then those of a piece of work on a node.  [default: this machine alone]",
+    )
+
+
+def via_option(command: Any) -> Any:
+    """Add ``--via``, by which shards come from nodes that do not see the output."""
+    return click.option(
+        "--via",
+        metavar="URL",
+        help="With --cluster: the folder (s3://..., gs://..., file://...) by which samples come "
+        "from nodes that do not see the output.  [default: nodes see GRAPH and output by the same "
+        "paths]",
+    )(command)
+
+
 _KEEP: tuple[Decorator, ...] = (
     click.option(
         "--keep",

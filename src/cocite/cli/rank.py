@@ -4,12 +4,14 @@ personalisation; hubs and authorities.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from cocite.cli.against import run_against
+from cocite.cli.apart import blocks_apart
 from cocite.cli.hits import run_hits
 from cocite.cli.links import (
     bipartite_option,
@@ -20,6 +22,7 @@ from cocite.cli.links import (
 )
 from cocite.cli.options import (
     SectionedVerb,
+    cluster_option,
     format_option,
     memory_option,
     no_verify_option,
@@ -50,7 +53,7 @@ _HEEDED = {
     "against": (_AGAINST,),
 }
 _WRITTEN = ("output", "kind", "to", "append")
-_HEEDED["side"] = (_PAGERANK,)
+_HEEDED |= dict.fromkeys(("side", "cluster"), (_PAGERANK,))
 _HEEDED |= dict.fromkeys(("tolerance", "sweeps", *_WRITTEN), (_PAGERANK, _HITS, _AGAINST))
 _HEEDED |= dict.fromkeys(
     ("damping", "dangling", "removals", "toward", "personalise"), (_PAGERANK, _STUDY, _AGAINST)
@@ -101,13 +104,15 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     default="spread",
     show_default=True,
     help="Nodes without out-links. spread: it goes where jumps go. "
-    "uniform: it goes to all nodes alike. remove: such nodes are removed first.",
+    "uniform: it goes to all nodes alike. remove: such nodes are removed first, --removals N times "
+    "(2 unless told).",
 )
 @click.option(
     "--removals",
     type=click.IntRange(0),
     default=2,
     show_default=True,
+    hidden=True,
     help="How often nodes without out-links are removed, with --dangling remove.",
 )
 @click.option(
@@ -165,6 +170,10 @@ _RANKING = ("damping", "dangling", "removals", "precision", "memory", "blocks")
     help="Keep everything on disk but one of so many blocks, even if it fits; the ranks are the "
     "same.  [default: as --memory needs]",
 )
+@cluster_option(
+    "Of a GRAPH that is stored in blocks (cocite ingest --blocks), where the blocks live. The "
+    "ranks are the same."
+)
 @click.option(
     "--overwrite",
     is_flag=True,
@@ -209,6 +218,7 @@ def rank(
     converge, sweep by sweep. --against tells how the order changes with the personalisation.
     """
     _check_options(context.params, context)
+    from cocite.graph.in_blocks import is_blocked
     from cocite.graph.writers import numbers_types, target_of
     from cocite.memory import give_back_at_once
     from cocite.ranking import Residual, Sweeps, TopOrder
@@ -218,7 +228,8 @@ def rank(
     how: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe_csv()}
     target = target_of(output, to, kind=kind, types=types, **how)
     more: dict[str, Any] = {"titles": titles, "bipartite": bipartite}
-    graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], **more)
+    if not is_blocked(graph):
+        graph = graph_of(graph, no_cache=no_cache, memory=options["memory"], **more)
     if study is not None:
         show(run_study(graph, study, toward, personalise, overwrite, **options))
         return
@@ -231,8 +242,10 @@ def rank(
         options = {name: options[name] for name in (*_RANKING, *_COMPARING)}
         run_against(graph, against, target, toward, personalise, stop, show, **options)
     else:
-        options = {name: options[name] for name in (*_RANKING, "unweighted")}
-        _rank(graph, target, k, side, toward, personalise, stop, show, **options)
+        options = {name: options[name] for name in (*_RANKING, "unweighted", "cluster")}
+        with ExitStack() as stack:
+            options["stack"] = stack  # what ranks are shown of is there until they are
+            _rank(graph, target, k, side, toward, personalise, stop, show, **options)
 
 
 def _columns(by: str, against: str | None) -> tuple[str, ...]:
@@ -278,20 +291,36 @@ def _rank(
     unweighted: bool,
     memory: int | None,
     blocks: int | None,
+    cluster: str | None,
+    stack: ExitStack,
     **options: Any,
 ) -> None:
+    from cocite.errors import UsageError
     from cocite.graph import Graph
+    from cocite.graph.in_blocks import is_blocked
     from cocite.graph.writers import write_numbers
     from cocite.memory import budget, format_size, own_memory
     from cocite.ranking import pagerank, plan_ranks, toward_of
     from cocite.ranking.documents import RankDocument
 
-    opened = Graph.open(graph, verify=verifying())
     limit = budget(memory)
-    room = plan_ranks(opened, limit, opened.in_weights is not None and not unweighted, blocks)
-    writing = target.memory if target else 0
-    later = f"; {format_size(writing + own_memory())} while the table is written"
-    say(str(room) + later * (writing > room.memory))
+    opened: Graph
+    if is_blocked(graph):
+        apart = blocks_apart(graph, cluster, memory, cut=blocks is not None)
+        opened, _ = stack.enter_context(apart)
+        say(f"its blocks live apart, on {cluster}")
+    else:
+        if cluster is not None:
+            raise UsageError(
+                f"{graph} is stored in one piece, which is ranked on one machine: leave --cluster "
+                f"out, or cut it: cocite ingest {graph} -o DIR --blocks N"
+            )
+        opened = Graph.open(graph, verify=verifying())
+        weighted = opened.in_weights is not None and not unweighted
+        room = plan_ranks(opened, limit, weighted, blocks)
+        writing = target.memory if target else 0
+        later = f"; {format_size(writing + own_memory())} while the table is written"
+        say(str(room) + later * (writing > room.memory))
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
             opened,

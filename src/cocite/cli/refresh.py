@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli.options import format_option, means_options, no_verify_option, verifying
+from cocite.cli.links import graph_url
+from cocite.cli.options import (
+    SectionedVerb,
+    cluster_option,
+    format_option,
+    means_options,
+    no_verify_option,
+    verifying,
+    via_option,
+)
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, say
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["refresh"]
 
 
-@click.command()
+@click.command(cls=SectionedVerb)
 @click.argument("index", metavar="INDEX")
 @click.argument("graph", metavar="GRAPH")
 @click.option(
@@ -42,6 +52,11 @@ __all__ = ["refresh"]
     "index).  [default: pages keep the words that the index has of them, and new ones have none]",
 )
 @means_options
+@cluster_option(
+    "Draw the samples on a cluster. Its nodes see GRAPH and INDEX by the same paths, or GRAPH is a "
+    "URL, of which each keeps a copy."
+)
+@via_option
 @click.option(
     "--restart", is_flag=True, help="Throw away an unfinished refresh or build, and begin again."
 )
@@ -62,6 +77,8 @@ def refresh(
     threads: int | None,
     restart: bool,
     again: bool,
+    cluster: str | None,
+    via: str | None,
     show: Show,
 ) -> None:
     """Update INDEX to GRAPH, whose links and nodes have changed: draw some samples again.
@@ -72,15 +89,22 @@ def refresh(
     GRAPH that has hardly any nodes of the index is refused, and one from which it was made already
     leaves it as it is.
     """
+    from cocite.copies import copied
     from cocite.graph import Graph
     from cocite.index.documents import RefreshDocument
     from cocite.index.refresh import RefreshBuild
+    from cocite.index.spread import of_nodes, spread_on
 
     give_back_at_once()
-    stored = Graph.open(graph, verify=verifying())
+    url = graph_url(graph)
+    stored = Graph.open(graph if url is None else copied(url, "graph"), verify=verifying())
     means = Means.checked(threads, memory)
     chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
-    with RefreshBuild(index, stored, share, means, verify=verifying(), **chosen) as work:
+    with ExitStack() as stack:
+        spread = stack.enter_context(spread_on(cluster, url, via))
+        each = of_nodes(spread, means, threads, memory)
+        chosen |= {"spread": spread, "verify": verifying()}
+        work = stack.enter_context(RefreshBuild(index, stored, share, each, **chosen))
         if work.already:
             say(work.already)
         # No pilots: they would take as long as a small share of the samples does.

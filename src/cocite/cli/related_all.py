@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from cocite.cli.asking import asking_options, opened, refine_options
 from cocite.cli.filters import filter_options, order_options
 from cocite.cli.options import (
     SectionedVerb,
+    cluster_option,
     format_option,
     means_options,
     names_in,
@@ -31,6 +33,7 @@ from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
     from cocite.query import Index
+    from cocite.query.batch.spread import Machines
     from cocite.query.batch.told import BatchPlan
 
 __all__ = ["related_all"]
@@ -97,6 +100,7 @@ _OPTIONS = (
 @refine_options
 @asking_options
 @means_options
+@cluster_option("Ask on a cluster. Its machines see INDEX by the same path.")
 @click.option(
     "--overwrite",
     is_flag=True,
@@ -120,6 +124,7 @@ def related_all(
     among: Path | None,
     overwrite: bool,
     restart: bool,
+    cluster: str | None,
     show: Show,
     **options: Any,
 ) -> None:
@@ -134,6 +139,11 @@ def related_all(
     from cocite.query.batch.stream import Stream
     from cocite.query.documents import BatchDocument
 
+    if output == "-" and cluster:
+        raise UsageError(
+            "standard output gets answers as they come, from this machine: leave --cluster out, or "
+            "name a file with --output"
+        )
     if output == "-" and (overwrite or restart or append or to):
         raise UsageError(
             "standard output is not replaced, nor is it a table: leave --overwrite, --restart, "
@@ -157,13 +167,17 @@ def related_all(
         label, asked = "standard output", stream.nodes
     else:
         chosen |= {"to": to, "append": append, "overwrite": overwrite, "restart": restart}
-        with Batch(opened_index, output, k, **chosen, **settings) as work:
+        with ExitStack() as stack:
+            machines = None if cluster is None else stack.enter_context(_machines(cluster, options))
+            chosen["machines"] = machines
+            work = stack.enter_context(Batch(opened_index, output, k, **chosen, **settings))
             label = work.label
             kept = f"; goes on after {work.done:,} that an earlier run finished"
             say(f"{label}: {_asked_of(k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 _tell(opened_index, work.refined, stages)
-                if (told := work.told(stages)) is not None:
+                # Machines of a cluster may be quite unlike this one: a pilot says nothing of them.
+                if machines is None and (told := work.told(stages)) is not None:
                     say(told_in_words(told))
                 report = work.run(stages)
         asked = work.nodes
@@ -191,6 +205,16 @@ def told_in_words(plan: BatchPlan) -> str:
         f"{format_size(plan.memory)} of memory beside the index's {format_size(plan.index)}, "
         f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk while it is made"
     )
+
+
+@contextmanager
+def _machines(cluster: str, options: dict[str, Any]) -> Iterator[Machines]:
+    """Those of the cluster, with what a piece of work may take there."""
+    from cocite.query.batch.spread import Machines
+    from cocite.runner.ray import Cluster
+
+    with Cluster.connect(cluster) as connected:
+        yield Machines(connected, options["threads"], options["memory"])
 
 
 def _intervals(given: str | None) -> dict[str, Any]:

@@ -15,6 +15,11 @@ from cocite.extras import need
 
 __all__ = ["serve"]
 
+_TARGET = 50.0
+"""Milliseconds."""
+_ASKING = 8
+"""Questions at a time that wait for a cluster most of their time."""
+
 
 @click.command(cls=SectionedVerb)
 @click.argument("indexes", metavar="INDEX...", nargs=-1)
@@ -44,7 +49,7 @@ __all__ = ["serve"]
     section="Load",
     type=click.IntRange(1, 256),
     help="How many questions a process answers at a time.  [default: all cores, shared out among "
-    "the processes, 2 at least]",
+    "the processes, 2 at least; 8 with --cluster]",
 )
 @click.option(
     "--queue",
@@ -62,10 +67,43 @@ __all__ = ["serve"]
     section="Load",
     metavar="MS",
     type=click.FloatRange(1),
-    default=50.0,
-    show_default=True,
     help="Milliseconds that nine answers of ten are to take at most. Under load answers are made "
-    "of fewer samples for that, and say of how many.",
+    "of fewer samples for that, and say of how many.  [default: 50; with --cluster the deadline]",
+)
+@click.option(
+    "--cluster",
+    cls=Sectioned,
+    section="Cluster",
+    metavar="ADDRESS",
+    help="Have samples answer from several machines, all of which see INDEX: HOST:PORT of the head "
+    "of a Ray cluster, auto for the one that is here, or local:N for N nodes on this machine.",
+)
+@click.option(
+    "--shards",
+    cls=Sectioned,
+    section="Cluster",
+    type=click.IntRange(1),
+    help="How many pieces the samples are shared out in.  [default: two a node]",
+)
+@click.option(
+    "--replicas",
+    cls=Sectioned,
+    section="Cluster",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="On how many nodes each piece is.",
+)
+@click.option(
+    "--deadline",
+    cls=Sectioned,
+    section="Cluster",
+    metavar="MS",
+    type=click.FloatRange(1),
+    default=200.0,
+    show_default=True,
+    help="Milliseconds that samples have to answer; what has come by then is the answer, which "
+    "says of how many it is made.",
 )
 @click.option(
     "--question-timeout",
@@ -98,6 +136,16 @@ __all__ = ["serve"]
     show_default=True,
     help="Seconds between two looks at the directories: an index that was refreshed or built again "
     "is taken.",
+)
+@click.option(
+    "--drain-time",
+    "drain",
+    metavar="S",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    show_default=True,
+    help="Seconds from SIGTERM to the end of new connections: /readyz says no (503) meanwhile, so "
+    "that a load balancer sends requests elsewhere.",
 )
 @click.option(
     "--graph",
@@ -187,10 +235,15 @@ def serve(
     workers: int,
     threads: int | None,
     queue: int,
-    target: float,
+    target: float | None,
+    cluster: str | None,
+    shards: int | None,
+    replicas: int,
+    deadline: float,
     patience: float,
     floor: int,
     reload: float,
+    drain: float,
     graphs: tuple[str, ...],
     keys: str | None,
     new_key: str | None,
@@ -221,23 +274,35 @@ def serve(
     from cocite.memory import cores
     from cocite.query import open_index
     from cocite.query.kept import is_links
-    from cocite.service.config import Config, Limits, served_indexes
+    from cocite.service.config import Config, Limits, Spread, served_indexes
     from cocite.service.keys import Keys
     from cocite.service.serving import address
     from cocite.service.serving import serve as run
 
+    spread = None
+    if cluster is not None:
+        from cocite.runner.ray.actors import library as ray_library
+
+        ray_library()
+        if workers > 1:
+            raise UsageError(
+                f"--workers is {workers}: with --cluster the samples answer from processes of "
+                "their own, and one process asks them. Leave it out, and give it --threads"
+            )
+        spread = Spread(cluster, shards, replicas, deadline / 1000)
     config = Config(
         served_indexes(indexes),
         tuple(graphs),
         host,
         port,
         workers,
-        threads or max(2, cores() // workers),
+        threads or (_ASKING if spread else max(2, cores() // workers)),
         memory,
         queue,
         floor,
-        target / 1000,
+        (target or (deadline if spread else _TARGET)) / 1000,
         reload,
+        drain,
         keys,
         tuple(origins),
         tuple(_origin(each) for each in ancestors),
@@ -246,6 +311,7 @@ def serve(
         VOICE.as_json,
         VOICE.quiet,
         replace(Limits(), k=max_k, batch=max_batch, question_time=patience),
+        spread,
     )
     for each in config.indexes:  # what is wrong is said once, and not by every process
         refuse_folder(each.path)

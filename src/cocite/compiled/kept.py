@@ -5,7 +5,8 @@ the numbers they share, and the versions of Numba, LLVM, NumPy and Python. So a 
 the code of another, and dates of files mean nothing (images of containers change them). Code that
 checks bounds (``NUMBA_BOUNDSCHECK=1``, for tests) has a folder of its own, too. A file is named
 after the kernel and a digest of its types and of the processor, so that processes that write side
-by side write different files, or the same.
+by side write different files, or the same. What Numba keeps of a kernel is called ``.nbc``, what
+runs without Numba ``.object`` (``native.py``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +44,43 @@ def versions() -> dict[str, str]:
     """The versions that a folder is made by."""
     from importlib.metadata import version
 
-    python = f"{sys.implementation.cache_tag} {sys.version.split()[0]}"
-    made_by = {name: version(name) for name in _MADE_BY} | {"python": python}
-    # Numba compiles other code then, and says nothing of it in what a kernel is called by.
-    checked = os.environ.get("NUMBA_BOUNDSCHECK", "").strip() not in ("", "0")
-    return made_by | ({"bounds": "checked"} if checked else {})
+    made_by = {name: version(name) for name in _MADE_BY} | {"python": _python()}
+    return made_by | ({"bounds": "checked"} if _checked() else {})
 
 
 @cache
 def folder_name() -> str:
     """That of the kernels as they are now."""
-    made_by = {name: text for name, text in versions().items() if name != "cocite"}
-    digest = blake2b(json.dumps(made_by).encode(), digest_size=8)
-    for source in [_SOURCES / "codes.py", *sorted((_SOURCES / "kernels").glob("*.py"))]:
+    digest = blake2b(f"{_python()} {_checked()}".encode(), digest_size=8)
+    for name in _MADE_BY[1:]:
+        digest.update(_version_of(name))
+    ours = sorted(_SOURCES.glob("kernels/*.py")) + sorted(_SOURCES.glob("compiled/native.py"))
+    for source in [_SOURCES / "codes.py", *ours]:
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return f"kernels-{digest.hexdigest()}"
+
+
+def _version_of(name: str) -> bytes:
+    """What a package's file says of its version: that takes no time, neither to import the package
+    nor what looks for its metadata.
+    """
+    found = find_spec(name)
+    for folder in (found.submodule_search_locations or ()) if found else ():
+        for file in ("_version.py", "version.py"):
+            try:
+                return Path(folder, file).read_bytes()
+            except FileNotFoundError:
+                continue
+    return versions()[name].encode()
+
+
+def _python() -> str:
+    return f"{sys.implementation.cache_tag} {sys.version.split()[0]}"
+
+
+def _checked() -> bool:
+    """Whether bounds are: Numba says nothing of it in what it calls a kernel by."""
+    return os.environ.get("NUMBA_BOUNDSCHECK", "").strip() not in ("", "0")
 
 
 # -- files -------------------------------------------------------------------------------

@@ -143,8 +143,8 @@ class LabelledNames(Names):
         """Give back the memory of the files."""
         self._stored.forget()
 
-    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
-        return self._stored._first_with_prefix(prefix, limit)
+    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
+        return self._stored._first_with_prefix(prefix, limit, but)
 
     def _similar(self, name: str, limit: int) -> list[str]:
         return self._stored._similar(name, limit)

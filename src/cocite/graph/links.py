@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks
-from cocite.graph.rows import InLinks, Links
+from cocite.graph.rows import InBlocks, InLinks, Links
 from cocite.memory import budget, format_least, format_size
 from cocite.store import AROUND, Scratch, forget
 
@@ -94,7 +94,10 @@ def links_of(
     """The links of a direction, ``in``, ``out`` or ``any``, by :func:`in_links`, :func:`out_links`
     or :func:`either_way`: the first are there, the others are made, with ``memory``,
     ``progress`` and ``keep``. For ``both`` they are the first, with the second as their ``back``.
+    Those of a graph in blocks are with the blocks (``in_blocks.py``).
     """
+    if isinstance(graph, InBlocks):
+        return graph.links(direction, weighted)
     if direction == "in":
         return in_links(graph, weighted=weighted)
     if direction == "out":

@@ -8,6 +8,7 @@ the names, and what was found is told in the order in which inputs were named.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -137,35 +138,75 @@ def check_some(read: Sequence[Found]) -> None:
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
     """What the manifest says of the inputs: of more than a hundred, those that were read alike are
     one entry, which says how many ``files`` they are, so that opening a graph does not take as long
-    as reading them.
+    as reading them. Where even so there are more than a hundred, those of a kind are one.
     """
     if len(read) <= _EACH:
         return [_told(found, asdict(found)) for found in read]
-    alike: dict[tuple[type, str] | int, dict[str, Any]] = {}
-    for place, found in enumerate(read):
-        if not isinstance(found, TextInput | ParquetInput):
-            alike[place] = _told(found, asdict(found))
-            continue
-        plain = replace(found, file="", **_SINGLE.get(type(found), {}))
-        key = type(found), plain.describe()
-        if key not in alike:
-            value = asdict(found) | {"files": 0, "bad_rows": {}, "examples": []}
-            alike[key] = _told(found, value | {count: 0 for count in _COUNTS if count in value})
-        entry = alike[key]
-        entry["files"] += 1
-        entry["integers"] &= found.integers
-        for count in _COUNTS:
-            if count in entry:
-                entry[count] += getattr(found, count)
-        for kind, rows in found.bad_rows.items():
-            entry["bad_rows"][kind] = entry["bad_rows"].get(kind, 0) + rows
-        if len(entry["examples"]) < _EXAMPLES:
-            examples = (f"{Path(found.file).name}: {example}" for example in found.examples)
-            entry["examples"] = [*entry["examples"], *examples][:_EXAMPLES]
-    for told, entry in alike.items():
-        if isinstance(told, tuple) and entry["files"] > 1:
-            entry["read_as"] = f"{entry['files']:,} files as {entry['read_as']}"
-    return list(alike.values())
+    entries = _together([(_way(found), found) for found in read], "files as")
+    if len(entries) > _EACH:
+        entries = _together([(_kind(found), found) for found in read], "files, the first as")
+    return entries
+
+
+def _kind(found: Found) -> tuple[object, ...]:
+    return type(found), getattr(found, "format", ""), getattr(found, "what", "")
+
+
+def _way(found: Found) -> tuple[object, ...]:
+    if not isinstance(found, TextInput | ParquetInput):
+        return _kind(found)
+    return type(found), replace(found, file="", **_SINGLE.get(type(found), {})).describe()
+
+
+def _together(read: Sequence[tuple[tuple[object, ...], Found]], words: str) -> list[dict[str, Any]]:
+    """An entry for each key: that of the first input which has it, with what all of them counted;
+    what differs among them and is no number is empty.
+    """
+    entries: dict[tuple[object, ...], dict[str, Any]] = {}
+    firsts: dict[tuple[object, ...], Found] = {}
+    for key, found in read:
+        if key not in entries:
+            firsts[key] = found
+            entries[key] = asdict(found) | dict.fromkeys(_counted(found), 0)
+            entries[key] |= {"files": 0, "examples": []} | {name: {} for name in _shares(found)}
+        _add(entries[key], found)
+    for key, entry in entries.items():
+        first, files = firsts[key], entry["files"]
+        if not isinstance(first, TextInput | ParquetInput):  # which say what they counted
+            known = asdict(first)
+            first = cast(Any, type(first))(**{name: entry[name] for name in known})
+        _told(first, entry)
+        if files > 1:
+            entry["read_as"] = f"{files:,} {words} {entry['read_as']}"
+    return list(entries.values())
+
+
+def _counted(found: Found) -> list[str]:
+    """The fields that are numbers of what was found, and not how it was read."""
+    if isinstance(found, TextInput | ParquetInput):
+        return [name for name in _COUNTS if hasattr(found, name)]
+    return [name for name, value in asdict(found).items() if type(value) is int]
+
+
+def _shares(found: Found) -> list[str]:
+    """The fields that are numbers of what was found, by what it is."""
+    return [name for name, value in asdict(found).items() if isinstance(value, dict)]
+
+
+def _add(entry: dict[str, Any], found: Found) -> None:
+    """Count one more input in an entry."""
+    entry["files"] += getattr(found, "files", 1)
+    entry["integers"] &= found.integers
+    entry["examples"] += [f"{Path(found.file).name}: {each}" for each in found.examples]
+    del entry["examples"][_EXAMPLES:]
+    for name in _counted(found):
+        if name != "files":
+            entry[name] += getattr(found, name)
+    for name in _shares(found):
+        entry[name] = dict(Counter(entry[name]) + Counter(getattr(found, name)))
+    for name, value in asdict(found).items():
+        if isinstance(value, str) and name != "file" and value != entry[name]:
+            entry[name] = ""
 
 
 def _told(found: Found, value: dict[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,7 @@ class IntegerNames(Names):
             return self._count
         return int(np.searchsorted(self._values, np.uint64(value)))
 
-    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
+    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
         if not _INTEGER.fullmatch(prefix):
             return np.arange(0 if prefix else min(limit, self._count))
         low, width, count = int(prefix), 1, 0
@@ -188,13 +188,20 @@ class TextNames(Names):
         if rank < self._count and self.name(self._ranked(rank)) == name:
             raise self._damaged()
 
-    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
+    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
+        begin, end = self._beginning(prefix)
+        if but is None:
+            return self.ranked(np.arange(begin, min(end, begin + limit)))
+        first, last = (min(max(place, begin), end) for place in self._beginning(but))
+        before = np.arange(begin, min(first, begin + limit))
+        behind = np.arange(last, min(end, last + limit))
+        return self.ranked(np.concatenate((before, behind))[:limit])
+
+    def _beginning(self, prefix: str) -> tuple[int, int]:
+        """Where the names stand that begin so: together, as behind them come only larger ones."""
         wanted = prefix.encode("utf-8", "surrogatepass")
         begin = self._first(lambda name: name >= wanted)
-        # Names that begin so stand together: behind them come only larger ones.
-        end = self._first(lambda name: name[: len(wanted)] > wanted)
-        end = min(end, begin + limit)
-        return self.ranked(np.arange(begin, end))
+        return begin, self._first(lambda name: name[: len(wanted)] > wanted)
 
     @property
     def has_order(self) -> bool:

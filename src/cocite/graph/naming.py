@@ -129,9 +129,11 @@ class Names(ABC):
         """The ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""
         return np.fromiter((self.id(name) for name in names), np.uint32, len(names))
 
-    def complete(self, prefix: str, limit: int = 10) -> list[str]:
-        """The first ``limit`` names that begin with ``prefix``, in the order of names."""
-        return self.names(self._first_with_prefix(prefix, limit))
+    def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
+        """The first ``limit`` names that begin with ``prefix``, in the order of names; none that
+        begins with ``but``.
+        """
+        return self.names(self._first_with_prefix(prefix, limit, but))
 
     def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
         """uint32: the ids of all names that contain ``text``, ascending, in any spelling that means
@@ -198,7 +200,9 @@ class Names(ABC):
         return np.sort(found.astype(np.uint32))
 
     @abstractmethod
-    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]: ...
+    def _first_with_prefix(
+        self, prefix: str, limit: int, but: str | None = None
+    ) -> NDArray[Any]: ...
 
     @abstractmethod
     def _similar(self, name: str, limit: int) -> list[str]: ...

@@ -145,16 +145,16 @@ class NamesAndOne(Names):
         """The ids of all nodes of the graph whose names begin with ``prefix``, ascending."""
         return self._names.with_prefix(prefix)
 
-    def complete(self, prefix: str, limit: int = 10) -> list[str]:
+    def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
         """The first ``limit`` names of the graph that begin with ``prefix``, in their order."""
-        return self._names.complete(prefix, limit)
+        return self._names.complete(prefix, limit, but)
 
     def forget(self) -> None:
         """Give back the memory of the files."""
         self._names.forget()
 
-    def _first_with_prefix(self, prefix: str, limit: int) -> NDArray[Any]:
-        return self._names._first_with_prefix(prefix, limit)
+    def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
+        return self._names._first_with_prefix(prefix, limit, but)
 
     def _similar(self, name: str, limit: int) -> list[str]:
         return self._names._similar(name, limit)

@@ -6,14 +6,14 @@ The neighbours of node v are ``neighbours[offsets[v] : offsets[v + 1]]``, ascend
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.store import fetch, forget, is_mapped
 
-__all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "InLinks", "Links", "rows_fault"]
+__all__ = ["DEGREES", "OFFSETS", "SOURCES", "WEIGHTS", "InBlocks", "InLinks", "Links", "rows_fault"]
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
@@ -145,3 +145,11 @@ class InLinks(Protocol):
 
     def check_links(self) -> None:
         """See that the links are sound."""
+
+
+@runtime_checkable
+class InBlocks(Protocol):
+    """A graph whose links are not here: see ``graph/in_blocks.py``."""
+
+    def links(self, direction: str, weighted: bool) -> Links:
+        """What stands for them."""

@@ -108,7 +108,7 @@ class Sides:
         left, right = self.titles
         return (
             f"Names without a mark are those of {right} nodes; a {left} is asked for as "
-            f"{self.mark}NAME, or with --side {left}"
+            f"{self.mark}NAME, or with --side {left} (side={left})"
         )
 
     def in_words(self) -> str:

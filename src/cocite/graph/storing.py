@@ -29,7 +29,7 @@ from cocite.store import ArrayWriter, Entry
 if TYPE_CHECKING:
     from cocite.graph.tables import Tables
 
-__all__ = ["How", "store_links"]
+__all__ = ["How", "graph_facts", "store_links"]
 
 _ROWS = 1 << 20
 
@@ -70,16 +70,7 @@ def store_links(
         files |= entry
     progress("storing the names", 0, 0)
     files |= write_names(directory, tables, kind, count)
-    duplicates = read - edges - loops
-    facts = {
-        "nodes": count,
-        "edges": edges,
-        "names": kind,
-        "undirected": how.undirected,
-        "self_loops_kept": how.keep_self_loops,
-        "dropped": {"duplicates": duplicates, "self_loops": loops},
-        **weights,
-    }
+    facts = graph_facts(count, edges, kind, how, read - edges - loops, loops) | weights
     if how.sides:
         left = tables.marked()
         facts[SIDES] = Sides(how.sides, mark, left, count - left).to_json()
@@ -87,6 +78,22 @@ def store_links(
         left_out.tell()
         facts["excluded"] = left_out.to_json()
     return facts, files
+
+
+def graph_facts(
+    nodes: int, edges: int, names: str, how: How, duplicates: int, loops: int
+) -> dict[str, Any]:
+    """What the manifest says of any graph's links, however they were sorted; ``duplicates`` and
+    ``loops`` are those that were dropped.
+    """
+    return {
+        "nodes": nodes,
+        "edges": edges,
+        "names": names,
+        "undirected": how.undirected,
+        "self_loops_kept": how.keep_self_loops,
+        "dropped": {"duplicates": duplicates, "self_loops": loops},
+    }
 
 
 def _ones(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.compiled.clock import clock
+from cocite.engine.blocks_walk import Traffic
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
 from cocite.errors import CociteError, ResourceError, UsageError
@@ -38,9 +39,11 @@ from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.refined import diagonal_bytes, write_diagonal
 from cocite.index.sharded import Kept, ShardedPart, shard_samples
+from cocite.index.spread import Spread
 from cocite.index.stored import StoredIndex
 from cocite.index.whole import WholePart
 from cocite.index.work import SampleWork
+from cocite.kernels import load_numba
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.part import PartBuild, Progress
 from cocite.layouts.plan import PartPlan
@@ -72,10 +75,14 @@ class IndexBuild:
         *,
         overwrite: bool = False,
         restart: bool = False,
+        spread: Spread | None = None,
     ) -> None:
         """``overwrite`` replaces ``output`` if it is an index; ``restart`` throws away what an
-        unfinished build with other settings has left.
+        unfinished build with other settings has left. With ``spread`` samples are drawn by the
+        nodes of a cluster; the means are those of a piece of work there.
         """
+        self._spread = spread
+        load_numba()  # its threads will; what it takes is to be seen by what is told of memory
         graph.check()
         self._options = options = options.for_graph(graph)
         self._graph, self._means, self._restart = graph, means, restart
@@ -105,6 +112,11 @@ class IndexBuild:
                 f"{options.measure.name} is built in one go: it takes no shard, no blocks, and is "
                 "not external"
             )
+        if spread is not None and not self._sampled:
+            raise UsageError(
+                f"{options.measure.name} is built in one go, on one machine: leave --cluster "
+                "(cluster=...) out"
+            )
         self.parts = [self._part(plan) for plan in options.parts]
 
     def _pages_kept(self) -> NDArray[np.uint32] | None:
@@ -126,13 +138,14 @@ class IndexBuild:
         numbers, kept = self._numbers(plan, samples)
         means, graph = self._means.up_to(plan.settings[SAMPLES]), self._graph
         work = SampleWork(
-            graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()
+            *(graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()),
+            verify=graph.store.verifying,
         )
         # What does not fit is said now; in-links and out-links take the same.
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
-        return ShardedPart(work, links, samples, kept)
+        return ShardedPart(work, links, samples, kept, self._spread)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, Kept | None]:
         """Which samples a part draws, and which older ones it keeps."""
@@ -330,7 +343,16 @@ class IndexBuild:
             seconds=clock() - begin,
             live_steps=live,
             bytes=StoredIndex.open(path).store.nbytes,
+            traffic=self._traffic(),
         )
+
+    def _traffic(self) -> Traffic | None:
+        """What blocks that live apart have sent each other for all parts."""
+        found = None
+        for part in self.parts:
+            if part.traffic is not None:
+                found = part.traffic.plus_all(found)
+        return found
 
     def _report(self, progress: Progress, part: PartBuild, base: int, done: int, _: int) -> None:
         progress(self._counted(base + self._steps(part, done)), self.units)
@@ -371,7 +393,7 @@ class IndexBuild:
                 files |= write_some_titles(folder, graph.titles, ids)
             return kind, files | {WANTED: self._wanted.entry}
         for name, entry in self._name_files().items():
-            copy_array(graph.path / name, folder / name, entry)
+            copy_array(graph.store.path / name, folder / name, entry)
             files[name] = entry
         return str(graph.store.facts["names"]), files
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from cocite.documents import Document
+from cocite.engine.blocks_walk import Traffic
 from cocite.graph.sides import Sides
 from cocite.index.graph_told import GraphTold
 from cocite.index.keep import KeptPages
@@ -118,7 +119,8 @@ class BuildDocument(Document):
     one go) it ``made`` so many itself, if an earlier run had made the others; ``live_steps`` of
     walks, a node of the graph and sample, are None without walks; ``links`` says which links the
     measure looks at; ``numbers`` are those of its samples; ``kept`` is None if all pages are;
-    ``texts`` as in :class:`IndexDocument`; ``told`` is what is to be known of the graph.
+    ``texts`` as in :class:`IndexDocument`; ``told`` is what is to be known of the graph;
+    ``traffic`` what blocks that live apart have sent each other.
     """
 
     index: str
@@ -142,6 +144,7 @@ class BuildDocument(Document):
     kept: KeptPages | None
     texts: dict[str, int] | None
     told: GraphTold
+    traffic: Traffic | None = None
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
@@ -170,6 +173,7 @@ class BuildDocument(Document):
             work.kept_pages,
             StoredIndex.open(output).texts,
             GraphTold.of(work.graph, options),
+            report.traffic,
         )
 
     @property
@@ -197,6 +201,8 @@ class BuildDocument(Document):
         texts = {"texts": self.texts} if self.texts else {}
         told: dict[str, Any] = {"hubs": list(self.told.hubs), "without_links": self.told.without}
         told |= {"passed_over": self.told.passed_over} if self.told.passed_over else {}
+        if self.traffic is not None:
+            told["sent"] = self.traffic.facts()
         return facts | first | kept | texts | told
 
 

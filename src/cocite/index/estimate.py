@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cocite.engine.blocks_walk import Traffic
 from cocite.memory import format_size, format_time, own_memory
 
 __all__ = ["BuildReport", "IndexEstimate"]
@@ -37,7 +38,8 @@ class IndexEstimate:
 @dataclass(frozen=True)
 class BuildReport:
     """What a build took: of the units (samples, or nodes) it made itself, if it resumed, and how
-    many it ``finished`` (samples, or parts; :attr:`IndexBuild.finished`).
+    many it ``finished`` (samples, or parts; :attr:`IndexBuild.finished`). ``traffic`` is what
+    blocks that live apart have sent each other.
     """
 
     units: int
@@ -45,3 +47,4 @@ class BuildReport:
     seconds: float
     live_steps: int
     bytes: int
+    traffic: Traffic | None = None

@@ -45,6 +45,7 @@ from cocite.index.estimate import BuildReport, IndexEstimate
 from cocite.index.keep import KeptPages
 from cocite.index.plan import BuildOptions
 from cocite.index.sharded import Kept, ShardedPart
+from cocite.index.spread import Spread
 from cocite.index.stored import StoredIndex
 from cocite.layouts.format import is_shard
 from cocite.layouts.freshness import MOST_NUMBERS, SINCE, Generation
@@ -81,11 +82,13 @@ class RefreshBuild(IndexBuild):
         texts: str | os.PathLike[str] | None = None,
         again: bool = False,
         verify: bool = True,
+        spread: Spread | None = None,
     ) -> None:
         """``date`` is that of the graph, as 2026-11-21; by default today's. ``texts`` are those of
         its pages; without them the index keeps what it has of pages that are still there. It is
         refreshed ``again`` from a graph that it is of already. What is read of the index is
-        compared with its checksums if it is to ``verify``.
+        compared with its checksums if it is to ``verify``. With ``spread`` the nodes of a cluster
+        draw what is drawn anew.
         """
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
@@ -127,7 +130,9 @@ class RefreshBuild(IndexBuild):
             texts=None if texts is None else Path(texts),
         )
         place = os.path.realpath(index)  # where it is a link, what it leads to is refreshed
-        super().__init__(graph, place, options, means, overwrite=True, restart=restart)
+        super().__init__(
+            graph, place, options, means, overwrite=True, restart=restart, spread=spread
+        )
 
     def _already(self, graph: Graph) -> str:
         """In words, that the index is of this graph; "" if it is not, or of other titles."""

@@ -1,6 +1,7 @@
 """A part made sample by sample on all cores, written in shards, resumable at each shard.
 
-What is to be made is a value (``index/work.py``), done here on the threads of this process. A shard
+What is to be made is a value (``index/work.py``), done here on the threads of this process, or by
+the nodes of a cluster (``index/spread.py``). A shard
 file appears under its name when its bytes are on the disk; a small note beside it is written after
 it. A build that stops, however it stops, loses the shard it was in. Run again with the same
 settings on the same graph it takes up what is there, whoever made it, and ends with the bytes it
@@ -22,8 +23,10 @@ from pathlib import Path
 import numpy as np
 
 from cocite.compiled.clock import clock
+from cocite.engine.blocks_walk import Traffic
 from cocite.errors import UsageError
 from cocite.graph.rows import Links
+from cocite.index.spread import Spread
 from cocite.index.work import Note, SampleWork, read_note, write_shard
 from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import DIGESTS, MEMBERS
@@ -102,7 +105,7 @@ class Kept(ABC):
 class ShardedPart(PartBuild):
     """A part of samples: those of the ``work``, in shards of so many, and before them those
     ``kept``. ``links`` gives those of the part's direction when they are needed, as parts share
-    them.
+    them. With ``spread`` the nodes of a cluster draw them.
     """
 
     def __init__(
@@ -111,7 +114,9 @@ class ShardedPart(PartBuild):
         links: Callable[[], Links],
         shard: int,
         kept: Kept | None = None,
+        spread: Spread | None = None,
     ) -> None:
+        self._spread = spread
         self.work, self.plan, self.units = work, work.plan, work.plan.settings[SAMPLES]
         self._links, self._shard, self._kept = links, shard, kept
         self.linked = 0
@@ -204,7 +209,23 @@ class ShardedPart(PartBuild):
         """Make the missing samples, shard by shard."""
         if self._kept is not None:
             self._make(self._kept.shards, self._kept.makers, progress)
-        self._make(self._drawn_shards(), self._ready_makers, progress)
+        if self._spread is None:
+            self._make(self._drawn_shards(), self._ready_makers, progress)
+        else:
+            self._make_elsewhere(self._spread, progress)
+
+    def _make_elsewhere(self, spread: Spread, progress: Progress) -> None:
+        """On the nodes of a cluster; whatever memory is taken is theirs."""
+        missing = [each for each in self._drawn_shards() if each.start not in self._notes]
+        if not missing:
+            return
+        done, sizes = self.done, {shard.start: len(shard) for shard in missing}
+        with closing(spread.shards(self.work, missing)) as found:  # type: ignore[type-var]
+            for made in found:
+                self._notes[made.first] = made.note
+                self.live_steps += made.live
+                done += sizes[made.first]
+                progress(done, self.units)
 
     def _make(
         self, shards: Sequence[range], makers: Callable[[], list[Maker]], progress: Progress
@@ -237,6 +258,10 @@ class ShardedPart(PartBuild):
 
     def close(self) -> None:
         """The makers go, and their scratch with them."""
+        for maker in self._makers:
+            sent: Traffic | None = getattr(maker, "traffic", None)
+            if sent is not None:  # its blocks live apart
+                self.traffic = sent.plus_all(self.traffic)
         self._makers = []
 
     def publish(self) -> dict[str, Entry]:

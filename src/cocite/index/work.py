@@ -12,9 +12,9 @@ by the same means. One shard at a time:
 A shard is its file, and a note beside it (members, digests) that is written after it. Whatever made
 them, a build that finds both in its draft goes on behind them.
 
-Cost: as ``layouts/blobs.py``; a worker of its own checks the links, by a pass over them, and turns
-them round for the direction ``out``. Samples that a builder makes ``together`` had better be of one
-shard.
+Cost: as ``layouts/blobs.py``; a worker of its own checks the graph, by a pass over its files, once
+a process, and turns its links round for the direction ``out``. Samples that a builder makes
+``together`` had better be of one shard.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from cocite.layouts.plan import PartPlan
 from cocite.layouts.table import sampled_builder
 from cocite.means import Means
 from cocite.runner import in_order
-from cocite.store import ArrayWriter, Entry, checksum, disk, written_beside
+from cocite.store import MANIFEST, ArrayWriter, Entry, checksum, disk, written_beside
 
 __all__ = ["Note", "SampleWork", "read_note", "write_shard"]
 
@@ -59,6 +60,8 @@ class SampleWork:
     numbers: range
     means: Means
     folder: Path
+    verify: bool = True
+    """Whether the graph's files are compared with their checksums."""
 
     def of(self, numbers: range) -> SampleWork:
         """The same of other samples."""
@@ -72,18 +75,13 @@ class SampleWork:
     # -- in any process ------------------------------------------------------------------
 
     def links(self) -> Links:
-        """The links that the part follows, from the graph itself, checked.
+        """The links that the part follows, from the graph itself, checked once a process: whoever
+        makes many shards of one graph reads it once for that.
 
         Raises a :class:`~cocite.errors.StoreError`, and :class:`UsageError` if another graph is
         there.
         """
-        found = Graph.open(self.graph)
-        if found.digest != self.digest:
-            raise UsageError(
-                f"{self.graph} is not the graph that these samples are to be drawn from: their "
-                "checksums differ. Put that one there, or begin the build again"
-            )
-        found.check()
+        found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
         plan = self.plan
         if plan.wanted is not None:
             plan.wanted.check()
@@ -108,6 +106,34 @@ class SampleWork:
         for _ in write_shard(self.shard, self.blobs()):
             pass
 
+    def keep(self, note: Note) -> None:
+        """Write the note of the shard that is there."""
+        _write_note(self.shard, note)
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    """Of a file, as long as nobody writes it anew; None if it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+@lru_cache(maxsize=1)
+def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, int] | None) -> Graph:
+    """The graph whose manifest is a file of that ``identity``, as long as this process draws
+    samples of it and of no other.
+    """
+    found = Graph.open(path, verify=verify)
+    if found.digest != digest:
+        raise UsageError(
+            f"{path} is not the graph that these samples are to be drawn from: their checksums "
+            "differ. Put that one there, or begin the build again"
+        )
+    found.check()
+    return found
+
 
 # -- shards and their notes --------------------------------------------------------------
 
@@ -123,9 +149,13 @@ def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note
             digests.append(blob.digest)
             yield blob
     note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
+    _write_note(path, note)
+    return note
+
+
+def _write_note(path: Path, note: Note) -> None:
     with written_beside(path.with_name(path.name + _NOTE)) as file:
         disk.write(file, json.dumps(note).encode())
-    return note
 
 
 def read_note(path: Path, samples: int) -> Note | None:

@@ -6,10 +6,10 @@ validated the data at the border. Kernels hold no state, do no input or output a
 release the interpreter lock, so that threads run them side by side. The compiled code
 is kept on disk (``compiled``); the first calls of a new installation compile for some seconds.
 
-This package is the only place that imports Numba, and nothing imports it before there
-is something to compute: ``cocite --help`` does not pay for it.
+This package is the only place that imports Numba, and nothing does before there is something to
+compile or much to compute (``_jit.py``): one question does not pay for it.
 """
 
-from cocite.kernels._jit import helper, kernel, prefetch, shared
+from cocite.kernels._jit import helper, kernel, load_numba, prefetch, shared
 
-__all__ = ["helper", "kernel", "prefetch", "shared"]
+__all__ = ["helper", "kernel", "load_numba", "prefetch", "shared"]

@@ -1,56 +1,137 @@
-"""How kernels are compiled: three decorators, the prefetch hint, words by their address, and the
-bits of a word.
+"""The decorators of kernels, and when Numba is loaded for them: not before something is compiled.
 
-Compiled code is kept for other processes at the place that ``compiled`` names, a file for each
-kernel and its types. Numba's own cache keeps an index a kernel, which two processes that write at
-once may spoil, and knows nothing of inline helpers from other files nor of directories that others
-can write to; so :class:`_Kept` stands in its place, by the same three methods.
+``@kernel`` is for what Python calls, ``@helper`` for pieces of kernels, ``@shared`` for both.
+``prefetch``, ``prefetch_at``, ``word_at`` and ``leading_zeros`` are what only the compiler can do.
+What stands behind all of them is in ``_numba.py``.
 
-Helpers are compiled into kernels and nowhere else: nothing is kept of them, and without the entry
-by which Python would call them they compile in three quarters of the time.
-
-Unsigned integers need care: Numba promotes ``uint32 op uint32`` to ``uint64`` and
-``uint64 op int literal`` to ``float64``. Kernels therefore keep their constants typed
-and write the truncation out where 32 bits are meant.
+Loading Numba takes longer than most questions. So what is decorated waits (:class:`Later`), and is
+run, when called, from the object code that is kept (``compiled/native.py``). Numba takes over, for
+all kernels and for good, when one is called of which nothing is kept for its types; when calls have
+taken as long as loading it does (``CALLS``: a call takes some 20 microseconds more without it);
+when another thread than the first calls one, as in servers and builds, which go on for longer; or
+when it is there anyway. It is the same machine code either way.
 """
 
 from __future__ import annotations
 
-import logging
-import pickle
-from hashlib import blake2b
-from typing import Any, cast
+import sys
+import threading
+from typing import Any
 
-import numba
-from llvmlite import ir
-from numba.core import cgutils, event, types
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-from numba.extending import intrinsic
+from cocite.compiled import native
 
-from cocite.compiled import kept
-from cocite.compiled.clock import compiling
-from cocite.compiled.place import VARIABLE, place
-from cocite.memory import loading
+__all__ = [
+    "CALLS",
+    "Later",
+    "helper",
+    "kernel",
+    "leading_zeros",
+    "load_numba",
+    "prefetch",
+    "prefetch_at",
+    "shared",
+    "word_at",
+]
 
-__all__ = ["helper", "kernel", "leading_zeros", "prefetch", "prefetch_at", "shared", "word_at"]
+CALLS = 10_000
+"""Calls without Numba, before it is worth to be loaded."""
 
-_log = logging.getLogger("cocite")
-_told: list[OSError] = []
-"""The first kernel that could not be kept, if one could not."""
-_LITERALS = types.IntegerLiteral, types.BooleanLiteral
-_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_lock = threading.RLock()
+_waiting: list[Later] = []
+
+
+class Later:
+    """What Numba is to make of a function by one of its decorators, once it is loaded."""
+
+    calls = 0
+    """Of all in this process, without Numba."""
+    loaded = False
+    """Whether Numba is there."""
+
+    def __init__(self, decorator: str, function: Any = None) -> None:
+        """Without a function it is what ``_numba`` has under that name."""
+        self._decorator, self._function, self._made = decorator, function, None
+        self._found: dict[tuple[str, ...], native.Native | None] = {}
+        if function is not None:
+            self.__name__, self.__doc__ = function.__name__, function.__doc__
+            self.__module__ = function.__module__
+        _waiting.append(self)
+
+    @property
+    def made(self) -> Any:
+        """What Numba makes of it."""
+        load_numba()
+        return self._made
+
+    def __call__(self, *args: Any) -> Any:
+        if self._made is None and self._function is not None and _at_first():
+            found = self._native(args)
+            if found is not None:
+                Later.calls += 1
+                return found(args)
+        return self.made(*args)
+
+    def _native(self, args: tuple[Any, ...]) -> native.Native | None:
+        kinds = native.kinds(args)
+        if kinds is None:
+            return None
+        if kinds not in self._found:
+            where = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
+            ours = self.__module__.startswith("cocite.kernels.") and self._decorator != "helper"
+            with _lock:
+                if kinds not in self._found:  # by another thread, while this one waited
+                    self._found[kinds] = native.load(where, kinds) if ours else None
+        return self._found[kinds]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.made, name)
+
+
+def _at_first() -> bool:
+    """Whether Numba is not there, and not yet worth to be loaded."""
+    alone = threading.current_thread() is threading.main_thread()
+    return alone and Later.calls < CALLS and "numba" not in sys.modules
+
+
+def load_numba() -> None:
+    """Have Numba make all that waits, and stand in its place in the modules of kernels."""
+    with _lock:
+        if Later.loaded:
+            return
+        from cocite.kernels import _numba
+
+        _numba.know(Later)
+        for each in _waiting:
+            made = getattr(_numba, each._decorator)
+            each._made = made if each._function is None else made(each._function)
+        Later.loaded = True
+        for name, module in list(sys.modules.items()):
+            if name.startswith("cocite.kernels."):
+                for key, value in list(vars(module).items()):
+                    if type(value) is Later:
+                        setattr(module, key, value._made)
+
+
+def _decorated(decorator: str, function: Any) -> Any:
+    with _lock:
+        if not Later.loaded and "numba" not in sys.modules and native.wanted():
+            return Later(decorator, function)
+        load_numba()
+        from cocite.kernels import _numba
+
+        return getattr(_numba, decorator)(function)
 
 
 def kernel(function: Any) -> Any:
     """Compile on first use, keep on disk, release the interpreter lock."""
-    return _keep(_njit(function))
+    return _decorated("kernel", function)
 
 
 def shared(function: Any) -> Any:
     """A helper that Python calls, too."""
-    return _keep(_njit(function, forceinline=True))
+    return _decorated("shared", function)
 
 
 def helper(function: Any) -> Any:
@@ -58,193 +139,10 @@ def helper(function: Any) -> Any:
 
     Python cannot call it: see ``shared``.
     """
-    compiled = _njit(function, forceinline=True, no_cpython_wrapper=True)
-    # What is compiled has no entry from Python: its dispatcher must not find it.
-    compiled.add_overload = lambda found: compiled.overloads.update(
-        {tuple(found.signature.args): found}
-    )
-
-    def refuse(*args: Any, **kws: Any) -> Any:
-        raise TypeError(f"{function.__name__} is a helper of kernels; for Python it is @shared")
-
-    compiled._compile_for_args = refuse
-    return compiled
+    return _decorated("helper", function)
 
 
-def _keep(compiled: Any) -> Any:
-    """Keep what is compiled, if the sources that name the folder are all there is in it."""
-    if compiled.py_func.__module__.startswith("cocite.kernels."):
-        compiled._cache = _Kept(compiled.py_func)
-    return compiled
-
-
-def _njit(function: Any, **options: Any) -> Any:
-    """Numba's decorator, but that a literal argument is one of its type.
-
-    A variable that begins as 0 is a literal to Numba until its next value is seen, and a helper
-    that takes it would be compiled once for 0 and once for integers.
-    """
-    compiled = numba.njit(**_OPTIONS, **options)(function)
-    resolve = compiled.get_call_template
-
-    def resolve_plain(args: Any, kws: Any) -> Any:
-        plain = (types.unliteral(a) if isinstance(a, _LITERALS) else a for a in args)
-        return resolve(tuple(plain), kws)
-
-    compiled.get_call_template = resolve_plain
-    return compiled
-
-
-class _Kept(NullCache):
-    """The compiled code of one kernel, as Numba's dispatcher asks for it and hands it over."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What was compiled for these types; None if that was not, or cannot be read."""
-        with loading():
-            target_context.refresh()
-            data = kept.load(place(), self._name(sig, target_context.codegen()))
-            if data is None:
-                return None
-            try:
-                return CompileResult._rebuild(target_context, *pickle.loads(data))
-            except Exception:  # whole, and nothing that is understood: compiled and kept anew
-                return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled; where that fails, it is used all the same."""
-        try:
-            kept.save(place(), self._name(sig, data.codegen), dumps(data._reduce()))
-        except OSError as error:
-            if not _told:  # the others will not fit either
-                _told.append(error)
-                where = place().written
-                _log.warning(
-                    f"compiled kernels cannot be kept in {where}: {error.strerror}; they are "
-                    f"compiled anew by every command. {VARIABLE} names another place"
-                )
-
-    def _name(self, sig: Any, codegen: Any) -> str:
-        digest = blake2b(repr((sig, codegen.magic_tuple())).encode(), digest_size=8)
-        return f"{self._function}-{digest.hexdigest()}.nbc"
-
-
-class _Listener(event.Listener):
-    """Tells ``compiled`` what Numba does: kernels begin and end, with passes over them between."""
-
-    def __init__(self) -> None:
-        self._depth = 0  # helpers are compiled while their kernel is; one thread at a time
-
-    def on_start(self, found: Any) -> None:
-        if found.kind != "numba:compile":
-            compiling.tick()
-            return
-        self._depth += 1
-        if self._depth == 1:
-            compiling.begin()
-
-    def on_end(self, found: Any) -> None:
-        if found.kind == "numba:compile":
-            self._depth -= 1
-            if self._depth == 0:
-                compiling.end()
-
-
-_listener = _Listener()
-for _kind in ("numba:compile", "numba:run_pass"):
-    event.register(_kind, _listener)
-
-
-def _hint(builder: Any, address: Any) -> None:
-    byte_pointer = ir.PointerType(ir.IntType(8))
-    number = ir.IntType(32)
-    hint = cgutils.get_or_insert_function(
-        builder.module,
-        ir.FunctionType(ir.VoidType(), [byte_pointer, number, number, number]),
-        "llvm.prefetch.p0",
-    )
-    # read, keep in all cache levels, data
-    flags = [number(0), number(3), number(1)]
-    builder.call(hint, [builder.bitcast(address, byte_pointer), *flags])
-
-
-@intrinsic
-def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    signature = types.void(array, types.uint64)
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        view = context.make_array(sig.args[0])(context, builder, args[0])
-        address = builder.gep(view.data, [args[1]])
-        _hint(builder, address)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-@numba.njit(inline="always")
-def prefetch(array: Any, index: Any) -> None:
-    """Ask for the cache line of ``array[index]``; a hint, never a fault."""
-    _prefetch(array, index)
-
-
-prefetch = cast(Any, prefetch)
-
-
-@intrinsic
-def _prefetch_at(typing_context: Any, address: Any, index: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
-        _hint(builder, builder.gep(words, [args[1]]))
-        return context.get_dummy_value()
-
-    return types.void(types.uint64, types.uint64), codegen
-
-
-@numba.njit(inline="always")
-def prefetch_at(address: Any, index: Any) -> None:
-    """The same of the word that ``word_at`` reads."""
-    _prefetch_at(address, index)
-
-
-prefetch_at = cast(Any, prefetch_at)
-
-
-@intrinsic
-def _word_at(typing_context: Any, address: Any, index: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
-        return builder.load(builder.gep(words, [args[1]]))
-
-    return types.uint32(types.uint64, types.uint64), codegen
-
-
-@numba.njit(inline="always")
-def word_at(address: Any, index: Any) -> Any:
-    """The uint32 number ``index`` from ``address`` on, both uint64.
-
-    For kernels that read a number of mapped files, which is not known when they are compiled: files
-    of different numbers would be different types. Who calls them keeps the files mapped.
-    """
-    return _word_at(address, index)
-
-
-word_at = cast(Any, word_at)
-
-
-@intrinsic
-def _leading_zeros(typing_context: Any, word: Any) -> Any:
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), codegen
-
-
-@numba.njit(inline="always")
-def leading_zeros(word: Any) -> Any:
-    """How many bits above the highest one of a uint64; 64 of 0."""
-    return _leading_zeros(word)
-
-
-leading_zeros = cast(Any, leading_zeros)
+prefetch: Any = Later("prefetch")
+prefetch_at: Any = Later("prefetch_at")
+word_at: Any = Later("word_at")
+leading_zeros: Any = Later("leading_zeros")

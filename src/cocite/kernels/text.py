@@ -51,7 +51,10 @@ __all__ = [
     "T_SKIP",
     "UNFINISHED",
     "WEIGHT",
+    "behind",
+    "find",
     "normalise",
+    "trimmed",
 ]
 
 MAX_NAME = 65_535
@@ -98,7 +101,7 @@ _ONE64 = np.uint64(1)
 
 
 @helper
-def _find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
+def find(text: Any, low: Any, high: Any, first: Any, second: Any) -> Any:
     """Where ``first`` or ``second`` next stands in text[low:high]; ``high`` if nowhere."""
     i, end = np.uint64(low), np.uint64(high)
     while i < end and text[i] != first and text[i] != second:
@@ -161,7 +164,7 @@ def _split(text: Any, low: Any, high: Any, rules: Any, fields: Any) -> Any:
             if i < high and text[i] != delimiter:
                 return -QUOTE
         else:
-            i = _find(text, i, high, np.uint8(delimiter), np.uint8(_TAB if blanks else delimiter))
+            i = find(text, i, high, np.uint8(delimiter), np.uint8(_TAB if blanks else delimiter))
             end = i
             while end > begin and (text[end - 1] == _SPACE or text[end - 1] == _TAB):
                 end -= 1
@@ -233,7 +236,7 @@ def _closed(text: Any, low: Any, delimiter: Any) -> Any:
 
 
 @helper
-def _behind(text: Any, end: Any) -> Any:
+def behind(text: Any, end: Any) -> Any:
     """Where the line begins that follows one which ends at ``end``."""
     if end + 1 < text.size and text[end] == _CR and text[end + 1] == _LF:
         return end + 2
@@ -245,20 +248,20 @@ def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any)
     """(where the row ends that begins at ``begin`` and is within a quoted field at ``high``, where
     the next one begins); the end is -1 if that field is not closed, or is in the next piece.
     """
-    behind = _closed(text, high, rules[DELIMITER])
-    if behind == -2 and rules[UNFINISHED] > 0:
+    closed = _closed(text, high, rules[DELIMITER])
+    if closed == -2 and rules[UNFINISHED] > 0:
         tally[T_REST] = begin
-    if behind < 0 or behind - begin > MAX_RECORD:
+    if closed < 0 or closed - begin > MAX_RECORD:
         return -1, low
-    while high < behind:
-        high = _find(text, low, text.size, _LF8, _CR8)
-        low = _behind(text, high)
+    while high < closed:
+        high = find(text, low, text.size, _LF8, _CR8)
+        low = behind(text, high)
         tally[T_LINES] += 1
     return high, low
 
 
 @helper
-def _trimmed(text: Any, begin: Any, end: Any) -> Any:
+def trimmed(text: Any, begin: Any, end: Any) -> Any:
     """Both ends without the blanks there."""
     while end > begin and text[end - 1] == _SPACE:
         end -= 1
@@ -288,10 +291,10 @@ def normalise(text: Any, rules: Any, out: Any, bad: Any, tally: Any) -> Any:
     tally[T_REST] = -1
     at, wrong, low = 0, 0, 0
     while low < text.size:
-        high = _find(text, low, text.size, _LF8, _CR8)
+        high = find(text, low, text.size, _LF8, _CR8)
         tally[T_LINES] += 1
-        begin, low, line = low, _behind(text, high), tally[T_LINES]
-        first, end = _trimmed(text, begin, high)
+        begin, low, line = low, behind(text, high), tally[T_LINES]
+        first, end = trimmed(text, begin, high)
         if first == end:
             tally[T_BLANK] += 1
             continue

@@ -219,8 +219,8 @@ def answer(
     """The best k of ``node``, each with score, standard error and interval.
 
     ``table`` and ``weights`` are those of ``gather``; ``worth`` float64[2, 256] is by meeting time
-    what it is worth, and what it may stand for at most; ``scratch`` is (sums, used) of
-    ``layouts/scratch.py``. ``numbers`` float64[7]: the least score in grains, the
+    what it is worth, and what it may stand for at most; ``scratch`` is uint64[nodes], zeros before
+    and after, and uint32[2 nodes + 1]. ``numbers`` float64[7]: the least score in grains, the
     wealth that gives up a mean, the least value, the least that it can stand for, the most, the
     most that a score can be, in grains, and what sums of values may be off by. ``ids`` uint32[k]
     and ``out`` float64[k, 4] receive the hits: scores, standard errors, ends of intervals.
@@ -228,8 +228,7 @@ def answer(
     Returns how many there are, or -1 - the number of a sample that points outside of itself; how
     many stand in their order for certain; and how many nodes were touched.
     """
-    both, used = scratch
-    samples, sums = table.shape[0], both.reshape(both.size)[: both.shape[0]]
+    (sums, used), samples = scratch, table.shape[0]
     count = _gather(table, node, weights, sums, used)
     if count < 0:
         return count, 0, 0

@@ -25,10 +25,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cocite.engine.external import BLOCK_NODE, ROW_ROOM, tables
+from cocite.engine.block import BLOCK_NODE, ROW_ROOM
+from cocite.engine.external import tables
 from cocite.engine.together import STATE_NODE, TOGETHER
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
+from cocite.graph.in_blocks import BlockedLinks
 from cocite.graph.rows import Links
 from cocite.means import Means
 from cocite.measures.floors import told_floor
@@ -88,7 +90,8 @@ class MemoryPlan:
     many threads were wanted. ``rows`` is how many tokens are under way in the external form, 0 for
     the others; ``tokens`` the bytes that tokens and trees would take in memory, if that is why.
     So many samples are made ``together``, at the price of one where the links are read from disk;
-    ``scratch_bytes`` of disk they take between their steps, at most.
+    ``scratch_bytes`` of disk they take between their steps, at most. Of so many blocks that live
+    ``apart``, each takes the ``memory``.
     """
 
     memory: int
@@ -99,6 +102,7 @@ class MemoryPlan:
     tokens: int = 0
     together: int = 1
     scratch_bytes: int = 0
+    apart: int = 0
 
     @property
     def external(self) -> bool:
@@ -115,6 +119,12 @@ class MemoryPlan:
         return self.threads > 1
 
     def __str__(self) -> str:
+        if self.apart:
+            return (
+                f"{self.apart} block{'s' * (self.apart > 1)} apart, each with "
+                f"{format_size(self.memory + own_memory())} of memory, for {self.together} "
+                f"sample{'s' * (self.together > 1)} at once"
+            )
         text = f"{format_size(self.memory + own_memory())} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
@@ -137,8 +147,14 @@ class MemoryPlan:
 def plan_fit(links: Links, means: Means, demand: Demand) -> MemoryPlan:
     """The most threads that fit beside all links; else blocks; else the external form.
 
-    Raises :class:`ResourceError` if not even the external form fits, or the layout has none.
+    Raises :class:`ResourceError` if not even the external form fits, or the layout has none, and
+    :class:`UsageError` for links that are not here.
     """
+    if isinstance(links, BlockedLinks):
+        raise UsageError(
+            f"the layout {demand.layout} takes the whole graph: {links.whole.path} is stored in "
+            "blocks. Take simrank or psimrank in the layout trees, or the graph it was cut from"
+        )
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.has_external:
         raise UsageError(f"external: the layout {demand.layout} stays in memory. Leave it out")

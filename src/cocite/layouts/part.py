@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cocite.engine.blocks_walk import Traffic
 from cocite.layouts.memory_plan import MemoryPlan
 from cocite.layouts.plan import PartPlan
 from cocite.store import Entry
@@ -40,6 +41,8 @@ class PartBuild(ABC):
     """Steps that walks made, of the samples made in this run."""
     fit: MemoryPlan | None = None
     """How the work of samples fits its memory, once that is planned."""
+    traffic: Traffic | None = None
+    """What blocks that live apart have sent each other, in this run."""
 
     @abstractmethod
     def resume(self) -> None:

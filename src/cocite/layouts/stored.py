@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -193,6 +193,20 @@ class StoredPart:
             shards.append(Shard(place, words, blobs[: max(0, self.samples - place)], run.start))
             place += len(run)
         return tuple(shard for shard in shards if shard.samples)
+
+    def of(self, numbers: NDArray[np.int64]) -> StoredPart:
+        """The part with some of its samples only, by their ``numbers``, ascending."""
+        shards, place = list[Shard](), 0
+        for shard in self.shards:
+            own = np.arange(shard.number, shard.number + shard.samples)
+            blobs = shard.blobs[np.isin(own, numbers)]
+            if len(blobs):
+                blobs.flags.writeable = False
+                shards.append(Shard(place, shard.words, blobs, shard.number))
+                place += len(blobs)
+        found = replace(self, freshness=replace(self.freshness, there=(numbers,)), only=None)
+        found.__dict__["shards"] = tuple(shards)
+        return found
 
     @property
     def at_once(self) -> int:

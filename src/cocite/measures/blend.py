@@ -33,6 +33,7 @@ adds up outside, any measures.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
@@ -103,14 +104,15 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Blend:
     if any(shares) and not all(shares):
         raise UsageError(f"{text!r} has weights for some components; give all of them one, or none")
     values = [float(share or 1) for share in shares]
-    if not all(0 < value / added(values) <= 1 for value in values):
+    total, named = added(values), Counter[str]()
+    if not all(0 < value / total <= 1 for value in values):
         raise UsageError(f"{text!r} has a weight of 0, or one too large; weights are above 0")
     parts: list[Component] = []
     written: list[str] = []
     tops: list[Measure] = []
     for term, value in zip(terms, values, strict=True):
         assert term is not None
-        found, own = _components(term, value / added(values), parts, measures)
+        found, own = _components(term, value / total, named, measures)
         parts += found
         written.append((f"{_decimal(value)}*" if any(shares) else "") + term["name"] + own)
         tops.append(measures[term["name"]])
@@ -160,10 +162,10 @@ def _union(settings: Iterable[Takes]) -> Takes:
 
 
 def _components(
-    term: re.Match[str], weight: float, before: list[Component], measures: Mapping[str, Measure]
+    term: re.Match[str], weight: float, named: Counter[str], measures: Mapping[str, Measure]
 ) -> tuple[list[Component], str]:
-    """What a term stands for, behind the components ``before``; and what stands in its parentheses,
-    as it is written.
+    """What a term stands for, behind components of which so many are ``named`` so, with which it is
+    counted; and what stands in its parentheses, as it is written.
     """
     name = term["name"]
     if name not in measures:
@@ -189,14 +191,15 @@ def _components(
         made = inner.measure
         free = {setting.name for setting in inner.free(made.build + made.ask)}
         taken = {key: value for key, value in fixed.items() if key in free}
-        same = sum(part.measure.name == made.name for part in (*before, *found))
+        number, same = named.total(), named[made.name]
+        named[made.name] += 1
         way = inner.direction or (NO_LINKS if made.texts else direction)
         found.append(
             Component(
                 made,
                 weight * inner.weight,
                 f"{made.name}-{same + 1}" if same else made.name,
-                len(before) + len(found),
+                number,
                 PartSettings({**inner.fixed.to_json(), **taken}),
                 way,
                 inner.layout or (layout if layout in made.layouts else None),

@@ -14,10 +14,12 @@ from cocite.index import StoredIndex
 from cocite.means import Means
 from cocite.measures import OF_A_GRAPH, By, Value, find_measure
 from cocite.query.index import Index
+from cocite.query.opened import DEFAULT_DEADLINE
 from cocite.query.source import Given
 
 if TYPE_CHECKING:
     from cocite.index.settings_file import SettingsLike
+    from cocite.query.shards.company import OnCluster
     from cocite.store.temporary import Temporary
 
 __all__ = ["BUILD_LOG", "build", "merge", "open_graph", "open_index", "refresh"]
@@ -37,6 +39,10 @@ def open_index(
     threads: int | None = None,
     memory: str | int | None = None,
     verify: bool = True,
+    cluster: str | OnCluster | None = None,
+    shards: int | None = None,
+    replicas: int = 1,
+    deadline: float = DEFAULT_DEADLINE,
 ) -> Index:
     """Open the index in the directory ``path``.
 
@@ -51,12 +57,23 @@ def open_index(
     :meth:`Index.related_all`, which reads them anyway, and by ``cocite verify``. ``verify=False``
     leaves both out.
 
+    With a ``cluster`` (``local:N`` for N nodes on this machine, ``HOST:PORT``, ``auto``) its
+    samples answer from there, in so many ``shards``, two a node by default, each on ``replicas``
+    nodes, all of which see ``path``. An answer is made of what has come by the ``deadline``, in
+    seconds, and :attr:`~cocite.query.shards.spread.SpreadIndex.answered` says of how many samples.
+    Close it (``with``, ``close()``) when done.
+
     Raises
     ------
     UsageError, NotAStore, WrongFormat, Damaged
     """
     stored = StoredIndex.open(path, verify=verify).sound(_COMPARED)
-    return Index(stored, Means.checked(threads, memory), graph)
+    means = Means.checked(threads, memory)
+    if cluster is not None:
+        from cocite.query.shards.opening import open_spread
+
+        return open_spread(stored, means, graph, cluster, shards, replicas, deadline)
+    return Index(stored, means, graph)
 
 
 def open_graph(
@@ -116,6 +133,8 @@ def build(
     keep_prefix: str | Sequence[str] | None = None,
     texts: str | os.PathLike[str] | None = None,
     texts_share: float | None = None,
+    cluster: str | None = None,
+    via: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **given: Value,
 ) -> Index:
@@ -124,8 +143,9 @@ def build(
     Parameters
     ----------
     graph
-        A stored graph, opened or as a path. Its files are compared with their checksums first,
-        unless it was opened with ``verify=False``.
+        A stored graph, opened, as a path, or as a URL that fsspec reads, of which a copy is kept.
+        Its files are compared with their checksums first, unless it was opened with
+        ``verify=False``.
     output
         The directory to make. A build that was interrupted is resumed. By default a temporary one,
         which goes with the last object that was made of it.
@@ -185,6 +205,14 @@ def build(
         ``texts_share`` for the latter, by default 0.5; a ``measure`` that names ``text`` says so
         itself. Texts of no page are left out, of which the logger ``cocite`` warns. A build takes
         the extra ``texts`` (``pip install '.[texts]'`` in a clone); asking does not.
+    cluster
+        Draw the samples on the nodes of a cluster: ``"local:4"`` (so many nodes on this machine),
+        ``"HOST:PORT"`` of its head node, or ``"auto"``. ``threads`` and ``memory`` are then those
+        of a piece of work, a shard, on a node; by default all cores of the smallest node, and half
+        of its memory. Nodes see graph and output by their paths, or ``graph`` is a URL that
+        fsspec reads, of which each node keeps a copy. The extra ``cluster``.
+    via
+        Where nodes do not see the output: the URL of a folder by which the shards come.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -196,10 +224,10 @@ def build(
     from cocite.index.graph_told import GraphTold
     from cocite.index.keep import Keep
     from cocite.index.settings_file import chosen_options
+    from cocite.index.spread import of_nodes, spread_on
     from cocite.store.temporary import Temporary
 
-    if not isinstance(graph, Graph):
-        graph = Graph.open(graph)
+    url, graph = _graph_of(graph)
     options = chosen_options(
         settings,
         measure,
@@ -217,12 +245,27 @@ def build(
     means = Means.checked(threads, memory, shard, blocks, external)
     home = Temporary(_size(graph, options.samples), means.memory) if output is None else None
     place = home.path / "index" if home else Path(os.fspath(output or ""))
-    with IndexBuild(graph, place, options, means, overwrite=overwrite, restart=restart) as work:
-        work.run(progress)
-        options = work.options
+    again = {"overwrite": overwrite, "restart": restart}
+    with spread_on(cluster, url, via) as spread:
+        each = of_nodes(spread, means, threads, memory)
+        with IndexBuild(graph, place, options, each, **again, spread=spread) as work:
+            work.run(progress)
+            options = work.options
     for said in GraphTold.of(graph, options).lines(graph, options):
         _log.info(said)
     return Index(_opened(place, graph, home), means)
+
+
+def _graph_of(
+    graph: Graph | str | os.PathLike[str], verify: bool = True
+) -> tuple[str | None, Graph]:
+    """The URL of a stored graph, if it is given by one, and the graph, or a copy of it."""
+    from cocite.copies import copied, is_url
+
+    if isinstance(graph, Graph):
+        return None, graph
+    url = str(graph) if is_url(graph) else None
+    return url, Graph.open(graph if url is None else copied(url, "graph"), verify=verify)
 
 
 def _size(graph: Graph, samples: int | None) -> int:
@@ -300,6 +343,8 @@ def refresh(
     texts: str | os.PathLike[str] | None = None,
     again: bool = False,
     verify: bool = True,
+    cluster: str | None = None,
+    via: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Index:
     """Draw some samples of an index anew, from ``graph`` as it is now; open what comes of it.
@@ -334,6 +379,8 @@ def refresh(
     verify
         Compare what is read of the index, and of a graph that is given as a path, with its
         checksums.
+    cluster, via
+        As for :func:`build`: nodes draw what is drawn anew, this machine carries over what stays.
     progress
         Called with (done, total), as for :func:`build`.
 
@@ -342,11 +389,13 @@ def refresh(
     UsageError, Busy, ResourceError, StoreError
     """
     from cocite.index.refresh import RefreshBuild
+    from cocite.index.spread import of_nodes, spread_on
 
-    if not isinstance(graph, Graph):
-        graph = Graph.open(graph, verify=verify)
+    url, graph = _graph_of(graph, verify)
     means = Means.checked(threads, memory)
     chosen: dict[str, Any] = {"date": date, "restart": restart, "texts": texts, "again": again}
-    with RefreshBuild(index, graph, share, means, verify=verify, **chosen) as work:
-        work.run(progress)
+    with spread_on(cluster, url, via) as spread:
+        each, chosen["spread"] = of_nodes(spread, means, threads, memory), spread
+        with RefreshBuild(index, graph, share, each, verify=verify, **chosen) as work:
+            work.run(progress)
     return Index(_opened(index, graph), means)

@@ -100,7 +100,7 @@ class RelatedDocument(Document):
 
         ``filters`` are its arguments that say which nodes may be hits, such as ``min_score``.
         """
-        refined = refine or target_error is not None
+        index, refined = index.one_question(), refine or target_error is not None
         level: dict[str, Any] = {"confidence": confidence, "bound": bound}
         chosen: dict[str, Any] = {"target_error": target_error, **(filters or {})}
         names = tuple(dict.fromkeys(node)) if isinstance(node, list | tuple) else (node,)
@@ -205,7 +205,7 @@ class SimilarityDocument(Document):
         **settings: Any,
     ) -> Self:
         """Ask :meth:`Index.similarity`, which says what each argument means and what it raises."""
-        refined = refine or target_error is not None
+        index, refined = index.one_question(), refine or target_error is not None
         found = index.similarity(
             a,
             b,
@@ -278,6 +278,7 @@ def loss_of(index: Index) -> dict[str, Any]:
     leaves aside, as they have more links than tell something.
     """
     found: dict[str, Any] = {"samples": index.samples, "lost": index.lost} if index.lost else {}
+    found |= index.left_out
     passed_over = index.stored.passed_over
     return found | ({"passed_over": passed_over} if passed_over else {})
 

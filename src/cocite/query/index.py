@@ -47,6 +47,12 @@ class Index(Drafting):
         """
         return Index(self.stored.first(samples), self.means, self._graph)
 
+    def one_question(self) -> Index:
+        """What a single question is asked of, all of it: itself, but where samples are elsewhere
+        and others may answer the next (``query/shards/``).
+        """
+        return self
+
     @from_the_others
     def similarity(
         self,

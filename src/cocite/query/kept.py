@@ -109,9 +109,11 @@ def is_links(path: str) -> bool:
     """
     if path == "-" or not os.path.isdir(path):
         return path == "-" or os.path.exists(path) or bool(matches_of(path))
-    from cocite.graph.readers.html.site import is_site  # of a file nobody waits for the readers
+    if kind_of(path) is not None:
+        return False
+    from cocite.graph.readers.html.site import is_site  # nobody else waits for the readers
 
-    return kind_of(path) is None and is_site(Path(path))
+    return is_site(Path(path))
 
 
 def kept_of(links: str, sides: tuple[str, str] | None = None) -> list[Path]:

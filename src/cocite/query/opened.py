@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
+    "DEFAULT_DEADLINE",
     "DEFAULT_K",
     "DEFAULT_REASONS",
     "Opened",
@@ -36,6 +37,8 @@ __all__ = [
 DEFAULT_K = 20
 DEFAULT_REASONS = 10
 DEFAULT_CONFIDENCE = 0.95
+DEFAULT_DEADLINE = 0.2
+"""Seconds that samples have to answer that are elsewhere."""
 _MAKING = threading.Lock()
 _log = logging.getLogger("cocite")
 
@@ -93,6 +96,19 @@ class Opened(Several):
         one.
         """
         return self.stored.lost
+
+    @property
+    def given(self) -> Given:
+        """The graph or the graphs that it was opened with."""
+        return self._graph
+
+    @property
+    def left_out(self) -> dict[str, Any]:
+        """What an answer says of samples that are elsewhere and did not answer."""
+        return {}
+
+    def close(self) -> None:
+        """Let go of what it holds elsewhere, if anything."""
 
     @property
     def now(self) -> Self:

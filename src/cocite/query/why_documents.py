@@ -47,6 +47,7 @@ class WhyDocument(Document):
     @classmethod
     def of(cls, index: Index, a: str, b: str, k: int = DEFAULT_REASONS, **settings: Any) -> Self:
         """Ask :meth:`Index.why`, which says what each argument means and what it raises."""
+        index = index.one_question()
         why = index.why(a, b, k, **settings)
         titles = _titles_in(index, (a, b), why.reasons)
         asked = asked_of(index, settings)
@@ -95,6 +96,7 @@ class WhyTogetherDocument(Document):
         **settings: Any,
     ) -> Self:
         """Ask :meth:`Index.why_together`, which says what each argument means and raises."""
+        index = index.one_question()
         found = index.why_together(nodes, b, k, together=together, **settings)
         reasons = [reason for page in found.pages for reason in page.why.reasons]
         titles = _titles_in(index, (b, *(page.node for page in found.pages)), reasons)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cocite.ranking.arranged import Block, Inner, Outer, Strip, arrange
 from cocite.ranking.lumping import Lumped
-from cocite.ranking.vectors import Vector, pieces, stretches
+from cocite.ranking.vectors import Vector, pieces, scale, stretches
 from cocite.store import forget
 
 __all__ = ["Blocked"]
@@ -64,6 +64,10 @@ class Blocked:
                 lower.forget(first, last, begin, end)
                 forget(facts[first:last])
             _write(mine, z, rows)
+
+    def scale(self, z: NDArray[Any], factor: float) -> None:
+        """Multiply all of ``z`` by ``factor``."""
+        scale(z, factor)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
         """(nodes of a block, what their in-neighbours contribute by ``z``): all, or dangling ones.

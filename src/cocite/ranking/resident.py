@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.ranking.lumping import Lumped
-from cocite.ranking.vectors import Vector
+from cocite.ranking.vectors import Vector, scale
 
 __all__ = ["Resident"]
 
@@ -47,6 +47,10 @@ class Resident:
         from cocite.kernels import rank
 
         rank.sweep(self.core, (_ZERO, _ZERO, _ZERO), self._so_far, z, facts, damping, sums)
+
+    def scale(self, z: NDArray[Any], factor: float) -> None:
+        """Multiply all of ``z`` by ``factor``."""
+        scale(z, factor)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
         """(nodes, what their in-neighbours contribute by ``z``): of all, or of dangling ones."""

@@ -14,19 +14,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import NotConverged
 from cocite.graph import Graph
+from cocite.graph.in_blocks import BlockedGraph
 from cocite.ranking.blocked import Blocked
 from cocite.ranking.lumping import Lumped
 from cocite.ranking.resident import Resident
 from cocite.ranking.room import RankRoom
 from cocite.ranking.stopping import State, StoppingRule
 from cocite.ranking.vectors import Vector, order_of, pieces, scale, total
+
+if TYPE_CHECKING:
+    from cocite.ranking.apart import Apart
 
 __all__ = ["Sweep", "System"]
 
@@ -60,8 +64,16 @@ class System:
     ) -> None:
         self._damping = damping
         self._dtype = np.float32 if precision == "single" else np.float64
-        self.lumped = Lumped(graph, removals, weighted, room)
-        self.links = Blocked(self.lumped) if room.blocks else Resident(self.lumped)
+        self.lumped: Lumped
+        self.links: Apart | Blocked | Resident
+        if isinstance(graph, BlockedGraph):
+            from cocite.ranking.apart import Apart, LumpedApart
+
+            self.lumped = lumped = LumpedApart(graph, removals, weighted, room)
+            self.links = Apart(lumped)
+        else:
+            self.lumped = Lumped(graph, removals, weighted, room)
+            self.links = Blocked(self.lumped) if room.blocks else Resident(self.lumped)
         self._facts: Vector = np.empty((0, 0))
 
     def vector(self) -> Vector:
@@ -99,7 +111,7 @@ class System:
             _check_numbers(number, change, reach, mass)
             balance = owed / mass
             if abs(balance - 1) > rounding:
-                scale(z, balance)
+                self.links.scale(z, balance)
             else:
                 balance = 1.0
             size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included

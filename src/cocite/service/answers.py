@@ -1,6 +1,8 @@
 """Answers: a document for a question to an index, as the command line gives it. Nothing here knows
 of HTTP, of threads or of load.
 
+Names are those of a ``side`` of what is bipartite, if one is said, as with ``--side``.
+
 A name that is no node is told before anything is computed, with those like it that are found
 without a pass over all names: strangers ask, and a pass takes as long as hundreds of answers.
 
@@ -9,7 +11,7 @@ Cost: that of the documents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cocite.documents import Document
@@ -20,7 +22,7 @@ from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
 from cocite.service.documents import CompleteDocument
 from cocite.service.parameters import SETTINGS
 
-__all__ = ["ANSWERS", "Values", "checked_settings", "heavy", "known", "sampled"]
+__all__ = ["ANSWERS", "Values", "checked_settings", "heavy", "known", "sampled", "stored"]
 
 Values = Mapping[str, Any]
 """What a question gives, by name (``parameters.py``)."""
@@ -52,13 +54,26 @@ def known(index: Index, names: Iterable[str]) -> None:
             raise UnknownNode(name, nodes.nearest(name, quick=True), nodes.note)
 
 
+def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
+    """Names as the index has them: those of a side, if the question says one. Raises
+    :class:`UsageError`.
+    """
+    side = asked.get("side")
+    if side is None:
+        return list(names)
+    sides = index.nodes.sides
+    if sides is None:
+        raise UsageError("the index is not bipartite: leave side out")
+    return [sides.name(side, name) for name in names]
+
+
 def checked_settings(index: Index, asked: Values) -> None:
     """Raise :class:`UsageError` for settings that the index does not take."""
     index.stored.ask_settings(_some(asked, SETTINGS))
 
 
 def _related(index: Index, asked: Values) -> Document:
-    nodes = asked["node"]
+    nodes = stored(index, asked, asked["node"])
     known(index, (*nodes, *asked.get("among", ())))
     return RelatedDocument.of(
         index,
@@ -70,13 +85,13 @@ def _related(index: Index, asked: Values) -> Document:
 
 
 def _similarity(index: Index, asked: Values) -> Document:
-    known(index, (asked["a"], asked["b"]))
-    chosen = _some(asked, (*_LEVEL, *SETTINGS))
-    return SimilarityDocument.of(index, asked["a"], asked["b"], **chosen)
+    a, b = stored(index, asked, (asked["a"], asked["b"]))
+    known(index, (a, b))
+    return SimilarityDocument.of(index, a, b, **_some(asked, (*_LEVEL, *SETTINGS)))
 
 
 def _why(index: Index, asked: Values) -> Document:
-    nodes, b = list(dict.fromkeys(asked["a"])), asked["b"]
+    *nodes, b = stored(index, asked, (*dict.fromkeys(asked["a"]), asked["b"]))
     known(index, (*nodes, b))
     chosen = _some(asked, ("k", *SETTINGS))
     if len(nodes) == 1:
@@ -87,7 +102,7 @@ def _why(index: Index, asked: Values) -> Document:
 
 
 def _complete(index: Index, asked: Values) -> Document:
-    return CompleteDocument.of(index, asked["text"], **_some(asked, ("k", "within")))
+    return CompleteDocument.of(index, asked["text"], **_some(asked, ("k", "within", "side")))
 
 
 def _some(asked: Values, names: Iterable[str]) -> dict[str, Any]:

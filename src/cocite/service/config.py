@@ -14,7 +14,7 @@ from pathlib import Path
 from cocite.errors import UsageError
 from cocite.graph.patterns import KEPT_ENDING
 
-__all__ = ["FOLDER", "Config", "Limits", "Served", "served_indexes"]
+__all__ = ["FOLDER", "Config", "Limits", "Served", "Spread", "served_indexes"]
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable by which prometheus_client knows where processes keep their numbers; it is read when
@@ -62,6 +62,18 @@ class Served:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """Samples that answer from a cluster at ``address``: in so many ``shards``, None for two a
+    node, each on so many nodes, and how many seconds they have to answer.
+    """
+
+    address: str
+    shards: int | None = None
+    replicas: int = 1
+    deadline: float = 0.2
+
+
+@dataclass(frozen=True)
 class Config:
     """``indexes``, the first of which answers where a question names none, and how to serve them.
 
@@ -82,6 +94,8 @@ class Config:
     floor: int = 10
     target: float = 0.05
     reload: float = 5.0
+    drain: float = 0.0
+    """How long everything is answered after SIGTERM, while ``/readyz`` says no."""
     keys: str | None = None
     origins: tuple[str, ...] = ()
     ancestors: tuple[str, ...] = ()
@@ -92,6 +106,8 @@ class Config:
     log_json: bool = False
     quiet: bool = False
     limits: Limits = Limits()
+    spread: Spread | None = None
+    """Where samples answer from, if not from this process."""
 
     @property
     def local(self) -> bool:

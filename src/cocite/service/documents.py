@@ -14,6 +14,7 @@ import numpy as np
 from cocite.documents import Document, Rows
 from cocite.errors import UsageError
 from cocite.query import Index
+from cocite.query.shards.spread import ShardSeen, SpreadIndex
 
 __all__ = ["SEARCHED", "CompleteDocument", "ServedDocument"]
 
@@ -34,19 +35,30 @@ class CompleteDocument(Document):
     titles: Sequence[str | None] | None
 
     @classmethod
-    def of(cls, index: Index, text: str, k: int = 10, within: bool = True) -> Self:
-        """Look for names; raises :class:`UsageError` for parts in an index of too many names."""
+    def of(
+        cls, index: Index, text: str, k: int = 10, within: bool = True, side: str | None = None
+    ) -> Self:
+        """Look for names, of a ``side`` alone if one is said; raises :class:`UsageError` for parts
+        in an index of too many names, and for a side that is none.
+        """
         names, titles = index.nodes, index.titles
+        begun, but, among = text, None, range(len(names))
+        if side is not None:
+            if names.sides is None:
+                raise UsageError("the index is not bipartite: leave side out")
+            begun, among = names.sides.name(side, text), names.sides.named(side)
+            but = names.sides.mark if among.start else None
         if within and len(names) > SEARCHED:
             raise UsageError(
                 f"the index has {len(names):,} names; parts of names are looked for among "
                 f"{SEARCHED:,} at most: leave within out (within=false)"
             )
-        found = names.complete(text, k + 1)
+        found = names.complete(begun, k + 1, but)
         if within and text and len(found) <= k:
             ids = names.containing(text)
             if titles is not None:
                 ids = np.union1d(ids, titles.containing(text))
+            ids = ids[(ids >= among.start) & (ids < among.stop)]
             there = set(found)
             found += [name for name in names.names(ids[: 2 * k + 2]) if name not in there]
         shown = [str(name) for name in found[:k]]
@@ -71,8 +83,10 @@ class CompleteDocument(Document):
 
 @dataclass(frozen=True)
 class ServedDocument(Document):
-    """An index that is served. ``samples`` are all that it has, ``answering`` those that a question
-    gets now, both null where scores are computed; ``ages`` are those of its samples.
+    """An index that is served. ``sides`` are what the two of a bipartite one are called, null for
+    another; ``samples`` are all that it has, ``answering`` those that a question
+    gets now, both null where scores are computed; ``ages`` are those of its samples; ``shards`` are
+    the servers that these answer from, if it is not this one.
     """
 
     name: str
@@ -82,6 +96,7 @@ class ServedDocument(Document):
     layout: str
     nodes: int
     titles: bool
+    sides: Sequence[str] | None
     settings: dict[str, Any]
     asks: dict[str, Any]
     samples: int | None
@@ -89,6 +104,7 @@ class ServedDocument(Document):
     bytes: int
     ages: Sequence[dict[str, Any]]
     graph: dict[str, Any]
+    shards: Sequence[ShardSeen] | None
 
     @classmethod
     def of(cls, name: str, generation: str, index: Index, answering: int | None) -> Self:
@@ -109,6 +125,7 @@ class ServedDocument(Document):
             layouts,
             len(index.nodes),
             index.titles is not None,
+            None if index.nodes.sides is None else index.nodes.sides.titles,
             index.settings,
             dict(stored.asks) | ({"by": stored.by} if stored.by else {}),
             index.samples,
@@ -116,4 +133,11 @@ class ServedDocument(Document):
             stored.store.nbytes,
             ages,
             told,
+            index.shards if isinstance(index, SpreadIndex) else None,
         )
+
+    def facts(self) -> dict[str, Any]:
+        """Shards where there are any."""
+        facts = super().facts()
+        shards = facts.pop("shards")
+        return facts if shards is None else facts | {"shards": [s._asdict() for s in shards]}

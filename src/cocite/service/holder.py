@@ -14,7 +14,6 @@ Cost: a look is two calls to the system; opening anew reads all files once.
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Iterator
@@ -25,9 +24,13 @@ import xxhash
 
 from cocite.errors import CociteError, Damaged
 from cocite.query import Index, open_index
+from cocite.service.garbage import swept
 from cocite.store.manifest import MANIFEST
 
 __all__ = ["Held", "Holder"]
+
+_TWICE = 2
+"""Looks at which garbage is swept: a thread may have had an index in hand at the first of them."""
 
 
 class Held:
@@ -71,7 +74,7 @@ class Holder:
         self._refused: tuple[object, ...] | None = None
         self._lock = threading.Lock()
         self._old: list[Held] = []
-        self._litter = False
+        self._sweeps = 0
         self.now = Held(self._opened())
 
     @contextmanager
@@ -97,11 +100,14 @@ class Holder:
         if found == self._seen and (self._refused is None or self._refused == _files(self.path)):
             return None
         self._seen, files = found, _files(self.path)
+        index: Index | None = None
         try:
-            held = Held(self._opened())
-            _verify(held.index)
+            held = Held(index := self._opened())
+            _verify(index)
         except (CociteError, OSError) as error:
-            self._litter, self._refused = True, files
+            if index is not None:
+                index.close()
+            self._sweeps, self._refused = _TWICE, files
             if _identity(self.path) != found:
                 return None  # it was replaced again meanwhile: the next look has that
             return str(error) or type(error).__name__
@@ -114,11 +120,20 @@ class Holder:
     def _close(self) -> None:
         """Forget what nobody uses any more."""
         with self._lock:
-            before = len(self._old)
+            unused = [held for held in self._old if not held.users]
             self._old = [held for held in self._old if held.users]
-            litter, self._litter = self._litter or len(self._old) < before, False
-        if litter:
-            gc.collect()  # readers and their index know each other
+            if unused:
+                self._sweeps = _TWICE
+        while unused:
+            unused.pop().index.close()
+        if self._sweeps:
+            self._sweeps -= 1
+            swept()  # readers and their index know each other
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        for held in (*self._old, self.now):
+            held.index.close()
 
     def _opened(self) -> Index:
         index = open_index(self.path, graph=self._graphs or None, **self._means)

@@ -7,6 +7,7 @@ server makes before they begin (``serving.py``); whichever is asked adds them up
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from cocite.query.shards.spread import ShardSeen
 from cocite.service.config import FOLDER
 
 __all__ = ["CONTENT_TYPE", "Metrics"]
@@ -27,6 +29,16 @@ __all__ = ["CONTENT_TYPE", "Metrics"]
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+
+_SERVER = ("index", "shard", "replica")
+_OF_SHARDS = {
+    "answers": "Whether a server of samples is asked, or left alone for now.",
+    "samples": "How many samples it has.",
+    "waiting": "Questions that it has not answered yet.",
+    "seconds": "The mean of how long it took of late.",
+    "opened": "How many times it was found not to answer.",
+    "restarts": "How many times another process took its place.",
+}
 
 
 class Metrics:
@@ -70,8 +82,13 @@ class Metrics:
             registry=own,
             multiprocess_mode="livemin",
         )
+        self.shards = {
+            name: Gauge(f"cocite_shard_{name}", said, _SERVER, registry=own)
+            for name, said in _OF_SHARDS.items()
+        }
         self._known: dict[tuple[str, int], Any] = {}
         self._timed: dict[str, Any] = {}
+        self._made: dict[str, Any] = {}
 
     def requested(self, verb: str, status: int, seconds: float) -> None:
         """A request was answered."""
@@ -84,6 +101,20 @@ class Metrics:
             if timed is None:
                 timed = self._timed[verb] = self.seconds.labels(verb)
             timed.observe(seconds)
+
+    def made(self, index: str, samples: int) -> None:
+        """An answer was made of so many samples."""
+        counted = self._made.get(index)
+        if counted is None:
+            counted = self._made[index] = self.samples.labels(index)
+        counted.observe(samples)
+
+    def shards_seen(self, index: str, seen: Iterable[ShardSeen]) -> None:
+        """How the servers of an index's samples are now."""
+        for each in seen:
+            numbers = each._asdict() | {"answers": each.state == "answers"}
+            for name, gauge in self.shards.items():
+                gauge.labels(index, str(each.shard), str(each.replica)).set(numbers[name])
 
     def text(self) -> bytes:
         """All of them, as Prometheus reads it."""

@@ -51,6 +51,7 @@ def _object(needed: dict[str, Schema], other: dict[str, Schema] | None = None) -
 _HOW = {"measure": _TEXT, "direction": _TEXT, "settings": _SETTINGS}
 _LEVEL = {"confidence": _NUMBER, "bound": _TEXT, "refined": _YES}
 _LOSS = {"samples": _WHOLE, "lost": _list({"type": "object"}), "passed_over": _WHOLE}
+_LOSS["shards"] = {"type": "object", "properties": {"answered": _WHOLE, "of": _WHOLE}}
 _SCORE = {"score": _NUMBER, "stderr": _MAYBE, "low": _NUMBER, "high": _NUMBER}
 _REASONS = {
     "reasons": _list(_ref("Reason")),
@@ -119,6 +120,7 @@ _SCHEMAS: dict[str, Schema] = {
             "layout": _TEXT,
             "nodes": _WHOLE,
             "titles": _YES,
+            "sides": {"type": ["array", "null"], "items": _TEXT},
             "settings": _SETTINGS,
             "asks": _SETTINGS,
             "samples": {"type": ["integer", "null"]},
@@ -126,6 +128,21 @@ _SCHEMAS: dict[str, Schema] = {
             "bytes": _WHOLE,
             "ages": _list(_object({"refresh": _WHOLE, "samples": _WHOLE, "date": _MAYBE_TEXT})),
             "graph": _object({"name": _MAYBE_TEXT, "edges": _WHOLE}),
+        },
+        {"shards": _list(_ref("Shard"))},
+    ),
+    "Shard": _object(
+        {
+            "shard": _WHOLE,
+            "replica": _WHOLE,
+            "node": _TEXT,
+            "samples": _WHOLE,
+            "state": _TEXT,
+            "fault": _TEXT,
+            "waiting": _WHOLE,
+            "seconds": _NUMBER,
+            "opened": _WHOLE,
+            "restarts": _WHOLE,
         }
     ),
     "Indexes": _object({"indexes": _list(_ref("Index"))}),

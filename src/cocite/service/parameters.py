@@ -25,7 +25,7 @@ from cocite.query.ordered import DEFAULT_ORDER, ORDERS
 from cocite.query.together import DEFAULT_TOGETHER, TOGETHER
 from cocite.service.config import Limits
 
-__all__ = ["SETTINGS", "Parameter", "TooMany", "Verb", "pairs_of", "verbs_of"]
+__all__ = ["SETTINGS", "Parameter", "TooMany", "Verb", "listed", "pairs_of", "verbs_of"]
 
 _YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 _LEAST_ERROR = 1e-4
@@ -214,10 +214,19 @@ class Verb:
         return {name: read(known[name], value) for name, value in given.items()}
 
 
+def listed(related: Verb) -> Verb:
+    """What a list as CSV takes: what ``related`` does, and whether it is for a spreadsheet."""
+    text = "Write cells that a spreadsheet would take for a formula with an apostrophe before them"
+    return Verb("csv", related.summary, "", (*related.takes, Parameter("safe", bool, text, False)))
+
+
 def pairs_of(query: bytes) -> list[tuple[str, str]]:
     """The fields of a query; raises :class:`UsageError`."""
     try:
         text = query.decode("ascii")
+        if "%" not in text and "+" not in text and text.count("&") < 2000:
+            fields = (field.partition("=") for field in text.split("&") if field)
+            return [(name, value) for name, _, value in fields]
         return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2000)
     except UnicodeDecodeError as error:
         raise UsageError("the query is not UTF-8, written with % signs as URLs are") from error
@@ -276,6 +285,10 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
         "Which of the indexes answers: " + ", ".join(names),
         default=names[0] if names else None,
     )
+    side = text(
+        "side",
+        "Of a bipartite index: nodes are named as on this side, such as user, without the mark",
+    )
     settings = _settings(limits)
     together = word(
         "together",
@@ -324,7 +337,7 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
             "related",
             "The nodes most related to a node",
             "Or to several together. The first `certain` hits stand in their order for certain.",
-            (index, nodes, *hits),
+            (index, nodes, side, *hits),
         ),
         Verb(
             "similarity",
@@ -334,6 +347,7 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                 index,
                 text("a", "A node", required=True),
                 text("b", "Another node", required=True),
+                side,
                 *level,
                 *settings,
             ),
@@ -346,6 +360,7 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                 index,
                 text("a", "A node; several are asked together", required=True, **several),
                 text("b", "Another node", required=True),
+                side,
                 number("k", limits.k, DEFAULT_REASONS, "How many pages to list"),
                 together,
                 *settings,
@@ -361,6 +376,7 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                 text("text", "The beginning, or the part", required=True),
                 number("k", min(limits.k, 100), 10, "How many names to list"),
                 Parameter("within", bool, "Look for names that contain it, too", True),
+                text("side", "Of a bipartite index: only names of this side, such as user"),
             ),
         ),
         Verb(
@@ -378,6 +394,7 @@ def verbs_of(limits: Limits, names: Sequence[str]) -> dict[str, Verb]:
                     nested=True,
                     most=limits.batch,
                 ),
+                side,
                 *hits,
             ),
         ),

@@ -142,23 +142,28 @@ class Pool:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            found, error = None, None
-            if not job.done.cancelled():
-                job.until = clock() + job.seconds
-                self._running.add(job)
-                try:
-                    with limited(job.seconds):
-                        found = job.work()
-                except BaseException as failed:
-                    error = failed
-                with self._lock:
-                    self._running.discard(job)
-                    if job.given_up:
-                        self._lost -= 1
-                        if self._lost < _STAND_INS * self.threads:
-                            return  # another thread stands in
-                        continue
-            job.loop.call_soon_threadsafe(self._settle, job, found, error)
+            if not self._do(job):
+                return
+            del job  # which has the index in hand that it asks, while this thread waits
+
+    def _do(self, job: _Job) -> bool:
+        """One job; returns whether this thread is to go on, as no other stands in for it."""
+        found, error = None, None
+        if not job.done.cancelled():
+            job.until = clock() + job.seconds
+            self._running.add(job)
+            try:
+                with limited(job.seconds):
+                    found = job.work()
+            except BaseException as failed:
+                error = failed
+            with self._lock:
+                self._running.discard(job)
+                if job.given_up:
+                    self._lost -= 1
+                    return self._lost >= _STAND_INS * self.threads
+        job.loop.call_soon_threadsafe(self._settle, job, found, error)
+        return True
 
     def _settle(self, job: _Job, found: Any, error: BaseException | None) -> None:
         done = job.done

@@ -25,11 +25,13 @@ from cocite.compiled.clock import clock
 from cocite.deadline import limited
 from cocite.documents import Document
 from cocite.errors import CociteError, InputError, TookTooLong, UnknownNode, UsageError
+from cocite.graph.sides import Sides
 from cocite.query import Index
 from cocite.query.opened import DEFAULT_K
+from cocite.query.shards.spread import SpreadIndex
 from cocite.service.adaptation import Adaptation
 from cocite.service.answers import ANSWERS, Values, checked_settings, heavy, sampled
-from cocite.service.config import Config
+from cocite.service.config import Config, Spread
 from cocite.service.documents import ServedDocument
 from cocite.service.holder import Held, Holder
 from cocite.service.keys import Keys
@@ -42,16 +44,23 @@ from cocite.service.problems import Problem, Refused, Scrub
 __all__ = ["Asking", "Service"]
 
 Made = TypeVar("Made")
+_PATIENCE = 0.2
+"""How much of the target a question may wait for its turn, when answers are of the fewest samples:
+the rest is for its answer, and for what it waits before it comes here and behind, for processors,
+the interpreter's lock and the event loop, which is as much again where there is too much to do.
+"""
 _PIECE = 8
 """Questions of a batch that a thread answers at a time."""
+_SPREAD = ("shards", "replicas", "deadline")
 _BATCHES = 8
 """Batches that a process answers at a time, at least: each has a piece in the queue."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Asking:
     """Who answers a question: the index ``name``, its generation ``held``, and ``samples`` of it;
-    None where scores are computed. ``full`` is whether these are all.
+    None where scores are computed. ``full`` is whether these are all. Where samples are elsewhere
+    it is known how many they are when they have answered (``heard``).
     """
 
     name: str
@@ -63,6 +72,11 @@ class Asking:
     def index(self) -> Index:
         """What is asked."""
         return self.held.at(self.samples)
+
+    def heard(self, index: Index) -> None:
+        """What was asked has answered, of as many samples as it has now."""
+        if index.samples != self.samples:
+            self.samples, self.full = index.samples, index.samples == self.held.index.samples
 
     @property
     def tag(self) -> str:
@@ -80,7 +94,11 @@ class Service:
         self.config = config
         self.log = Log(as_json=config.log_json, quiet=config.quiet, requests=config.requests)
         self.metrics = Metrics()
-        means = {"threads": config.threads, "memory": config.memory}
+        means: dict[str, Any] = {"threads": config.threads, "memory": config.memory}
+        self.cluster = reached(config.spread)
+        if config.spread is not None:
+            means |= {name: getattr(config.spread, name) for name in _SPREAD}
+            means["cluster"] = self.cluster
         self.holders = {
             each.name: Holder(each.name, each.path, config.graphs, means) for each in config.indexes
         }
@@ -92,8 +110,7 @@ class Service:
         most = max((h.now.index.samples or 0 for h in self.holders.values()), default=0)
         lowest = min(1.0, config.floor / most) if most else 1.0
         self.adaptation = Adaptation(config.target, lowest, time.monotonic())
-        self.patience = config.target / 2
-        """How long a question may wait for its turn: the rest is for its answer."""
+        self.patience = _PATIENCE * config.target
         self.pool = Pool(config.threads, config.queue, config.limits.question_time)
         self.ready = True
         self._batches = 0
@@ -171,11 +188,17 @@ class Service:
         """
 
         def work() -> Made:
-            return made(ANSWERS[verb](asking.index, values))
+            return made(self._answer(verb, values, asking))
 
         found = await self.done(work, told=sampled(verb) and not heavy(values))
         self._counted(verb, asking)
         return found
+
+    def _answer(self, verb: str, values: Values, asking: Asking) -> Document:
+        index = asking.index.one_question()
+        document = ANSWERS[verb](index, values)
+        asking.heard(index)
+        return document
 
     async def ask_each(self, values: Values, asking: Asking) -> AsyncIterator[list[bytes]]:
         """Answer a batch: lines of JSON, some at a time; the first may raise :class:`Refused`."""
@@ -228,7 +251,7 @@ class Service:
         asked = node if isinstance(node, list) else [node]
         try:
             with limited(self.config.limits.question_time):
-                return encoded(ANSWERS["related"](asking.index, {**rest, "node": asked}))
+                return encoded(self._answer("related", {**rest, "node": asked}, asking))
         except (UnknownNode, TookTooLong) as error:
             return self._unanswered(node, error)
 
@@ -240,7 +263,12 @@ class Service:
 
     def _counted(self, verb: str, asking: Asking) -> None:
         if asking.samples is not None and sampled(verb):
-            self.metrics.samples.labels(asking.name).observe(asking.samples)
+            self.metrics.made(asking.name, asking.samples)
+
+    def sides(self, name: str) -> Sides | None:
+        """The two sides of an index that is bipartite."""
+        holder = self.holders.get(name)
+        return None if holder is None else holder.now.index.nodes.sides
 
     def indexes(self) -> list[dict[str, Any]]:
         """What is served."""
@@ -256,6 +284,10 @@ class Service:
         """Bring the metrics up to date that are not counted."""
         self.metrics.queue.set(self.pool.waiting)
         self.metrics.share.set(self.adaptation.asked(time.monotonic()))
+        for holder in self.holders.values():
+            index = holder.now.index
+            if isinstance(index, SpreadIndex):
+                self.metrics.shards_seen(holder.name, index.shards)
 
     # -- what changes meanwhile -----------------------------------------------------------
 
@@ -268,6 +300,11 @@ class Service:
             self.log.say("keys read again", keys=len(self.keys))
         except InputError as error:
             self.log.say(f"the keys stay as they were: {error}", "error")
+
+    def draining(self) -> None:
+        """The server is about to end: it says that it is not ready, and goes on."""
+        self.ready = False
+        self.log.say("about to end: not ready any more")
 
     def _watch(self) -> None:
         looked = time.monotonic()
@@ -297,6 +334,10 @@ class Service:
         self.ready = False
         self._stop.set()
         self.pool.close()
+        if self.cluster is not None:
+            for holder in self.holders.values():
+                holder.close()
+            self.cluster.close()
         self.log.flush()
 
     def fault(self, error: BaseException, verb: str) -> None:
@@ -304,6 +345,15 @@ class Service:
         known = isinstance(error, CociteError | UsageError)
         message = str(error) if known else f"{type(error).__name__}: {error}"
         self.log.say(message, "error", verb=verb)
+
+
+def reached(spread: Spread | None) -> Any:
+    """The cluster that samples answer from, one for all indexes; None if there is none."""
+    if spread is None:
+        return None
+    from cocite.runner.ray import Cluster
+
+    return Cluster.connect(spread.address)
 
 
 def encoded(document: Document) -> bytes:

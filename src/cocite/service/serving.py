@@ -3,8 +3,9 @@
 The address is looked at before anything is started: one that others can reach needs keys, or the
 word of whoever starts it. Every process opens the indexes itself; what they read is in memory once.
 SIGTERM and SIGINT: no new connections, requests in flight are answered, then all ends; who does not
-end in time is killed. SIGHUP has every process read the keys again. A process that dies is started
-anew.
+end in time is killed. With ``drain`` seconds, ``/readyz`` says no for so long first, and all else
+goes on, so that whoever shares out requests sends them elsewhere. SIGHUP has every process read the
+keys again. A process that dies is started anew.
 
 Heads of requests that trickle, and connections that are silent, are closed by Granian after
 ``Limits.head_time``; bodies are timed here. HTTP/1.1 only: behind a proxy that speaks others.
@@ -45,7 +46,19 @@ what an answer takes.
 
 
 class _Server(MPServer):
-    """Granian's, which hands SIGHUP on instead of starting all processes anew."""
+    """Granian's, which hands SIGHUP on instead of starting all processes anew, and goes on for
+    ``drain`` seconds when it is to end.
+    """
+
+    drain = 0.0
+
+    def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:
+        super()._serve_loop(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+        if self.drain and self.interrupt_signal:
+            self.main_loop_interrupt.clear()
+            for worker in self.wrks:
+                os.kill(worker.inner.pid, signal.SIGUSR1)
+            self.main_loop_interrupt.wait(self.drain)  # or until it is told again
 
     def _reload(self, spawn_target: Any, target_loader: Any) -> None:
         self.reload_signal = False
@@ -100,6 +113,7 @@ def serve(config: Config) -> None:
             respawn_failed_workers=True,
             workers_kill_timeout=_ENDING,
         )
+        server.drain = config.drain
         server.serve(target_loader=partial(application, config), wrap_loader=False)
 
 
@@ -116,6 +130,7 @@ def _connections() -> int:
 def application(config: Config) -> ASGIApp:
     """What a process runs; called in it, before it listens."""
     from cocite.service.app import make_app
+    from cocite.service.garbage import set_aside
     from cocite.service.service import Service
 
     for number in (signal.SIGTERM, signal.SIGINT):  # until Granian hears them
@@ -123,4 +138,7 @@ def application(config: Config) -> ASGIApp:
     sys.setswitchinterval(_SWITCH)
     service = Service(config)
     signal.signal(signal.SIGHUP, lambda number, frame: service.read_keys())
-    return make_app(service)
+    signal.signal(signal.SIGUSR1, lambda number, frame: service.draining())
+    app = make_app(service)
+    set_aside()
+    return app

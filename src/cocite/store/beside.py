@@ -19,7 +19,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -178,7 +177,7 @@ def is_private(name: str) -> bool:
 
 def _private(name: str) -> str:
     """A name that nobody can foresee."""
-    return f"{_stem(name)}{secrets.token_hex(8)}{_END}"
+    return f"{_stem(name)}{os.urandom(8).hex()}{_END}"
 
 
 def _stem(name: str) -> str:

@@ -17,15 +17,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from cocite.errors import InputError, MalformedRow, UsageError
+from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.graph.readers.damage import not_parquet
 from cocite.graph.readers.recognise import PARQUET
 from cocite.graph.readers.sources import Source, unpack_errors
+from cocite.memory import budget, database_memory, format_size
 
-__all__ = ["LONGEST", "Lines", "parquet_rows", "parquet_titles", "read_columns"]
+__all__ = [
+    "LONGEST",
+    "PARQUET_ROWS",
+    "Lines",
+    "bounded_text",
+    "parquet_rows",
+    "parquet_titles",
+    "read_columns",
+]
 
 _COMMENT = "#"
-_ROWS = 1 << 12
+PARQUET_ROWS = 8
+"""That Python has at a time: each may be as long as a row can be, of a file of a few kilobytes."""
+_ROW, _COPIED, _MOST_MEMORY = "file_row_number", 2048, 1 << 30
+"""Rows that DuckDB copies at a time, and bytes that these may be."""
 LONGEST = 1 << 25
 """Characters of a row, or of a text."""
 
@@ -77,12 +89,14 @@ def _rows(source: Source, lines: Lines, columns: tuple[int, int]) -> Iterator[tu
 
 
 class Lines:
-    """Lines that are neither comments nor blank, and the number of the last one. Raises
-    :class:`~cocite.errors.InputError` for one that is longer than any row.
+    """Lines that are neither comments (``indented`` or not) nor blank, and the number of the last
+    one. Raises :class:`~cocite.errors.InputError` for one that is longer than any row.
     """
 
-    def __init__(self, lines: TextIO, label: str, comment: str = _COMMENT) -> None:
-        self._lines, self._label = lines, label
+    def __init__(
+        self, lines: TextIO, label: str, comment: str = _COMMENT, indented: bool = False
+    ) -> None:
+        self._lines, self._label, self._indented = lines, label, indented
         self._marks = (comment,) if comment else ()
         self.number = 0
 
@@ -94,7 +108,8 @@ class Lines:
                     f"{self._label}:{self.number}: a line of more than {LONGEST:,} characters, the "
                     "most that a row has. Give a table with a row a line"
                 )
-            if line.strip() and not line.startswith(self._marks):
+            begin = line.lstrip() if self._indented else line
+            if line.strip() and not begin.startswith(self._marks):
                 yield line
 
 
@@ -115,12 +130,37 @@ def parquet_titles(source: Source) -> list[str]:
 def parquet_rows(source: Source, places: tuple[int, int]) -> Iterator[tuple[str, str]]:
     """Two columns of a Parquet file, numbered from 0, as text, without rows that lack one."""
     titles = parquet_titles(source)
-    wanted = ", ".join(
-        'CAST("' + titles[place].replace('"', '""') + '" AS VARCHAR)' for place in places
-    )
+    wanted = ", ".join(bounded_text(titles[place]) for place in places)
+    _see_pieces(source, [titles[place] for place in places])
     for name, value in _asked(source, f"SELECT {wanted} FROM {{file}}"):
         if name is not None and value is not None:
             yield name, value
+
+
+def _see_pieces(source: Source, columns: list[str]) -> None:
+    """See that no piece that DuckDB copies at a time is larger than memory: a text that is there
+    once in a file of some kilobytes may be meant in every row. Raises :class:`ResourceError`.
+    """
+    lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
+    each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
+    most = max(row[0] or 0 for row in _asked(source, f"SELECT max(size) FROM ({each})"))
+    if most > _MOST_MEMORY:
+        raise ResourceError(
+            f"{source.label} has {_COPIED:,} rows with {format_size(int(most))} of text, which are "
+            f"read at a time; they may have {format_size(_MOST_MEMORY)}. Cut long texts, or give a "
+            "table as text, with a row a line"
+        )
+
+
+def _text_of(column: str) -> str:
+    return 'CAST("' + column.replace('"', '""') + '" AS VARCHAR)'
+
+
+def bounded_text(column: str, most: int = LONGEST) -> str:
+    """The expression of DuckDB of a column as text, which ends with an error where it is longer."""
+    text = _text_of(column)
+    long = f"a value of more than {most:,} bytes"
+    return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"
 
 
 def _asked(source: Source, query: str) -> Iterator[tuple[Any, ...]]:
@@ -129,9 +169,12 @@ def _asked(source: Source, query: str) -> Iterator[tuple[Any, ...]]:
 
     file = "read_parquet('" + str(source.path).replace("'", "''") + "', hive_partitioning = false)"
     try:
-        with duckdb.connect(config={"autoload_known_extensions": False}) as connection:
+        limit = min(_MOST_MEMORY, database_memory(budget(None)))
+        config: dict[str, Any] = {"memory_limit": f"{limit}B", "threads": 1}
+        config["autoload_known_extensions"] = False
+        with duckdb.connect(config=config) as connection:
             found = connection.execute(query.replace("{file}", file))
-            while rows := found.fetchmany(_ROWS):
+            while rows := found.fetchmany(PARQUET_ROWS):
                 yield from rows
     except duckdb.Error as error:
         raise not_parquet(source, error) from error

@@ -89,7 +89,7 @@ class RowWriter(Cleaner):
         self.found.taken = tuple(range(1, names + 1))
         self.found.columns = 1 + names + weighted + more
         self.found.weight = names + 1 if weighted else None
-        self._rules_now = self._rules()
+        self._rules_now = self.rules()
         self._rules_now[self._k.MORE] = more
         self._shown = names + weighted
         self._out = out

@@ -145,7 +145,9 @@ def clean_text(
 
 
 class Cleaner:
-    """One pass over one text. ``unit`` is what examples of bad rows are numbered by."""
+    """One pass over one text. ``unit`` is what examples of bad rows are numbered by, ``sampled``
+    holds the fields of the first rows, once it is decided how to read them.
+    """
 
     unit = "line"
     as_written = True  # rows are those of the input, and may have a comma in their weight
@@ -164,6 +166,7 @@ class Cleaner:
         self._long_lines = 0
         self._skip = 0
         self._first_row = 0  # its line, if it was not taken for titles
+        self.sampled: list[list[str]] = []
         self.found = TextInput(source.label)
 
     def run(self, stream: Lines, out: BinaryIO, progress: Progress) -> TextInput:
@@ -180,7 +183,7 @@ class Cleaner:
             if rules is None:
                 piece = piece.removeprefix(b"\xef\xbb\xbf")
                 self.decide(piece)
-                rules = self._rules()
+                rules = self.rules()
                 asked = self.found.header and self.wanted == 2
                 suspects = self.found.first if asked else ()
             # A CR at the very end may be half of a CRLF.
@@ -277,7 +280,7 @@ class Cleaner:
             path = self._source.path
             comma_first = path is not None and ".csv" in path.suffixes
             found.delimiter = guess_delimiter(lines, self.wanted, comma_first)
-        rows = [fields(line, found.delimiter) for line in lines]
+        rows = self.sampled = [fields(line, found.delimiter) for line in lines]
         ends = None
         if self.wanted == 2 and not options.columns:
             found.guessed = options.header == "auto"
@@ -305,7 +308,7 @@ class Cleaner:
             content = self._source.printed_by
             raise NotLinks(f"{self.found.file} {doubt.replace('{file}', content)}")
 
-    def _rules(self) -> NDArray[np.int64]:
+    def rules(self) -> NDArray[np.int64]:
         """What was decided, as the kernel takes it."""
         k, options, found, taken = self._k, self.options, self.found, self.found.taken
         rules = np.full(k.RULES, -1, np.int64)
@@ -318,8 +321,13 @@ class Cleaner:
         rules[k.SECOND] = taken[1] if len(taken) > 1 else -1
         rules[k.WEIGHT] = -1 if found.weight is None else found.weight
         rules[k.COMMENT] = ord(options.comment) if options.comment else -1
-        self._tally[k.T_SKIP] = int(found.header) + self._skip
+        self._tally[k.T_SKIP] = self.to_skip
         return rules
+
+    @property
+    def to_skip(self) -> int:
+        """Rows above those of links, once that is decided."""
+        return int(self.found.header) + self._skip
 
     def _choose_columns(self, first: list[str], ends: tuple[int, int] | None) -> None:
         found, options = self.found, self.options

@@ -6,6 +6,7 @@ a database (``title_table.py``).
 * The two columns are those asked for, by title or number; else those whose titles say so (``name,
   title``, ``Id,Label``, ``title,url``); else the first two. Titles in the first row are a header
   where columns are found or asked for by them.
+* A line, and a quoted title, has at most 32 Mi characters; a cell of Parquet, 1 Mi.
 * A row without a title is passed over and counted; one with more or fewer columns than the first is
   malformed, as its title may be cut.
 
@@ -18,13 +19,13 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TextIO, cast
 
 from cocite.errors import InputError, MalformedRow, NotLinks, UsageError
+from cocite.graph.readers.columns import LONGEST, PARQUET_ROWS, Lines, bounded_text
 from cocite.graph.readers.dialect import fields, guess_delimiter, sample
 from cocite.graph.readers.ends import plain_title
 from cocite.graph.readers.options import DELIMITERS, Progress, ReadOptions
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["TitlesFound", "check_titles", "read_titles", "title_places"]
 
 _ROWS = 1 << 12
+_LONGEST_CELL = 1 << 20
 _DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 _EXAMPLES = 5
 _TITLES = (
@@ -229,9 +231,9 @@ class _Text:
         finally:
             raw.close()
 
-    def _rows(self, text: Iterable[str]) -> Iterator[tuple[str, str]]:
+    def _rows(self, text: TextIO) -> Iterator[tuple[str, str]]:
         found = self._found
-        lines = _Lines(text, self._options.comment)
+        lines = Lines(text, found.file, self._options.comment, indented=True)
         quoted = found.format in ("comma", "semicolon")
         rows = csv.reader(
             lines,
@@ -239,7 +241,7 @@ class _Text:
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
             skipinitialspace=quoted,
         )
-        before = csv.field_size_limit(sys.maxsize)
+        before = csv.field_size_limit(LONGEST)
         name, title = found.taken
         try:
             for number, row in enumerate(rows):
@@ -268,21 +270,6 @@ class _Text:
         found.bad_rows = dict(Counter(found.bad_rows) + Counter([kind]))
         if len(found.examples) < _EXAMPLES:
             found.examples.append(f"line {line}: {what}: {shown!r}")
-
-
-class _Lines:
-    """Lines that are neither comments nor blank, and the number of the last one."""
-
-    def __init__(self, lines: Iterable[str], comment: str) -> None:
-        self._lines, self._comment = enumerate(lines, 1), comment
-        self.number = 0
-
-    def __iter__(self) -> Iterator[str]:
-        for number, line in self._lines:
-            self.number = number
-            comment = bool(self._comment) and line.lstrip().startswith(self._comment)
-            if line.strip() and not comment:
-                yield line
 
 
 def _utf8(text: str) -> bool:
@@ -321,11 +308,9 @@ def _parquet(
         with database.cursor() as cursor:
             names = [str(row[0]) for row in cursor.execute(f"DESCRIBE FROM {file}").fetchall()]
             _choose(found, columns, names, header=True)
-            wanted = ", ".join(
-                'CAST("' + names[i].replace('"', '""') + '" AS VARCHAR)' for i in found.taken
-            )
+            wanted = ", ".join(bounded_text(names[i], _LONGEST_CELL) for i in found.taken)
             result = cursor.execute(f"SELECT {wanted} FROM {file}")
-            while rows := result.fetchmany(_ROWS):
+            while rows := result.fetchmany(PARQUET_ROWS):
                 yield from rows
     except duckdb.Error as error:
         raise InputError(f"{source.label} cannot be read as Parquet: {error}") from error

@@ -68,7 +68,7 @@ class _DrawnRings(MatchReader):
         self._last = node, masks, own
         return masks, own
 
-    def _masks_with(self, node: int, others: Ids) -> Masks:
+    def masks_with(self, node: int, others: Ids) -> Masks:
         found: Masks = self.matched(node)[0][:, others]
         return found
 

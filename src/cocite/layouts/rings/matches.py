@@ -45,10 +45,10 @@ class MatchReader(SampledReader):
         """uint16[samples]: bit k - 1 is set where two nodes match in ring k."""
         if first == second:
             return np.full(self.part.samples, 2**self.length - 1, np.uint16)
-        found: Masks = self._masks_with(first, np.array([second], np.uint32))[:, 0]
+        found: Masks = self.masks_with(first, np.array([second], np.uint32))[:, 0]
         return found
 
-    def _masks_with(self, node: int, others: Ids) -> Masks:
+    def masks_with(self, node: int, others: Ids) -> Masks:
         """uint16[samples, h]: the masks of a node and others, none of them itself."""
         found = np.empty((self.part.samples, others.size), np.uint16)
         for shard in self.part.pieces():
@@ -62,7 +62,7 @@ class MatchReader(SampledReader):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The weights of the rings that match, added up, in every sample."""
         worth = self.table(settings)[:, 0] / float(ONE)
-        found = np.take(worth, self._masks_with(node, others))
+        found = np.take(worth, self.masks_with(node, others))
         return found, found
 
     def span(self, settings: PartSettings) -> Span:

@@ -18,6 +18,7 @@ from cocite.codes import NOWHERE
 from cocite.engine.external import ExternalWalker
 from cocite.engine.together import TOGETHER, GroupWalker, WalkerGroup
 from cocite.engine.walk import Walker, walker_bytes
+from cocite.graph.in_blocks import BlockedLinks
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import Demand, MemoryPlan, plan_fit
@@ -41,6 +42,10 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         """Threads as long as they fit beside the whole graph, else blocks, else everything in
         files but a block.
         """
+        if isinstance(links, BlockedLinks):
+            from cocite.layouts.trees.blocks import fit_blocks
+
+            return fit_blocks(links, part, means)
         step, need = step_bytes(part), maker_bytes
         if part.wanted is not None:
             need = partial(selecting_bytes, part.wanted.count)
@@ -51,6 +56,10 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """A walker and its scratch a thread, or a group of samples on all threads."""
+        if isinstance(links, BlockedLinks):
+            from cocite.layouts.trees.blocks import BlocksMaker
+
+            return [BlocksMaker(links, part, fit, folder, numbers)]
         settings = part.settings
         length, seed = settings[LENGTH], settings[SEED]
         weights = part_weights(links, part, fit.scratch(folder))

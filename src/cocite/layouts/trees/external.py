@@ -31,17 +31,16 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
-from cocite.engine.external import Dealer, ExternalWalker, Meetings
+from cocite.engine.external import ExternalWalker, Meetings
 from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.together import TogetherMaker
+from cocite.layouts.trees.block import EIGHT, BlockTrees, range_cuts
 from cocite.layouts.trees.format import blob_words
 from cocite.store import ScratchFile, Spool
 
 __all__ = ["ExternalTreeMaker", "SelectingTreeMaker", "Words"]
 
 _PIECE = 1 << 16
-_EIGHT = 8
-"""Labels to a word: ranges of positions begin at whole words of labels."""
 
 
 class Words:
@@ -64,11 +63,11 @@ class ExternalTreeMaker(TogetherMaker):
         super().__init__(numbers, walker.together)
         self._walker, self._nodes = walker, nodes
         self._rooms, self._cuts = walker.rooms, walker.cuts
-        self._width = self._rooms.at.size // _EIGHT * _EIGHT
-        ranges = [*range(0, nodes, self._width), nodes]
-        self._ranges = Dealer(np.array(ranges, np.uint32), self._rooms.dealt)
+        self._width = self._rooms.at.size // EIGHT * EIGHT
+        ranges = range_cuts(nodes, self._width)
+        self._block = BlockTrees(self._rooms, self._cuts, walker.dealer, ranges)
         self._messages = Spool(directory, self._cuts.size - 1)
-        self._places = Spool(directory, len(ranges) - 1)
+        self._places = Spool(directory, ranges.size - 1)
         self._blob = ScratchFile(directory)
 
     def _make(self, samples: range) -> None:
@@ -89,30 +88,15 @@ class ExternalTreeMaker(TogetherMaker):
 
     def _write_positions(self, met: Meetings, digest: xxhash.xxh3_64) -> int:
         """Block after block; returns the number of members."""
-        from cocite.kernels import external
-
         self._messages.clear()
         self._places.clear()
-        cursor = 0
+        cursor, messages = 0, self._messages
         for block in range(self._cuts.size - 1):
-            first, last = self._cuts[block], self._cuts[block + 1]
-            size = int(last) - int(first)
-            parent, extent = self._rooms.flat[:size], self._rooms.flat[size : 2 * size]
-            label, position = self._rooms.label[:size], extent
-            parent.fill(NOWHERE)
-            extent.fill(1)
-            label.fill(0)
-            buffer = self._rooms.merged
-            for step, rows in met.records.pieces(2 * block, buffer):
-                external.settle(rows, first, np.uint8(step), parent, extent, label)
-            for _, rows in self._messages.pieces(block, buffer):
-                external.receive(rows, first, parent, extent, label)
-            cursor = int(external.place(first, np.uint32(cursor), parent, extent, position))
-            for step, rows in met.records.pieces(2 * block + 1, buffer):
-                external.reply(rows, first, np.uint8(step), position)
-                self._walker.dealer.rows(self._messages, rows)
-            self._send_places(first, position, label)
-            self._store(first, position, digest)
+            made = self._block.positions(block, cursor, met.records, messages, messages)
+            cursor, position = made
+            for rows in self._block.places(block):
+                self._block.send_places(self._named(rows), self._places)
+            self._store(self._cuts[block], position, digest)
         return cursor
 
     def _store(
@@ -121,16 +105,6 @@ class ExternalTreeMaker(TogetherMaker):
         """Write the positions of a block."""
         self._blob.write(4 * int(first), position)
         digest.update(position.view(np.uint8).data)
-
-    def _send_places(
-        self, first: np.uint32, position: NDArray[np.uint32], label: NDArray[np.uint8]
-    ) -> None:
-        from cocite.kernels import external
-
-        node = 0
-        while node < position.size:
-            count, node = external.places(first, node, position, label, self._rooms.going)
-            self._ranges.rows(self._places, self._named(self._rooms.going[:count]))
 
     def _named(self, rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Places as they are dealt."""
@@ -143,12 +117,12 @@ class ExternalTreeMaker(TogetherMaker):
         labels = self._nodes + members
         for low, member, label in self._collected(members):
             size = member.size
-            packed = np.zeros(-(-size // _EIGHT), np.uint32)
+            packed = np.zeros(-(-size // EIGHT), np.uint32)
             trees.pack_labels(label, packed.view(np.uint8))
             self._blob.write(4 * (self._nodes + low), member)
-            self._blob.write(4 * (labels + low // _EIGHT), packed)
+            self._blob.write(4 * (labels + low // EIGHT), packed)
             digest.update(member.view(np.uint8).data)
-        end = labels + -(-members // _EIGHT)
+        end = labels + -(-members // EIGHT)
         self._blob.write(4 * end, np.zeros(blob_words(self._nodes, members) - end, np.uint32))
         return labels
 
@@ -156,13 +130,9 @@ class ExternalTreeMaker(TogetherMaker):
         self, members: int
     ) -> Iterator[tuple[int, NDArray[np.uint32], NDArray[np.uint8]]]:
         """The members and labels of each range of positions, and where it begins."""
-        from cocite.kernels import external
-
         for number, low in enumerate(range(0, members, self._width)):
             size = min(self._width, members - low)
-            member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
-            for _, rows in self._places.pieces(number, self._rooms.merged):
-                external.collect(rows, np.uint32(low), member, label)
+            member, label = self._block.range(number, low, size, self._places)
             yield low, member, label
 
 
@@ -234,7 +204,7 @@ class SelectingTreeMaker(ExternalTreeMaker):
         for low in range(0, members, _PIECE):
             label = np.empty(min(_PIECE, members - low), np.uint8)
             self._labels.read(low, label)
-            packed = np.zeros(-(-label.size // _EIGHT), np.uint32)
+            packed = np.zeros(-(-label.size // EIGHT), np.uint32)
             trees.pack_labels(label, packed.view(np.uint8))
             self._blob.write(4 * at, packed)
             at += packed.size

@@ -79,7 +79,7 @@ class TreeReader(ReplayedReader):
         numbers = np.array([floor, level, *span, most, rounding])
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
         with borrowed(part.nodes) as scratch:
-            arrays = scratch.sums, scratch.used
+            arrays = scratch.sums.reshape(-1)[: part.nodes], scratch.used
             asked = np.uint32(node), weights, both_by_time(worth)
             found, certain, touched = trees_answer.answer(
                 self.table, *asked, arrays, numbers, ids, rows

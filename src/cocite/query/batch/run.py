@@ -23,23 +23,27 @@ is made.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import xxhash
 
 from cocite.layouts.stored import DamagedShard
 from cocite.query.batch.outputs import Pages, chosen_output
-from cocite.query.batch.pieces import Kept
+from cocite.query.batch.pieces import Kept, Piece
 from cocite.query.batch.told import BatchPlan, tell
 from cocite.query.batch.work import Progress, Work
 from cocite.query.opened import DEFAULT_K
 from cocite.query.ordered import Ordered
 from cocite.store import Building
+
+if TYPE_CHECKING:
+    from cocite.query.batch.spread import Machines
 
 __all__ = ["Batch", "BatchReport", "related_all"]
 
@@ -65,6 +69,7 @@ def related_all(
     output: str | os.PathLike[str] | None = None,
     k: int = DEFAULT_K,
     *,
+    cluster: str | None = None,
     progress: Progress = lambda stage, done, total: None,
     **options: Any,
 ) -> BatchReport:
@@ -82,6 +87,10 @@ def related_all(
         resumed.
     k
         How many hits a node at most.
+    cluster
+        Ask on the machines of a cluster, which see the index by the same path: ``"local:4"``,
+        ``"HOST:PORT"`` of its head node, or ``"auto"``. ``threads`` are then those of a piece of
+        work on a machine, by default all cores of the smallest. The extra ``cluster``.
     progress
         Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
     options
@@ -91,8 +100,16 @@ def related_all(
     ------
     UnknownNode, UsageError, OutputExists, Busy, ResourceError
     """
-    with Batch(index, output, k, **options) as work:
-        return work.run(progress)
+    if cluster is None:
+        with Batch(index, output, k, **options) as work:
+            return work.run(progress)
+    from cocite.query.batch.spread import Machines
+    from cocite.runner.ray import Cluster
+
+    with Cluster.connect(cluster) as connected:
+        machines = Machines(connected, options.pop("threads", None))
+        with Batch(index, output, k, machines=machines, **options) as work:
+            return work.run(progress)
 
 
 class Batch:
@@ -125,6 +142,8 @@ class Batch:
         formulas.
     restart
         Throw away an unfinished batch with other settings.
+    machines
+        Those of a cluster that ask, instead of this one (``spread.py``).
     intervals
         Write the ends of the intervals, too, ``low`` and ``high``, with the ``confidence`` and by
         the ``bound`` that :meth:`Index.related` takes. By default where that takes no samples: of
@@ -153,8 +172,10 @@ class Batch:
         append: bool = False,
         safe: bool = False,
         restart: bool = False,
+        machines: Machines | None = None,
         **options: Any,
     ) -> None:
+        self._machines, self._options = machines, options
         made_as: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe}
         self.output, place = chosen_output(
             output, index.stored.store.path, kind=kind, to=to, **made_as
@@ -269,10 +290,20 @@ class Batch:
         """Ask for what is missing."""
         self.work.advise()
         progress("relating", self.done, self.nodes)
-        with closing(self.work.pieces(self.order, self.kept.missing)) as pieces:
+        with closing(self._pieces()) as pieces:
             for piece in pieces:
                 self.kept.add(piece)
                 progress("relating", self.done, self.nodes)
+
+    def _pieces(self) -> Generator[Piece]:
+        missing = self.kept.missing
+        if self._machines is None:
+            yield from self.work.pieces(self.order, missing)
+        elif missing:
+            from cocite.query.batch.spread import spread_pieces
+
+            key = json.dumps(self._plan, sort_keys=True)
+            yield from spread_pieces(self._machines, self.work, self._options, missing, key)
 
     def _begin_again(self, found: DamagedShard) -> None:
         """Without a shard that was found to be damaged: all rows are of the same samples."""

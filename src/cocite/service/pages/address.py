@@ -55,8 +55,10 @@ class State:
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
     def asking(self, *nodes: str) -> State:
-        """Other nodes, with the same settings: from the first hit on, and no reasons."""
-        return replace(self.without("offset"), nodes=nodes, why=None)
+        """Other nodes, with the same settings: from the first hit on, and no reasons. Their names
+        are those of the index, which need no side.
+        """
+        return replace(self.without("offset", "side"), nodes=nodes, why=None)
 
     def reasons(self, node: str | None) -> State:
         """The same with the reasons of another hit, or none."""
@@ -66,6 +68,10 @@ class State:
         """The same list further on."""
         found = replace(self.without("offset"), why=None)
         return replace(found, others=(*found.others, ("offset", str(offset)))) if offset else found
+
+    def safely(self) -> State:
+        """The same as a list for spreadsheets."""
+        return replace(self, others=(*self.others, ("safe", "true")))
 
     def href(self, path: str = "/", *, reasons: bool = True) -> str:
         """The address."""

@@ -25,17 +25,20 @@ from starlette.routing import Route
 from cocite.deadline import check
 from cocite.documents import Document, plain
 from cocite.errors import CociteError, StoreError, UnknownNode
+from cocite.graph.sides import Sides
+from cocite.graph.writers.formulas import safe_cell
 from cocite.query import Index
 from cocite.query.documents import RelatedDocument
 from cocite.query.opened import DEFAULT_K
 from cocite.query.prominent import prominent
 from cocite.query.why_documents import WhyDocument, WhyTogetherDocument
+from cocite.service.answers import stored
 from cocite.service.documents import SEARCHED
 from cocite.service.pages.address import State, outward
 from cocite.service.pages.made import HTML, filled, policy
 from cocite.service.pages.reasons import reasons_of
 from cocite.service.pages.shown import fields_of, foreign, how, map_of, rows_of
-from cocite.service.parameters import SETTINGS, pairs_of
+from cocite.service.parameters import SETTINGS, listed, pairs_of
 from cocite.service.problems import KINDS, Problem, Refused, problem_of
 from cocite.service.replies import coding, packed, reply_packed
 
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explore", "frame", "sent", "shown"]
 
-_WHY = ("together", *SETTINGS)
+_WHY = ("together", "side", *SETTINGS)
 _EXAMPLES = 12
 """Pages to begin with."""
 _LIKE = 20
@@ -58,7 +61,7 @@ def explore(service: Service) -> list[Route]:
     """Its routes."""
     return [
         Route("/", shown(service, "page", _page), methods=["GET"]),
-        Route("/related.csv", shown(service, "csv", _csv), methods=["GET"]),
+        Route("/related.csv", shown(service, "csv", _csv_of(service)), methods=["GET"]),
     ]
 
 
@@ -92,15 +95,27 @@ def _said(request: Request) -> list[str]:
 
 
 def frame(service: Service, state: State, title: str) -> dict[str, Any]:
-    """What all pages show: the title, the field to search with, and what it keeps."""
+    """What all pages show: the title, the field to search with, its side, and what it keeps."""
+    index = state.get("index") or next(iter(service.holders))
+    sides = service.sides(index)
+    sought = state.nodes[0] if len(state.nodes) == 1 else ""
     return {
         "title": title,
         "state": state,
-        "sought": state.nodes[0] if len(state.nodes) == 1 else "",
-        "kept": state.without("offset").others,
-        "index": state.get("index") or next(iter(service.holders)),
+        "sought": sought,
+        "sides": () if sides is None else sides.titles[::-1],
+        "side": None if sides is None else _side(sides, state, sought),
+        "kept": state.without("offset", "side").others,
+        "index": index,
         "outward": outward,
     }
+
+
+def _side(sides: Sides, state: State, sought: str) -> str:
+    """On which side is searched: the one that was, or that of the page that is shown."""
+    if sought.startswith(sides.mark):
+        return sides.titles[0]
+    return state.get("side") or sides.titles[1]
 
 
 def sent(
@@ -202,7 +217,7 @@ def _made(
     k, first = values.get("k", DEFAULT_K), document.offset
     further = first + k <= limits.offset and len(document.hits) == k
     fields = fields_of(index, service.verbs["related"].takes, state)
-    inside = {field.name for field in fields} | {"index", "offset"}
+    inside = {field.name for field in fields} | {"index", "offset", "side"}
     return filled(
         "page.html",
         frame(
@@ -226,7 +241,7 @@ def _made(
             "hidden": [pair for pair in state.others if pair[0] not in inside],
             "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
             "json": state.href("/v1/related", reasons=False),
-            "csv": state.href("/related.csv", reasons=False),
+            "csv": state.safely().href("/related.csv", reasons=False),
             "further": state.at(first + k).href() if further else None,
             "before": state.at(max(0, first - k)).href() if first else None,
             "filtered": any(state.get(name) for name in ("prefix", "exclude_prefix", "min_score")),
@@ -238,14 +253,21 @@ async def _like(
     service: Service, request: Request, state: State, asking: Asking, error: UnknownNode
 ) -> Response:
     """Names like one that no page has."""
-    sought = next(node for node in state.nodes if asking.index.nodes.find(node) is None)
-    asked = {"text": sought, "k": _LIKE, "within": len(asking.index.nodes) <= SEARCHED}
+    side, names = state.get("side"), asking.index.nodes
+    given = {} if side is None else {"side": side}
+    called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
+    there = {typed: name for typed, name in called if names.find(name) is not None}
+    sought = next(node for node in state.nodes if node not in there)
+    asked = {"text": sought, "k": _LIKE, "within": len(names) <= SEARCHED, **given}
     found = (await service.ask("complete", asked, asking, Document.to_json))["nodes"]
     if not found and asked["within"] and len(sought.split()) > 1:
         found = await service.done(partial(_with_words, asking.index, sought.split()), told=False)
-    there = {each["node"] for each in found}
-    found += [{"node": node} for node in error.nearest if node not in there]
-    rest = tuple(node for node in state.nodes if node != sought)
+    if not found and not error.nearest and asked["within"]:
+        found = await service.done(partial(_close, asking.index, sought, side), told=False)
+    known = {each["node"] for each in found}
+    if side is None:  # or else also those of the other side
+        found += [{"node": node} for node in error.nearest if node not in known]
+    rest = tuple(there.get(node, node) for node in state.nodes if node != sought)
     hits = [
         {"name": each["node"], "title": each.get("title")}
         | {"href": state.asking(*rest, each["node"]).href()}
@@ -253,6 +275,16 @@ async def _like(
     ]
     values = frame(service, state, f"Pages like {sought}") | {"sought": sought, "hits": hits}
     return sent(service, request, filled("like.html", values), asking, 404)
+
+
+def _close(index: Index, name: str, side: str | None) -> list[dict[str, Any]]:
+    """Pages whose names are nearly spelt so, on a side if one is said."""
+    names = index.nodes
+    (asked,) = stored(index, {} if side is None else {"side": side}, [name])
+    among = range(len(names)) if side is None or names.sides is None else names.sides.named(side)
+    found = [each for each in names.nearest(asked) if names.find(each) in among]
+    called = index.titles_of(found) or [""] * len(found)
+    return [{"node": each, "title": title} for each, title in zip(found, called, strict=True)]
 
 
 def _with_words(index: Index, words: list[str]) -> list[dict[str, Any]]:
@@ -290,21 +322,30 @@ _KNOWN: dict[str, list[tuple[str, str | None]]] = {}
 """Pages to begin with, by the generation of an index."""
 
 
-async def _csv(service: Service, request: Request) -> Response:
-    """The list as CSV, as the command line has it."""
-    values = service.verbs["related"].from_query(pairs_of(request.scope["query_string"]))
-    with service.asking("related", values) as asking:
-        body = await service.ask("related", values, asking, _table)
-        body, coded = packed(body, coding(request))
-        named = {"Content-Disposition": 'attachment; filename="related.csv"'}
-        return reply_packed(service, body, coded, "text/csv; charset=utf-8", asking, named)
+def _csv_of(service: Service) -> _Handler:
+    """The list as CSV, as the command line has it, ``safe`` for spreadsheets if that is asked for:
+    the page asks for it, as whoever follows a link opens what comes.
+    """
+    verb = listed(service.verbs["related"])
+
+    async def endpoint(service: Service, request: Request) -> Response:
+        values = verb.from_query(pairs_of(request.scope["query_string"]))
+        made = partial(_table, bool(values.pop("safe", False)))
+        with service.asking("related", values) as asking:
+            body = await service.ask("related", values, asking, made)
+            body, coded = packed(body, coding(request))
+            named = {"Content-Disposition": 'attachment; filename="related.csv"'}
+            return reply_packed(service, body, coded, "text/csv; charset=utf-8", asking, named)
+
+    return endpoint
 
 
-def _table(document: Document) -> bytes:
+def _table(safe: bool, document: Document) -> bytes:
     text = io.StringIO()
     titles, rows = document.rows()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(titles)
     for row in rows:
-        table.writerow(["" if (cell := plain(value)) is None else cell for value in row])
+        cells = ["" if (cell := plain(value)) is None else cell for value in row]
+        table.writerow(map(safe_cell, cells) if safe else cells)
     return text.getvalue().encode("utf-8", "surrogateescape")

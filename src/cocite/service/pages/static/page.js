@@ -43,6 +43,7 @@
     field.form.append(...kept);
     field.value = search.node.value;
     field.dataset.index = search.node.dataset.index;
+    document.getElementById("sides").replaceChildren(...found.getElementById("sides").childNodes);
     close();
     const why = url.hash === "#why" && document.getElementById("why");
     if (why) {
@@ -137,6 +138,7 @@
     if (!text.trim()) return close();
     looked = new AbortController();
     const query = new URLSearchParams({ text, k: "8", index: field.dataset.index, within: String(within) });
+    if (field.form.side) query.set("side", field.form.side.value);
     let found;
     try {
       const answer = await fetch(`/v1/complete?${query}`, { signal: looked.signal });
@@ -192,6 +194,7 @@
     }
   });
   field.addEventListener("blur", close);
+  field.form.addEventListener("change", close); // of the side: names are those of the other one
   names.addEventListener("pointerdown", (event) => {
     event.preventDefault(); // the field keeps the focus
     const item = event.target.closest("li");

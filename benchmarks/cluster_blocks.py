@@ -1,0 +1,206 @@
+"""A graph in blocks on a cluster against one machine: bytes, ranks, processor time, what is sent.
+
+    python -m benchmarks.cluster_blocks [GRAPH] [--blocks 4] [--nodes 2] [--samples 32]
+
+GRAPH is a stored graph, or links (by default those of cnr-2000 in DATA, the directory of data
+sets). Indexes of psimrank and simrank are built in memory, by the external walk in as many blocks,
+and over blocks that live on local Ray nodes; then ranks. Processor time is that of the process, or
+of the conductor and of all blocks from the moment they are made, kernels compiled before; Ray's own
+processes are not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import cocite
+from cocite import Graph
+from cocite.graph.in_blocks import BlockedGraph, split
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.means import Means
+from cocite.ranking import pagerank
+from cocite.ranking.apart import Apart
+from cocite.runner.hired import Hired
+from cocite.runner.ray import Cluster
+from cocite.store import kind_of
+
+LINKS = "cnr-2000/cnr-2000.edges.txt.gz"
+
+
+class Timed:
+    """An object that lives on a node, and the processor time of its process since it was made."""
+
+    def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
+        self._begin = time.process_time()
+        self._held = kind(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
+    def spent(self) -> float:
+        """Seconds."""
+        return time.process_time() - self._begin
+
+
+class TimedCrew(Hired):
+    """A crew of such."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        kind: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        memory: int,
+    ) -> None:
+        super().__init__(cluster, Timed, [(kind, *each) for each in arguments], memory)
+
+    def spent(self) -> float:
+        """Seconds of all."""
+        asked = [self.call(block, "spent")[0] for block in range(self.size)]
+        return float(sum(self.take(asked)))
+
+
+class Hall:
+    """Hires crews, and keeps the one that was hired last."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.crew: TimedCrew | None = None
+
+    def __call__(self, *arguments: Any) -> TimedCrew:
+        self.crew = TimedCrew(self._cluster, *arguments)
+        return self.crew
+
+
+def files(path: Path) -> dict[str, bytes]:
+    """All files of a store but its manifest, which tells where the graph was."""
+    return {each.name: each.read_bytes() for each in path.iterdir() if each.suffix != ".json"}
+
+
+def built(
+    graph: Graph, output: Path, measure: str, samples: int, hall: Hall | None, **means: Any
+) -> dict[str, Any]:
+    """Build an index: seconds of processor, and what was sent."""
+    options = BuildOptions.checked(measure, settings={"samples": samples})
+    begin = time.process_time()
+    crew = 0.0
+
+    def seen(done: int, total: int) -> None:
+        nonlocal crew
+        if done == total and hall is not None and hall.crew is not None:
+            crew = hall.crew.spent()
+
+    with IndexBuild(graph, output, options, Means.checked(1, "1GB", **means)) as work:
+        report = work.run(seen)
+    found: dict[str, Any] = {"cpu": time.process_time() - begin + crew, "wall": report.seconds}
+    if report.traffic is not None:
+        found |= {"conductor": found["cpu"] - crew, "sent": report.traffic.facts()}
+    return found
+
+
+def indexes(graph: Graph, blocked: BlockedGraph, hall: Hall, folder: Path, samples: int) -> Any:
+    """Both measures, by three ways, each once before it is measured."""
+    found = {}
+    for measure in ("psimrank", "simrank"):
+        ways: dict[str, tuple[Graph, Hall | None, dict[str, Any]]] = {
+            "in memory": (graph, None, {}),
+            "external": (graph, None, {"blocks": blocked.blocks, "external": True}),
+            "in blocks apart": (blocked, hall, {}),
+        }
+        told: dict[str, Any] = {}
+        for way, (source, who, means) in ways.items():
+            for count in (2, samples):
+                output = folder / f"{measure}-{way.replace(' ', '-')}-{count}"
+                told[way] = built(source, output, measure, count, who, **means)
+                print(measure, way, count, json.dumps(told[way]), file=sys.stderr)
+            told[way]["bytes"] = files(output)
+        whole = told["in memory"]["bytes"]
+        told["equal"] = all(told[way].pop("bytes") == whole for way in ways)
+        apart = told["in blocks apart"]["cpu"]
+        told["against memory"] = apart / told["in memory"]["cpu"]
+        told["against external"] = apart / told["external"]["cpu"]
+        found[measure] = told
+    return found
+
+
+def ranks(graph: Graph, blocked: BlockedGraph, hall: Hall) -> Any:
+    """PageRank in memory and over blocks that live apart."""
+    pagerank(graph, max_sweeps=1)
+    pagerank(blocked, max_sweeps=1)
+    begin = time.process_time()
+    whole = pagerank(graph)
+    alone, begin = time.process_time() - begin, time.process_time()
+    wall = time.monotonic()
+    found = pagerank(blocked)
+    conductor, wall = time.process_time() - begin, time.monotonic() - wall
+    assert hall.crew is not None
+    apart = conductor + hall.crew.spent()
+    values = values_sent(blocked)
+    return {
+        "equal": found.values.tobytes() == whole.values.tobytes(),
+        "sweeps": found.convergence.sweeps,
+        "in memory": {"cpu": alone},
+        "in blocks apart": {"cpu": apart, "conductor": conductor, "wall": wall},
+        "against memory": apart / alone,
+        "values sent a sweep": values,
+        "bytes a node and sweep": 8 * values / graph.nodes,
+        "links across borders a node": crossing(blocked) / graph.nodes,
+    }
+
+
+def values_sent(blocked: BlockedGraph) -> int:
+    """As the sweeps count them."""
+    from cocite.ranking.pagerank import set_up
+
+    system, *_ = set_up(
+        blocked, damping=0.85, personalization=None, dangling="spread", removals=0, memory=1 << 30
+    )
+    assert isinstance(system.links, Apart)
+    return system.links.values
+
+
+def crossing(blocked: BlockedGraph) -> int:
+    """Links between blocks: what would be sent if values were not combined."""
+    count = 0
+    for block in blocked.each_block():
+        count += int(((block.sources < block.first) | (block.sources >= block.last)).sum())
+    return count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("graph", nargs="?")
+    parser.add_argument("--blocks", type=int, default=4)
+    parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--samples", type=int, default=32)
+    asked = parser.parse_args()
+    place = asked.graph or str(Path(os.environ.get("DATA", "../shared/data")) / LINKS)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if kind_of(place) == "graph":
+            graph = Graph.open(place)
+        else:
+            graph = cocite.ingest(place, folder / "graph")
+        split(graph, folder / "blocks", asked.blocks)
+        with Cluster.connect(f"local:{asked.nodes}") as cluster:
+            hall = Hall(cluster)
+            blocked = BlockedGraph.open(folder / "blocks", crew=hall)
+            found = {
+                "graph": {"nodes": graph.nodes, "edges": graph.edges, "blocks": blocked.blocks},
+                "indexes": indexes(graph, blocked, hall, folder, asked.samples),
+                "ranks": ranks(graph, blocked, hall),
+            }
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

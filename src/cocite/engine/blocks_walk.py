@@ -1,0 +1,210 @@
+"""The walk over blocks that each live somewhere: one step of the conductor a step of the walk.
+
+    step s    every block: takes in what step s - 1 sent to it (arrive, meet), moves what lives on
+              (leave), and has a parcel for every block: tokens, and records of who met
+    then      the parcels of step s - 1 are dropped, and step s + 1 is asked for
+
+A block is a :class:`BlockWalker`, in a process of its own or not, with its own rows alone; what it
+does is ``block.py``, as in the walk on disk (``external.py``). Parcels go from block to block, and
+the conductor (:class:`BlocksWalk`) sees how many tokens live and how many bytes were sent. Samples
+are those of the other forms, to the byte: what a block hears of is the same, and in the same order.
+
+Cost: that of the external walk, without its files; what is sent is told (:class:`Traffic`). Memory
+of a block: ``BlockPart``'s, its rows, and of each sample 24 bytes a token and 12 a record.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the
+tokens are transferred on the network to their new owner", who finds those that have met.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.engine.block import BlockPart
+from cocite.engine.parcels import INNER, OUTER, TOKENS, Letters, Mailbox, Parcel, pack, unpacked
+from cocite.engine.walk import Move
+from cocite.graph.rows import Links
+from cocite.runner.crew import Crew
+
+__all__ = ["TOKEN_BYTES", "BlockWalker", "BlocksWalk", "Traffic", "placed_links"]
+
+_UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
+"""Of a map that may be larger than memory: Linux's, which Python has not named in all releases."""
+TOKEN_BYTES = 12
+"""A token on its way: where it goes, its head, its members. A node has one at most at any step, so
+that this is the bound on what is sent a node and step, but for one record a node and sample.
+"""
+
+
+def placed_links(
+    offsets: NDArray[np.uint64],
+    neighbours: NDArray[np.uint32],
+    weights: NDArray[np.float32] | None,
+    first: int,
+    nodes: int,
+) -> Links:
+    """Rows of the nodes from ``first`` on, at their places among ``nodes``: kernels find a row by
+    its node. Of the offsets of all nodes, only the pages of these exist; never ``forget`` them.
+    """
+    size = 8 * (nodes + 1)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
+    placed = np.frombuffer(mmap.mmap(-1, size, flags=flags), np.uint64)
+    placed[first : first + offsets.size] = offsets
+    return Links(placed, neighbours, weights).sealed()
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes that blocks sent each other: ``tokens`` and ``records`` by walks, ``trees`` by laying
+    out; in ``steps`` of all samples, over ``nodes``.
+    """
+
+    nodes: int
+    steps: int = 0
+    tokens: int = 0
+    records: int = 0
+    trees: int = 0
+
+    def plus(self, steps: int = 0, tokens: int = 0, records: int = 0, trees: int = 0) -> Traffic:
+        """With so much more."""
+        return Traffic(
+            self.nodes,
+            self.steps + steps,
+            self.tokens + tokens,
+            self.records + records,
+            self.trees + trees,
+        )
+
+    def plus_all(self, other: Traffic | None) -> Traffic:
+        """Both together."""
+        if other is None:
+            return self
+        return self.plus(other.steps, other.tokens, other.records, other.trees)
+
+    @property
+    def each(self) -> float:
+        """Bytes of tokens and records a node and step of a sample."""
+        return (self.tokens + self.records) / max(1, self.nodes * self.steps)
+
+    def facts(self) -> dict[str, int | float]:
+        """As a document tells it; ``most`` is the papers' bound, all tokens sent at every step."""
+        return {
+            "bytes_of_tokens": self.tokens,
+            "bytes_of_records": self.records,
+            "bytes_of_trees": self.trees,
+            "bytes_per_node_and_step": self.each,
+            "most_of_tokens_per_node_and_step": TOKEN_BYTES,
+        }
+
+
+class _State:
+    """A sample in a block: tokens that came, letters with tokens and records, records kept."""
+
+    def __init__(self, blocks: int) -> None:
+        self.arrived = Mailbox()
+        self.going, self.records = Letters(blocks), Letters(2 * blocks)
+        self.inner, self.outer = Mailbox(), Mailbox()
+        self.move: Move | None = None
+
+
+class BlockWalker:
+    """Block number ``block`` of a walk."""
+
+    def __init__(self, part: BlockPart, block: int) -> None:
+        self._part, self._block, self._blocks = part, block, part.cuts.size - 1
+        self._states: dict[int, _State] = {}
+        self._own = pack(())
+
+    def begin(self, samples: range) -> None:
+        """Take up samples anew; what there was of others is gone."""
+        self._states = {sample: _State(self._blocks) for sample in samples}
+        self._own = pack(())
+        self._part.begin()
+
+    def step(self, step: int, *parcels: Parcel | None) -> tuple[object, ...]:
+        """One step of all samples, from what the step before it sent here: int64[samples] tokens
+        that made it, int64[2] bytes of tokens and of records for other blocks; then a parcel for
+        each block, None for this one.
+        """
+        self._receive(parcels)
+        live = np.zeros(len(self._states), np.int64)
+        for i, (sample, state) in enumerate(self._states.items()):
+            self._part.set_out(state, sample, step)
+            live[i] = self._part.turn(state, self._block, step)
+            state.arrived = Mailbox()  # what came is not needed any more
+        self._part.send_records(step)
+        sent = np.zeros(2, np.int64)
+        out: list[Parcel | None] = []
+        for other in range(self._blocks):
+            parcel = self._packed(other)
+            if other == self._block:
+                self._own = parcel
+                out.append(None)
+                continue
+            tokens = int(parcel.table[parcel.table[:, 1] == TOKENS, 3].sum()) * TOKEN_BYTES
+            sent += tokens, parcel.nbytes - tokens
+            out.append(parcel)
+        return (live, sent), *out
+
+    def end(self, *parcels: Parcel | None) -> None:
+        """Keep what the last step sent: records alone."""
+        self._receive(parcels)
+
+    def _receive(self, parcels: Sequence[Parcel | None]) -> None:
+        own, self._own = self._own, pack(())
+        for sample, kind, tag, rows in unpacked([own, *filter(None, parcels)]):
+            state = self._states[sample]
+            if kind == TOKENS:
+                state.arrived.put(tag, rows)
+            else:  # copied: what was sent is to be dropped
+                (state.inner if kind == INNER else state.outer).put(tag, rows.copy())
+
+    def _packed(self, other: int) -> Parcel:
+        letters = []
+        for sample, state in self._states.items():
+            letters.append((sample, TOKENS, state.going.taken(other)))
+            letters.append((sample, INNER, state.records.taken(2 * other)))
+            letters.append((sample, OUTER, state.records.taken(2 * other + 1)))
+        return pack(letters)
+
+
+class BlocksWalk:
+    """Conducts the walks of a ``crew`` of :class:`BlockWalker`."""
+
+    def __init__(self, crew: Crew, nodes: int, length: int) -> None:
+        self.crew, self._length = crew, length
+        self.traffic = Traffic(nodes)
+
+    def walk(self, samples: range) -> dict[int, tuple[int, ...]]:
+        """Walk these samples; returns of each how many tokens made each step."""
+        crew, blocks = self.crew, range(self.crew.size)
+        begun = [crew.call(block, "begin", samples)[0] for block in blocks]
+        crew.take(begun)
+        sent: list[list[object]] = [[None] * crew.size for _ in blocks]
+        live: dict[int, list[int]] = {sample: [] for sample in samples}
+        for step in range(1, self._length + 2):
+            answers = [
+                crew.call(
+                    block, "step", step, *(mine[block] for mine in sent), answers=1 + crew.size
+                )
+                for block in blocks
+            ]
+            told = crew.take([answer[0] for answer in answers])
+            sent = [answer[1:] for answer in answers]  # those of the step before are dropped
+            counts = np.sum([count for count, _ in told], axis=0)
+            tokens, records = np.sum([size for _, size in told], axis=0).tolist()
+            moved = 0
+            for sample, count in zip(samples, counts.tolist(), strict=True):
+                if count and step <= self._length:
+                    live[sample].append(count)
+                    moved += 1
+            self.traffic = self.traffic.plus(moved, tokens, records)
+            if not counts.any():
+                break
+        crew.take([crew.call(b, "end", *(mine[b] for mine in sent))[0] for b in blocks])
+        return {sample: tuple(steps) for sample, steps in live.items()}

@@ -1,0 +1,396 @@
+"""A graph stored in blocks of destinations, for runs in which no machine holds all of it.
+
+    web.blocks/graph/          all but the links: where rows begin, out-degrees, names, titles
+    web.blocks/block-0000/     the rows of the first block, with their out-degrees
+    web.blocks/block-0001/     ...
+
+Each is a store of its own, with checksums, so that a machine needs the blocks only that it works on
+(``store/FORMAT.md``). A block's store names the digest of the whole graph: blocks of two graphs
+are never mixed. What is made of the blocks is what would be made of the whole, to the byte; the
+digest is that of the whole.
+
+Cost: a pass over the links to cut them. Memory: some pieces.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: each computer gets a part of
+the vertices, and the in-edges of those.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.errors import Damaged, NotAStore, OutputExists, StoreError, UsageError
+from cocite.graph.blocks import cut_evenly
+from cocite.graph.graph import MAX_NODES, Graph
+from cocite.graph.names import NAME_FILES, NAME_KINDS, sides_told, take_name_files
+from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, rows_fault
+from cocite.graph.titles import TITLE_FILES, take_title_files
+from cocite.store import (
+    ArrayWriter,
+    DeclaredFiles,
+    Draft,
+    Entry,
+    Facts,
+    Manifest,
+    Store,
+    copy_array,
+    disk,
+    forget,
+    kind_of,
+)
+from cocite.store.beside import folder_beside
+
+__all__ = [
+    "BLOCK",
+    "BLOCKED",
+    "MOST_BLOCKS",
+    "BlockedGraph",
+    "BlockedLinks",
+    "GraphBlock",
+    "check_output",
+    "checked_blocks",
+    "is_blocked",
+    "split",
+]
+
+_HEAD = "graph"
+BLOCKED, BLOCK = "blocked", "block"
+"""The kinds of stores: of all but the links, and of the links of a block."""
+MOST_BLOCKS = 1024
+"""As in the external walk: what is kept of each pair of blocks is in memory."""
+_PIECE = 1 << 20
+
+
+def _folder(block: int) -> str:
+    return f"block-{block:04}"
+
+
+def is_blocked(path: str | os.PathLike[str]) -> bool:
+    """Whether a graph in blocks lies there, as it says itself."""
+    return kind_of(Path(path) / _HEAD) == BLOCKED
+
+
+# -- cutting ----------------------------------------------------------------------------
+
+
+def split(
+    graph: Graph,
+    output: str | os.PathLike[str],
+    blocks: int,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Store ``graph`` in ``blocks`` blocks of about equal size, fewer if it has fewer nodes, in the
+    folder ``output``; returns that.
+
+    ``progress`` gets links (done, total). Raises :class:`UsageError`, :class:`OutputExists` and
+    :class:`~cocite.errors.Damaged`.
+    """
+    checked_blocks(blocks)
+    path = check_output(output, overwrite)
+    graph.check()
+    links = Links(graph.in_offsets, graph.in_sources, graph.in_weights)
+    cuts = [0, *cut_evenly(links, blocks), graph.nodes]
+    try:
+        with folder_beside(path) as beside:
+            for block, (first, last) in enumerate(pairwise(cuts)):
+                _write_block(beside / _folder(block), graph, (block, first, last))
+                progress(int(graph.in_offsets[last]), graph.edges)
+            _write_head(beside / _HEAD, graph, cuts)
+            disk.sync_directory(beside)
+            check_output(path, overwrite)  # somebody may have put something there meanwhile
+            if os.path.lexists(path):
+                disk.exchange(beside, path)
+            else:
+                disk.rename_new(beside, path)
+            disk.sync_directory(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be made: {error.strerror}. Choose another output"
+        ) from error
+    return path
+
+
+def checked_blocks(blocks: int) -> int:
+    """A number of blocks; raises :class:`UsageError` for one that is not allowed."""
+    if type(blocks) is not int or not 1 <= blocks <= MOST_BLOCKS:
+        raise UsageError(f"blocks is {blocks!r}; it is a whole number from 1 to {MOST_BLOCKS:,}")
+    return blocks
+
+
+def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
+    """See that nothing is there, or nothing but a graph in blocks that may be replaced."""
+    path = Path(output)
+    if not path.name:
+        raise UsageError(f"{str(output)!r} names no directory that could be made")
+    if not os.path.lexists(path):
+        return path
+    if not overwrite:
+        raise OutputExists(
+            f"{path} exists. Choose another output, or pass --overwrite (overwrite=True) to "
+            "replace it when the new one is complete"
+        )
+    if path.is_symlink() or not is_blocked(path):
+        raise NotAStore(
+            f"{path} exists and is no graph stored in blocks: it will not be overwritten. Choose "
+            "another output"
+        )
+    strange = {
+        entry.name
+        for entry in path.iterdir()
+        if kind_of(entry) != (BLOCKED if entry.name == _HEAD else BLOCK)
+        or Store.open(entry, BLOCKED if entry.name == _HEAD else BLOCK).surplus()
+    }
+    if strange:
+        raise OutputExists(
+            f"{path} holds what is not the graph's own and would be lost "
+            f"({', '.join(sorted(strange)[:3])}). Move it elsewhere, or choose another output"
+        )
+    return path
+
+
+def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
+    block, first, last = place
+    begin, end = (int(graph.in_offsets[node]) for node in (first, last))
+    with Draft(path, BLOCK) as draft:
+        arrays: list[tuple[str, NDArray[Any], int, int, DTypeLike]] = [
+            (SOURCES, graph.in_sources, begin, end, np.uint32),
+            (DEGREES, graph.out_degrees, first, last, np.uint32),
+        ]
+        if graph.in_weights is not None:
+            arrays.append((WEIGHTS, graph.in_weights, begin, end, np.float32))
+        files: dict[str, Entry] = {}
+        with ArrayWriter(draft.path / OFFSETS, np.uint64) as writer:
+            for low in range(first, last + 1, _PIECE):
+                piece = graph.in_offsets[low : min(low + _PIECE, last + 1)]
+                writer.write(piece - np.uint64(begin))
+                forget(piece)
+        files[OFFSETS] = writer.finished
+        for name, array, low_end, high_end, kind in arrays:
+            with ArrayWriter(draft.path / name, kind) as writer:
+                for low in range(low_end, high_end, _PIECE):
+                    piece = array[low : min(low + _PIECE, high_end)]
+                    writer.write(piece)
+                    forget(piece)
+            files[name] = writer.finished
+        facts = {
+            "nodes": graph.nodes,
+            "block": block,
+            "first": first,
+            "last": last,
+            "edges": end - begin,
+            "digest": graph.digest,
+        }
+        draft.publish(Manifest(BLOCK, facts, files))
+
+
+def _write_head(path: Path, graph: Graph, cuts: list[int]) -> None:
+    stored = graph.store.manifest
+    with Draft(path, BLOCKED) as draft:
+        kept = (OFFSETS, DEGREES, NAME_FILES, TITLE_FILES)
+        files = {name: entry for name, entry in stored.files.items() if name.startswith(kept)}
+        for name, entry in files.items():
+            copy_array(graph.store.path / name, draft.path / name, entry)
+        facts = stored.facts | {
+            "digest": graph.digest,
+            "weighted": graph.in_weights is not None,
+            "cuts": cuts,
+        }
+        draft.publish(Manifest(BLOCKED, facts, files))
+
+
+# -- reading ----------------------------------------------------------------------------
+
+
+class GraphBlock:
+    """The rows of one block, checked; ``first`` and ``last`` are its range of nodes, of ``nodes``.
+
+    ``offsets`` uint64[last - first + 1], from 0 on; ``sources``, ``weights`` (or None) and
+    ``degrees`` as in a graph.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], block: int, digest: str) -> None:
+        """Open the block of the graph of that ``digest`` in the folder of a graph in blocks. Raises
+        :class:`~cocite.errors.StoreError`.
+        """
+        store = Store.open(Path(folder) / _folder(block), BLOCK)
+        facts = Facts(store.facts, f"{store.path}: the manifest")
+        self.nodes = facts.whole("nodes", 1, MAX_NODES)
+        self.last = facts.whole("last", 0, self.nodes)
+        self.first = facts.whole("first", 0, self.last)
+        edges = facts.whole("edges")
+        if (facts.whole("block"), facts.text("digest")) != (block, digest):
+            raise Damaged(
+                f"{store.path} is a block of another graph, or another block. Copy it again from "
+                "where it was whole, or cut the graph again"
+            )
+        files = DeclaredFiles(store.path, store.manifest.files)
+        own = {OFFSETS: "<u8[k + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[k]", WEIGHTS: "<f4[m]"}
+        files.take(own, {"k": self.last - self.first, "m": edges}, optional=(WEIGHTS,))
+        files.no_more()
+        store.require(*store.manifest.files)
+        self.offsets = store.array(OFFSETS)
+        self.sources = store.array(SOURCES)
+        self.degrees = store.array(DEGREES)
+        self.weights = store.array(WEIGHTS) if store.has(WEIGHTS) else None
+        fault = rows_fault(self.offsets, self.sources, self.nodes)
+        if not fault and self.weights is not None and self.weights.size:
+            sound = self.weights.min() > 0 and self.weights.max() < np.inf
+            fault = "" if sound else "some of its weights are not positive"
+        if fault:
+            raise Damaged(f"{store.path} is damaged: {fault}. Cut the graph again")
+
+    @property
+    def edges(self) -> int:
+        """Links of the block."""
+        return self.sources.size
+
+
+@dataclass(frozen=True)
+class BlockedLinks(Links):
+    """Links of which only it is here where rows begin: what follows them follows them block by
+    block, where these are. ``neighbours`` is empty.
+    """
+
+    graph: BlockedGraph | None = None
+
+    @property
+    def edges(self) -> int:
+        """Number of links."""
+        return int(self.offsets[-1])
+
+    @property
+    def whole(self) -> BlockedGraph:
+        """The graph that they are of."""
+        assert self.graph is not None
+        return self.graph
+
+
+class BlockedGraph(Graph):
+    """A graph in blocks, as who conducts a run over them sees it: all but the links.
+
+    ``crew`` is what hires those who hold the blocks; without it they are made in this process.
+    """
+
+    def __init__(self, folder: Path, store: Store, crew: Any = None) -> None:
+        self._store, self._folder, self.crew = store, folder, crew
+        _check_head(store)
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, verify: bool = True, crew: Any = None
+    ) -> BlockedGraph:
+        """Open the folder ``path``; raises what :meth:`Graph.open` does."""
+        folder = Path(path)
+        if not is_blocked(folder):
+            raise NotAStore(
+                f"{folder} is no graph stored in blocks. To make one: cocite ingest GRAPH -o "
+                f"{folder} --blocks N"
+            )
+        return cls(folder, Store.open(folder / _HEAD, BLOCKED, verify=verify), crew)
+
+    @property
+    def path(self) -> Any:
+        """Where it is."""
+        return self._folder
+
+    @property
+    def blocks(self) -> int:
+        """How many there are."""
+        return len(self.cuts) - 1
+
+    @cached_property
+    def cuts(self) -> list[int]:
+        """The first node of every block, and the number of nodes."""
+        return [int(cut) for cut in self._store.facts["cuts"]]
+
+    @property
+    def digest(self) -> str:
+        """That of the whole graph."""
+        return str(self._store.facts["digest"])
+
+    @property
+    def weighted(self) -> bool:
+        """Whether links have weights."""
+        return bool(self._store.facts["weighted"])
+
+    @property
+    def in_weights(self) -> NDArray[np.float32] | None:
+        """An empty array if links have weights: they are with the blocks."""
+        return np.empty(0, np.float32) if self.weighted else None
+
+    @property
+    def in_sources(self) -> NDArray[np.uint32]:
+        """Not here."""
+        raise UsageError(
+            f"{self.path} is stored in blocks, for cocite index (simrank, psimrank) and cocite "
+            "rank with --cluster; all else takes the graph that it was cut from"
+        )
+
+    def links(self, direction: str, weighted: bool) -> BlockedLinks:
+        """What walks follow; raises :class:`UsageError` for others than in-links."""
+        if direction != "in":
+            raise UsageError(
+                f"{self.path} is stored in blocks by the targets of links: --direction in is all "
+                "that can be followed there. For others take the graph that it was cut from"
+            )
+        weights = np.empty(0, np.float32) if weighted and self.weighted else None
+        return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)
+
+    def check(self) -> None:
+        """See that all but the links is as it was written; a block is checked by who opens it."""
+        if self.nodes == 0:
+            raise UsageError(f"{self.path} has no nodes: there is nothing to compute")
+        self.store.require(*self.store.manifest.files)
+        self.check_links()
+
+    def check_links(self) -> None:
+        """See that rows begin where they can."""
+        offsets = self.in_offsets
+        fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
+        for low in range(0, self.nodes, _PIECE):
+            begins = offsets[low : low + _PIECE + 1]
+            fine = fine and bool((begins[1:] >= begins[:-1]).all())
+            forget(begins)
+        if not fine:
+            raise self._damaged("the beginnings of its rows do not ascend")
+
+    def each_block(self) -> Iterator[GraphBlock]:
+        """All blocks, one after another, checked."""
+        for block in range(self.blocks):
+            yield GraphBlock(self._folder, block, self.digest)
+
+
+def _check_head(store: Store) -> None:
+    facts = Facts(store.facts, f"{store.path}: the manifest")
+    nodes = facts.whole("nodes", 0, MAX_NODES)
+    facts.whole("edges")
+    facts.text("names", NAME_KINDS)
+    facts.text("digest")
+    facts.flag("weighted")
+    sides_told(facts, nodes)
+    cuts = store.facts.get("cuts")
+    fine = (
+        isinstance(cuts, list)
+        and 2 <= len(cuts) <= MOST_BLOCKS + 1
+        and all(type(cut) is int for cut in cuts)
+        and cuts[0] == 0
+        and cuts[-1] == nodes
+        and all(low < high for low, high in pairwise(cuts))
+    )
+    if not fine:
+        raise Damaged(f"{store.path}: the manifest does not say where the blocks begin")
+    files = DeclaredFiles(store.path, store.manifest.files)
+    files.take({OFFSETS: "<u8[n + 1]", DEGREES: "<u4[n]"}, {"n": nodes})
+    take_name_files(files, facts.text("names"), nodes)
+    take_title_files(files, nodes)
+    files.no_more()

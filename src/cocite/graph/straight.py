@@ -1,0 +1,259 @@
+"""The straight way of ingest: texts of integers to the files of a stored graph, in memory.
+
+    read (readers/integers.py) -> deal out by source -> turn round -> drop duplicates -> write
+
+An id is its own number until the end, so that rows exist for numbers that no node is called, too;
+then the nodes are numbered, which keeps every order. What comes of it is the same to the byte as
+what the tables give (``tables.py``), and what this way cannot take is theirs: other formats and
+names, weights, links that do not fit the memory given, ids far beyond the number of links.
+
+Cost: O(links + the largest id); memory of 12 bytes a link and 36 for each number up to the largest
+id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.graph.blocks import cut_blocks
+from cocite.graph.names import VALUES
+from cocite.graph.readers import Found, ReadOptions, Source, reader_of
+from cocite.graph.readers.integers import BUFFER, Pairs, read_integers
+from cocite.graph.readers.options import Progress
+from cocite.graph.readers.text import READER
+from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, Links
+from cocite.graph.storing import How, graph_facts
+from cocite.means import Means
+from cocite.memory import OWN_MEMORY
+from cocite.runner.team import Team
+from cocite.store import ArrayWriter, Entry
+
+__all__ = ["Straight", "store_straight"]
+
+_AT_ONCE, _SLICE, _ROWS = 1 << 21, 8 << 20, 1 << 20
+"""Links that are dealt out at a time, bytes of rows that are turned, and entries that are written:
+between two of them an interruption is heeded."""
+_MOST_LINKS = 1 << 32
+_SPARSE = 16
+"""How much larger than the number of links the ids may be, beside a million."""
+_NO_WEIGHTS = np.empty(0, np.float32)
+
+_Pieces = list[tuple[NDArray[np.uint32], NDArray[np.uint32]]]
+
+
+class Straight(NamedTuple):
+    """The facts that come of links, their files, and what was found in each text."""
+
+    facts: dict[str, Any]
+    files: dict[str, Entry]
+    found: list[Found]
+
+
+def store_straight(
+    directory: Path,
+    sources: Sequence[Source],
+    options: ReadOptions,
+    how: How,
+    means: Means,
+    progress: Progress,
+) -> Straight | None:
+    """Write the links of ``sources`` into ``directory``; None, with nothing written, where they are
+    for the tables.
+    """
+    if not _may(sources, options, how):
+        return None
+    room = means.memory - OWN_MEMORY - means.threads * BUFFER
+    each = 1 + how.undirected
+
+    def fits(rows: int, bound: int) -> bool:
+        links = each * rows
+        need = max(8 * rows + 4 * links, 8 * links) + 36 * bound
+        return need <= room and links < _MOST_LINKS
+
+    pairs = read_integers(sources, options, means.threads, fits, progress)
+    if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
+        return None
+    progress("numbering the names", 0, 0)
+    with Team(means.threads) as team:
+        graph = _Sorter(pairs, how, team).run(progress)
+    facts, files = graph.write(directory, how, each * pairs.rows, progress)
+    return Straight(facts, files, pairs.found)
+
+
+def _may(sources: Sequence[Source], options: ReadOptions, how: How) -> bool:
+    """Whether the inputs are texts, and nothing is asked for that the tables alone do."""
+    if options.weight or options.normalise_urls or how.count_duplicates or how.sides:
+        return False
+    if any(source.is_pipe for source in sources):
+        return False
+    return all(reader_of(source, options, 2) is READER for source in sources)
+
+
+class _Sorter:
+    """From links as they were read to rows by target. Memory goes as soon as it can."""
+
+    def __init__(self, pairs: Pairs, how: How, team: Team) -> None:
+        self._pieces, self._bound = pairs.pieces, pairs.bound
+        self._links = (1 + how.undirected) * pairs.rows
+        self._how, self._team = how, team
+
+    def run(self, progress: Progress) -> _Rows:
+        """The distinct links of each id."""
+        outs, ins = self._counted()
+        named = (outs | ins) != 0
+        progress("sorting the links", 0, 0)
+        by_source = self._dealt(outs)
+        del outs
+        by_target = self._turned(by_source, ins)
+        del by_source, ins
+        return self._distinct(by_target, named)
+
+    def _counted(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """How many links each id has, as a source and as a target."""
+        from cocite.kernels.links import add_counts
+
+        counts = [np.zeros(self._bound, np.uint32) for _ in range(2)]
+
+        def work(some: _Pieces, low: int, high: int) -> None:
+            for side in range(low, high):
+                for piece in some:
+                    add_counts(piece[side], counts[side])
+
+        for some in _groups(self._pieces):
+            self._team.split(partial(work, some), 2, aligned=1)
+        if self._how.undirected:
+            counts[0] += counts[1]
+            return counts[0], counts[0]
+        return counts[0], counts[1]
+
+    def _dealt(self, counts: NDArray[np.uint32]) -> Links:
+        """Rows by source, in no order."""
+        from cocite.kernels.integers import deal
+
+        offsets = _offsets(counts)
+        cursors, out = offsets[:-1].copy(), np.empty(self._links, np.uint32)
+
+        def work(some: _Pieces, low: int, high: int) -> None:
+            rows = np.uint64(low), cursors[low:high], out
+            for sources, targets in some:
+                deal(sources, targets, *rows)
+                if self._how.undirected:
+                    deal(targets, sources, *rows)
+
+        for some in _groups(self._pieces):
+            self._team.split(partial(work, some), self._bound, offsets)
+        self._pieces.clear()
+        return Links(offsets, out).sealed()
+
+    def _turned(self, links: Links, counts: NDArray[np.uint32]) -> Links:
+        """Rows by target, sources ascending, as those of ``links`` are gone through in order."""
+        from cocite.kernels.links import turn
+
+        offsets = _offsets(counts)
+        cursors, out = offsets[:-1].copy(), np.empty(self._links, np.uint32)
+
+        def work(first: int, last: int, low: int, high: int) -> None:
+            rows = np.uint64(low), cursors[low:high], out
+            begins = links.offsets[first : last + 1]
+            turn(begins, links.neighbours, _NO_WEIGHTS, np.uint64(first), *rows, _NO_WEIGHTS)
+
+        for first, last in pairwise((0, *cut_blocks(links, _SLICE), self._bound)):
+            self._team.split(partial(work, first, last), self._bound, offsets)
+        return Links(offsets, out)
+
+    def _distinct(self, links: Links, named: NDArray[np.bool_]) -> _Rows:
+        """The same without duplicates, and without self-loops unless they are kept."""
+        from cocite.kernels.integers import distinct
+
+        ends = np.empty(self._bound, np.uint64)
+        keep = self._how.keep_self_loops
+
+        def work(low: int, high: int) -> tuple[int, int, int]:
+            mine, first = links.offsets[low : high + 1], np.uint64(low)
+            loops = int(distinct(mine, links.neighbours, first, keep, ends[low:high]))
+            return low, high, loops
+
+        parts, edges, loops = [], 0, 0
+        for low, high, dropped in self._team.split(work, self._bound, links.offsets):
+            begin, end = int(links.offsets[low]), int(ends[high - 1])
+            parts.append(links.neighbours[begin:end])
+            ends[low:high] -= np.uint64(begin - edges)
+            edges, loops = edges + end - begin, loops + dropped
+        return _Rows(parts, ends, named, loops)
+
+
+class _Rows(NamedTuple):
+    """Rows by target: the neighbours in parts, one behind the other; where in them the row of each
+    number ends; which numbers are nodes; and how many self-loops were dropped.
+    """
+
+    parts: list[NDArray[np.uint32]]
+    ends: NDArray[np.uint64]
+    named: NDArray[np.bool_]
+    loops: int
+
+    def write(
+        self, directory: Path, how: How, read: int, progress: Progress
+    ) -> tuple[dict[str, Any], dict[str, Entry]]:
+        """Write the files of the graph; ``read`` links were read. Returns the facts, too."""
+        from cocite.kernels.links import add_counts
+
+        values = None if self.named.all() else np.flatnonzero(self.named)
+        nodes = self.named.size if values is None else values.size
+        edges, written = int(self.ends[-1]), 0
+        ids = None if values is None else np.cumsum(self.named, dtype=np.uint32) - np.uint32(1)
+        degrees = np.zeros(self.named.size, np.uint32)
+        progress("writing the links", 0, read)
+        with ArrayWriter(directory / SOURCES, np.uint32) as sources:
+            for piece in _cut(self.parts, _ROWS):
+                add_counts(piece, degrees)
+                sources.write(piece if ids is None else ids[piece])
+                written += piece.size
+                progress("writing the links", written, read)
+        with ArrayWriter(directory / OFFSETS, np.uint64) as offsets:
+            offsets.write(np.zeros(1, np.uint64))
+            offsets.write(self.ends if values is None else self.ends[values])
+        with ArrayWriter(directory / DEGREES, np.uint32) as out:
+            out.write(degrees if values is None else degrees[values])
+        progress("writing the links", read, read)
+        progress("storing the names", 0, 0)
+        files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
+        if values is not None:
+            with ArrayWriter(directory / VALUES, np.uint64) as names:
+                names.write(values.astype(np.uint64))
+            files[VALUES] = names.finished
+        kind = "dense" if values is None else "integers"
+        return graph_facts(nodes, edges, kind, how, read - edges - self.loops, self.loops), files
+
+
+def _cut(parts: Sequence[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
+    for part in parts:
+        for low in range(0, part.size, size):
+            yield part[low : low + size]
+
+
+def _groups(pieces: _Pieces) -> Iterator[_Pieces]:
+    """Pieces, some at a time."""
+    some: _Pieces = []
+    size = 0
+    for piece in pieces:
+        some.append(piece)
+        size += piece[0].size
+        if size >= _AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _offsets(counts: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    offsets = np.zeros(counts.size + 1, np.uint64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets

@@ -1,0 +1,198 @@
+"""Links between integers: read from text, and sorted by target without a comparison.
+
+``read_pairs`` takes the rows of which nothing is to be cleaned: two fields of plain digits below
+2**32, in whatever dialect ``kernels/text.py`` is told. It counts comments and blank lines as
+``normalise`` does, and says -1 of any other row, so that what it gives is what that one would.
+
+Sorted they are by two passes of dealing out: ``deal`` lays every link into its source's row, and
+``turn`` (``links.py``) those rows, sources ascending, into those of their targets, where they come
+to lie in ascending order. ``distinct`` takes duplicates out.
+
+Cost: 0.9 ns a byte of text that is two numbers a line, 1.9 of other; a random write a link and
+pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocite.kernels._jit import helper, kernel
+from cocite.kernels.text import (
+    COMMENT,
+    DELIMITER,
+    EXPECTED,
+    FIRST,
+    QUOTES,
+    SECOND,
+    behind,
+    find,
+    trimmed,
+)
+
+__all__ = ["BLANK", "COMMENTS", "LARGEST", "SKIP", "TOLD", "deal", "distinct", "read_pairs"]
+
+SKIP, BLANK, COMMENTS, LARGEST = range(4)
+TOLD = 4
+"""int64 words told of a piece: rows still to skip, blank lines, comment lines, the largest id."""
+
+_LF, _CR, _TAB, _SPACE, _QUOTE = map(np.uint8, (10, 13, 9, 32, 34))
+_ZERO, _TEN = np.uint8(48), np.uint8(10)
+_TEN64, _ONE64, _NONE64, _HALF = np.uint64(10), np.uint64(1), np.uint64(0), np.uint64(32)
+_DIGITS = 10
+"""Of the largest id, 2**32 - 1."""
+
+
+@helper
+def _number(text: Any, i: Any) -> Any:
+    """(value, where its digits end, whether it is written as ``str`` does) at ``i``."""
+    low, value = i, _NONE64
+    digit = np.uint8(text[i] - _ZERO)
+    while digit < _TEN:
+        value = value * _TEN64 + np.uint64(digit)
+        i += _ONE64
+        digit = np.uint8(text[i] - _ZERO)
+    digits = i - low
+    return value, i, 0 < digits <= _DIGITS and (digits == 1 or text[low] != _ZERO)
+
+
+@helper
+def _blanks(text: Any, i: Any, tabs: Any) -> Any:
+    """Where blanks end that begin at ``i``."""
+    while text[i] == _SPACE or (tabs and text[i] == _TAB):
+        i += _ONE64
+    return i
+
+
+@helper
+def _pair(text: Any, i: Any, dialect: Any) -> Any:
+    """(source, target, where the line ends, whether it is a plain link) of the line at ``i``."""
+    delimiter, quotes, expected, first, second = dialect
+    runs, tabs = delimiter == _SPACE, delimiter != _TAB
+    source, target, column, plain = _NONE64, _NONE64, 0, True
+    while plain:
+        i = _blanks(text, i, tabs)
+        if runs and (text[i] == _LF or text[i] == _CR):
+            break
+        if column == first:
+            source, i, plain = _number(text, i)
+        elif column == second:
+            target, i, plain = _number(text, i)
+        else:
+            plain = not (quotes and text[i] == _QUOTE)
+            i = _other_end(text, i, delimiter, runs)
+        if not runs:
+            i = _blanks(text, i, tabs)
+        byte = text[i]
+        column += 1
+        if byte == _LF or byte == _CR:
+            break
+        plain = plain and (byte == delimiter or (runs and byte == _TAB))
+        i += _ONE64
+    plain = plain and column == expected and (source | target) >> _HALF == _NONE64
+    return source, target, i, plain
+
+
+@helper
+def _bare_pair(text: Any, i: Any, delimiter: Any) -> Any:
+    """The same, where the line is two numbers, one delimiter between them, and LF."""
+    source, end, plain = _number(text, i)
+    if not plain or text[end] != delimiter:
+        return source, source, end, False
+    target, end, plain = _number(text, end + _ONE64)
+    return source, target, end, plain and text[end] == _LF and (source | target) >> _HALF == _NONE64
+
+
+@helper
+def _other_end(text: Any, i: Any, delimiter: Any, runs: Any) -> Any:
+    """Where a field ends that may hold anything."""
+    while text[i] not in (delimiter, _LF, _CR) and not (runs and text[i] == _TAB):
+        i += _ONE64
+    return i
+
+
+@kernel
+def read_pairs(text: Any, rules: Any, sources: Any, targets: Any, told: Any) -> Any:
+    """Read whole lines of ``text`` (uint8, which ends with LF); returns how many links they are, or
+    -1 if some row is not plain.
+
+    ``rules`` are those of ``kernels/text.py``; ``sources`` and ``targets`` uint32[text.size // 4 +
+    1], ``told`` int64[TOLD].
+    """
+    delimiter, quotes = np.uint8(rules[DELIMITER]), rules[QUOTES] > 0
+    dialect = delimiter, quotes, rules[EXPECTED], rules[FIRST], rules[SECOND]
+    skip, rows, most = told[SKIP], 0, _NONE64
+    bare = rules[EXPECTED] == 2 and rules[FIRST] == 0 and rules[SECOND] == 1
+    i, size = _NONE64, np.uint64(text.size)
+    while i < size:
+        if skip == 0:
+            if bare:  # two numbers and nothing else, as nearly all rows are: half the time
+                source, target, end, plain = _bare_pair(text, i, delimiter)
+                if plain:
+                    sources[rows], targets[rows] = np.uint32(source), np.uint32(target)
+                    most = max(most, source, target)
+                    rows += 1
+                    i = end + _ONE64
+                    continue
+            source, target, end, plain = _pair(text, i, dialect)
+            if plain:
+                sources[rows], targets[rows] = np.uint32(source), np.uint32(target)
+                most = max(most, source, target)
+                rows += 1
+                i = np.uint64(behind(text, np.int64(end)))
+                continue
+        low = np.int64(i)
+        high = find(text, low, text.size, _LF, _CR)
+        start, end_of = trimmed(text, low, high)
+        i = np.uint64(behind(text, high))
+        if start == end_of:
+            told[BLANK] += 1
+        elif text[start] == rules[COMMENT]:
+            told[COMMENTS] += 1
+        elif skip and not (quotes and find(text, start, end_of, _QUOTE, _QUOTE) < end_of):
+            skip -= 1
+        else:
+            return -1
+    told[SKIP], told[LARGEST] = skip, np.int64(most)
+    return rows
+
+
+@kernel
+def deal(rows: Any, entries: Any, first: Any, cursors: Any, out: Any) -> None:
+    """Lay every entry into its row, of the rows ``first``, ``first + 1``, ...
+
+    ``rows`` and ``entries`` uint32[links]; ``cursors`` uint64, one a row, says where the next entry
+    of each goes in ``out`` (uint32), and moves on.
+    """
+    width = np.uint64(cursors.size)
+    for i in range(rows.size):
+        slot = np.uint64(rows[i]) - first
+        if slot < width:
+            place = cursors[slot]
+            cursors[slot] = place + _ONE64
+            out[place] = entries[i]
+
+
+@kernel
+def distinct(offsets: Any, sources: Any, first: Any, keep_loops: Any, ends: Any) -> Any:
+    """Drop what is twice in a row, and self-loops unless ``keep_loops``; returns how many entries
+    were self-loops that were dropped.
+
+    ``offsets`` uint64[rows + 1] of the rows ``first``, ``first + 1``, ..., whose entries in
+    ``sources`` (uint32) ascend: they move to the front of these rows, where row i then ends at
+    ``ends[i]`` (uint64[rows]).
+    """
+    at, loops = offsets[0], 0
+    for i in range(ends.size):
+        row = np.uint32(np.uint64(i) + first)
+        begin = at
+        for link in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
+            source = sources[link]
+            if source == row and not keep_loops:
+                loops += 1
+            elif at == begin or sources[at - _ONE64] != source:
+                sources[at] = source
+                at += _ONE64
+        ends[i] = at
+    return loops

@@ -1,0 +1,36 @@
+"""Clusters for tests: several real Ray nodes on this machine, one cluster a file."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from cocite.runner.ray import Cluster
+
+HERE = os.path.dirname(__file__)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests here take Ray, and the machine: marked, and skipped where they cannot run."""
+    missing = next(
+        (name for name in ("ray", "fsspec") if importlib.util.find_spec(name) is None), None
+    )
+    for item in items:
+        if not str(item.path).startswith(HERE):
+            continue
+        item.add_marker(pytest.mark.cluster)
+        if missing is not None:
+            item.add_marker(pytest.mark.skip(reason=f"needs {missing} (the extra cluster)"))
+        elif "PYTEST_XDIST_WORKER" in os.environ:
+            reason = "runs several Ray nodes, one test at a time (make test-cluster)"
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """Three nodes, for the tests of a file that leave them whole."""
+    with Cluster.connect("local:3") as found:
+        yield found

@@ -1,0 +1,98 @@
+"""A graph in blocks on several nodes: the bytes of one machine, also if somebody is killed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.means import Means
+from cocite.ranking import pagerank
+from cocite.runner.hired import Hired, hiring
+from cocite.runner.ray import Cluster
+from tests.conftest import MakeGraph
+from tests.index.test_external import files, tangled
+from tests.index.test_in_blocks import built, in_blocks
+
+
+@pytest.mark.parametrize("measure", ["simrank", "psimrank"])
+def test_an_index_is_the_same_to_the_byte(
+    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster, measure: str
+) -> None:
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 4, hiring(cluster))
+    found = built(blocked, tmp_path / "split" / "x.index", measure, memory="50MB")
+    whole = built(graph, graph.path.parent / "x.index", measure)
+    assert found == whole
+
+
+def test_ranks_are_the_same_to_the_bit(
+    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster
+) -> None:
+    graph, crews = tangled(make_graph), []
+
+    def hire(*arguments: Any) -> Hired:
+        crews.append(Hired(cluster, *arguments))
+        return crews[-1]
+
+    expected = pagerank(graph, tolerance=1e-6)
+    sweeps = expected.convergence.sweeps
+
+    def strike(sweep: int, residual: float) -> None:
+        if sweep == sweeps // 2 and not crews[-1].lost:
+            crews[-1].actors[2].kill(restart=True)
+
+    for killed in (False, True):
+        blocked = in_blocks(graph, tmp_path / f"split{killed}", 4, hire)
+        progress: Any = {"progress": strike} if killed else {}
+        found = pagerank(blocked, tolerance=1e-6, **progress)
+        assert found.values.tobytes() == expected.values.tobytes()
+        assert found.convergence == expected.convergence
+        assert crews[-1].lost == killed
+
+
+def build(graph: Any, output: Path, progress: Any) -> None:
+    options = BuildOptions.checked("psimrank", settings={"samples": 40, "seed": 3})
+    means = Means.checked(1, "50MB", shard=4)
+    with IndexBuild(graph, output, options, means) as work:
+        work.run(progress)
+
+
+def test_actors_and_nodes_that_are_killed_in_the_middle_change_nothing(
+    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster
+) -> None:
+    """The last test of the file: the cluster has a node less then."""
+    graph = tangled(make_graph)
+    build(graph, graph.path.parent / "x.index", lambda done, total: None)
+    crews: list[Hired] = []
+
+    def hire(*arguments: Any) -> Hired:
+        crews.append(Hired(cluster, *arguments))
+        return crews[-1]
+
+    struck: list[int] = []
+
+    def strike(done: int, total: int) -> None:
+        """An actor soon after sample 6, a node soon after sample 20: in the middle of steps."""
+        if done in (6, 20) and done not in struck:
+            struck.append(done)
+            what = (
+                (lambda: crews[0].actors[1].kill(restart=True))
+                if done == 6
+                else (lambda: cluster.kill_node(2))
+            )
+            threading.Timer(0.05, what).start()
+            time.sleep(0.1)
+
+    blocked = in_blocks(graph, tmp_path / "split", 4, hire)
+    build(blocked, tmp_path / "split" / "x.index", strike)
+    assert struck == [6, 20]
+    assert [node.alive for node in cluster.nodes()] == [True, True, False]
+    assert len(crews) == 1
+    assert crews[0].lost >= 2
+    assert files(tmp_path / "split" / "x.index") == files(graph.path.parent / "x.index")

@@ -1,0 +1,137 @@
+"""Builds on a cluster: the bytes of one machine, whatever is killed, however the graph comes."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cocite
+from cocite import Graph
+from cocite.errors import ClusterError, UsageError
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.spread import Spread, of_nodes
+from cocite.means import Means
+from cocite.runner.ray import Cluster
+
+SHARDS = {"samples": 24, "shard": 3}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    folder = tmp_path_factory.mktemp("web")
+    return cocite.generate_web(folder / "web.graph", nodes=20_000, links=150_000, seed=3)
+
+
+def content(index: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in index.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def local(graph: Graph) -> dict[str, bytes]:
+    """What one machine makes; beside the graph, as the manifest says how that lies to it."""
+    path = graph.path.with_name("local.index")
+    cocite.build(graph, path, measure="psimrank", **SHARDS)  # type: ignore[arg-type]
+    return content(path)
+
+
+def build_on(cluster: Cluster, graph: Graph, path: Path, **more: Any) -> list[int]:
+    """Build on nodes of a cluster that is connected; the samples done at each report."""
+    options = BuildOptions.checked("psimrank", settings={"samples": 24})
+    done: list[int] = []
+    means = Means.checked(shard=3)
+    spread = Spread(cluster, more.pop("url", None), more.pop("via", None))
+    with IndexBuild(graph, path, options, of_nodes(spread, means, None, None), spread=spread) as b:
+        b.run(lambda at, total: done.append(at))
+    return done
+
+
+def test_bytes_are_those_of_one_machine(
+    cluster: Cluster, graph: Graph, local: dict[str, bytes]
+) -> None:
+    path = graph.path.with_name("spread.index")
+    assert build_on(cluster, graph, path) == [0, *range(3, 25, 3)]
+    assert content(path) == local
+    assert not path.with_name("spread.index.building").exists()
+
+
+def test_nodes_that_see_nothing_take_a_copy_and_send_shards(
+    cluster: Cluster, graph: Graph, local: dict[str, bytes], tmp_path: Path
+) -> None:
+    bucket = tmp_path / "bucket"
+    shutil.copytree(graph.path, bucket / "web.graph")
+    path, via = graph.path.with_name("sent.index"), bucket / "shards"
+    build_on(cluster, graph, path, url=f"file://{bucket}/web.graph", via=f"file://{via}")
+    assert content(path) == local
+    assert not list(via.rglob("*.*"))  # what was taken is removed
+
+
+def test_a_graph_that_a_node_does_not_see_is_told(
+    cluster: Cluster, graph: Graph, tmp_path: Path
+) -> None:
+    seen = Spread(cluster, None, None)
+    options = BuildOptions.checked("psimrank", settings={"samples": 6})
+    means = of_nodes(seen, Means.checked(shard=3), None, None)
+    copy = tmp_path / "web.graph"
+    shutil.copytree(graph.path, copy)
+    work = IndexBuild(Graph.open(copy), tmp_path / "a.index", options, means, spread=seen)
+    copy.rename(tmp_path / "elsewhere")
+    with work, pytest.raises(ClusterError, match=r"does not see .*web.graph.*--via"):
+        work.run()
+
+
+def test_a_measure_in_one_go_is_refused(cluster: Cluster, graph: Graph, tmp_path: Path) -> None:
+    options = BuildOptions.checked("cocitation")
+    with pytest.raises(UsageError, match="cocitation is built in one go, on one machine"):
+        IndexBuild(
+            graph, tmp_path / "a", options, Means.checked(), spread=Spread(cluster, None, None)
+        )
+
+
+def test_a_refresh_is_that_of_one_machine(
+    cluster: Cluster, graph: Graph, local: dict[str, bytes], tmp_path: Path
+) -> None:
+    from cocite.index.refresh import RefreshBuild
+
+    newer = cocite.generate_web(tmp_path / "newer.graph", nodes=20_500, links=155_000, seed=4)
+    found = []
+    for name, spread in (("here", None), ("there", Spread(cluster, None, None))):
+        path = tmp_path / f"{name}.index"
+        shutil.copytree(graph.path.with_name("local.index"), path)
+        means = of_nodes(spread, Means.checked(shard=3), None, None)
+        with RefreshBuild(path, newer, 0.5, means, date="2026-11-21", spread=spread) as work:
+            work.run()
+        found.append(content(path))
+    assert found[0] == found[1] != local
+
+
+BUILD = """
+import sys, cocite
+path, output, cluster = sys.argv[1:]
+cocite.build(path, output, measure="psimrank", samples=24, shard=3, cluster=cluster or None)
+"""
+
+
+def test_a_driver_that_is_killed_goes_on(graph: Graph, local: dict[str, bytes]) -> None:
+    path = graph.path.with_name("killed.index")
+    building = path.with_name("killed.index.building")
+    command = [sys.executable, "-c", BUILD, str(graph.path), str(path), "local:2"]
+    driver = subprocess.Popen(command)
+    until = time.monotonic() + 120
+    while len(list(building.glob("*samples-*.json"))) < 2:
+        assert driver.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    kept = {note.name: note.stat().st_mtime_ns for note in building.glob("*samples-*.json")}
+    assert 2 <= len(kept) < 8
+    subprocess.run(command, check=True)
+    assert content(path) == local

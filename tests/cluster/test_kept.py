@@ -1,0 +1,80 @@
+"""``cocite cluster up | status | down``, as typed; nodes end with who started them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+
+def cocite(*words: str, ok: bool = True) -> str:
+    run = [sys.executable, "-m", "cocite", *words]
+    found = subprocess.run(run, capture_output=True, text=True, check=False, timeout=120)
+    assert (found.returncode == 0) == ok, found.stderr
+    return found.stdout if ok else found.stderr
+
+
+def test_a_local_cluster_is_started_shown_and_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COCITE_CACHE", str(tmp_path))
+    assert "no local cluster is up; cocite cluster up" in cocite("cluster", "down", ok=False)
+    up = json.loads(cocite("cluster", "up", "--local", "2", "--format", "json"))
+    note = tmp_path / "cluster.json"
+    try:
+        assert note.stat().st_mode & 0o077 == 0
+        assert "a local cluster is up" in cocite("cluster", "up", "--local", "2", ok=False)
+        found = json.loads(cocite("cluster", "status", "--format", "json"))
+        assert found["address"] == up["address"]
+        assert [node["alive"] for node in found["nodes"]] == [True, True]
+        assert found["alive"] == 2
+        shown = cocite("cluster", "status", up["address"])
+        assert "2 alive of 2" in shown
+        process = psutil.Process(json.loads(note.read_text())["process"])
+        family = [process, *process.children(recursive=True)]
+        strange = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+        code = f"import ray; ray.init({up['address']!r})"
+        asked = [sys.executable, "-c", code]
+        run = subprocess.run(asked, env=strange, capture_output=True, text=True, check=False)
+        assert run.returncode != 0
+        assert "InvalidAuthToken" in run.stderr
+    finally:
+        cocite("cluster", "down")
+    assert not note.exists()
+    gone(family)
+
+
+def test_nodes_end_with_their_driver_even_if_it_is_killed() -> None:
+    code = (
+        "from cocite.runner.ray import Cluster; import time\n"
+        "found = Cluster.connect('local:2'); print('up', flush=True); time.sleep(100)"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert driver.stdout is not None
+    try:
+        assert driver.stdout.readline() == "up\n"
+        family = psutil.Process(driver.pid).children(recursive=True)
+        assert len(family) > 4
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        driver.stdout.close()
+    gone(family)
+
+
+def gone(family: list[psutil.Process]) -> None:
+    """Wait until none of them is alive."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        alive = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        if not alive:
+            return
+        time.sleep(0.1)
+    raise AssertionError(alive)

@@ -1,0 +1,88 @@
+"""A node that is killed in the middle costs time, and nothing else."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.errors import LostWorker, UsageError
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.index.spread import Spread, of_nodes
+from cocite.means import Means
+from cocite.runner.ray import Cluster
+from tests.cluster.work import Counter, Noted
+
+MB = 1 << 20
+
+
+def under_way(folder: Path, node: str) -> set[int]:
+    """Wait until a node has begun an item that it has not done; which those are."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        notes = {tuple(path.name.split()) for path in folder.iterdir()}
+        begun = {number for number, where, what in notes if (where, what) == (node, "begun")}
+        begun -= {number for number, _, what in notes if what == "done"}
+        if begun:
+            return set(map(int, begun))
+        time.sleep(0.01)
+    raise AssertionError("the node did nothing")
+
+
+def test_items_of_a_node_that_is_killed_are_done_again(tmp_path: Path) -> None:
+    with Cluster.connect("local:3") as cluster:
+        with pytest.raises(UsageError, match="0 is the head"):
+            cluster.kill_node(0)
+        work = cluster.in_order(Noted(tmp_path, 0.5), range(30), threads=1, memory=MB)
+        found = [next(work)]
+        one = cluster.nodes()[1].id
+        at_work = under_way(tmp_path, one)
+        cluster.kill_node(1)
+        found += work
+        assert found == list(range(1000, 1030))
+        done = [path.name.split() for path in tmp_path.iterdir() if path.name.endswith("done")]
+        assert sorted(int(number) for number, *_ in done) == list(range(30))
+        elsewhere = {int(number) for number, node, _ in done if node != one}
+        assert at_work <= elsewhere  # what was lost was done again
+        assert [node.alive for node in cluster.nodes()] == [True, False, True]
+
+        two = cluster.nodes()[2].id
+        (actor,) = cluster.actors(Counter, [(1,)], threads=1, memory=MB, restarts=0, nodes=[two])
+        assert cluster.get(actor.call("add", 1)) == 2
+        cluster.kill_node(2)
+        with pytest.raises(LostWorker):
+            cluster.get(actor.call("add", 1), 60)
+
+
+def test_a_build_whose_node_is_killed_has_the_same_bytes(tmp_path: Path) -> None:
+    graph = cocite.generate_web(tmp_path / "web.graph", nodes=20_000, links=150_000, seed=3)
+    options = BuildOptions.checked("psimrank", settings={"samples": 40})
+    means = Means.checked(shard=2)
+    with IndexBuild(graph, tmp_path / "here.index", options, means) as work:
+        work.run()
+    with Cluster.connect("local:3") as cluster:
+        spread = Spread(cluster, None, None)
+        killed: list[int] = []
+
+        def progress(done: int, total: int) -> None:
+            if done >= 8 and not killed:
+                cluster.kill_node(2)
+                killed.append(done)
+
+        each = of_nodes(spread, means, None, None)
+        with IndexBuild(graph, tmp_path / "there.index", options, each, spread=spread) as work:
+            work.run(progress)
+        assert killed
+        assert killed[0] < 40
+        until = time.monotonic() + 60
+        while cluster.nodes()[2].alive and time.monotonic() < until:
+            time.sleep(0.1)  # a small build may be done before Ray has noticed
+        assert [node.alive for node in cluster.nodes()] == [True, True, False]
+    found = [
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
+        for name in ("here.index", "there.index")
+    ]
+    assert found[0] == found[1]

@@ -1,0 +1,58 @@
+"""The nodes related to every node, asked on a cluster: the bytes of one machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cocite
+from cocite.errors import UsageError
+from cocite.query.batch.run import Batch
+from cocite.query.batch.spread import Machines
+from cocite.runner.ray import Cluster
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> cocite.Index:
+    folder = tmp_path_factory.mktemp("web")
+    graph = cocite.generate_web(folder / "web.graph", nodes=3000, links=20_000, seed=3)
+    return cocite.build(graph, folder / "web.index", measure="psimrank", samples=20)
+
+
+def test_output_is_that_of_one_machine(
+    cluster: Cluster, index: cocite.Index, tmp_path: Path
+) -> None:
+    index.related_all(tmp_path / "here.csv", 5, min_score=0.01)
+    with Batch(
+        index.now, tmp_path / "there.csv", 5, machines=Machines(cluster), min_score=0.01
+    ) as work:
+        report = work.run()
+    assert report.nodes == 3000
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+def test_it_goes_on_with_what_this_machine_has_done(
+    cluster: Cluster, index: cocite.Index, tmp_path: Path
+) -> None:
+    index.related_all(tmp_path / "here.csv", 5)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "relating" and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Batch(index.now, tmp_path / "there.csv", 5) as work:
+        work.run(stop)
+    with Batch(index.now, tmp_path / "there.csv", 5, machines=Machines(cluster)) as work:
+        assert 0 < work.done < 3000
+        assert work.run().nodes == 3000 - work._before
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+
+
+def test_a_graph_is_asked_here_only(cluster: Cluster, index: cocite.Index, tmp_path: Path) -> None:
+    graph = cocite.open_graph(index.stored.store.path.with_name("web.graph"))
+    with (
+        Batch(graph, tmp_path / "a.csv", 5, machines=Machines(cluster)) as work,
+        pytest.raises(UsageError, match="Build its index first"),
+    ):
+        work.run()

@@ -1,0 +1,117 @@
+"""A cluster does items in order, whatever is lost meanwhile; errors come out as themselves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cocite.errors import ClusterError, TookTooLong, UnknownNode, UsageError
+from cocite.runner.ray import Cluster
+from cocite.runner.ray import cluster as module
+from tests.cluster.work import Counter, Noted, process, square, wrong
+
+MB = 1 << 20
+
+
+def test_items_come_in_order_from_several_nodes(cluster: Cluster) -> None:
+    nodes = cluster.nodes()
+    assert len(nodes) == 3
+    assert all(node.alive and node.cpus and node.memory for node in nodes)
+    found = list(cluster.in_order(square, range(40), threads=1, memory=MB))
+    assert found == [number**2 for number in range(40)]
+    assert len(set(cluster.in_order(process, range(12), threads=1, memory=MB))) > 1
+
+
+def test_no_more_is_begun_than_told(cluster: Cluster, tmp_path: Path) -> None:
+    work = cluster.in_order(Noted(tmp_path, 0), iter(range(50)), threads=1, memory=MB, ahead=4)
+    assert next(work) == 1000
+    time.sleep(0.5)
+    assert len(list(tmp_path.glob("*begun"))) <= 5
+    work.close()  # type: ignore[attr-defined]
+
+
+def test_an_error_of_ours_comes_out_as_itself(cluster: Cluster) -> None:
+    work = cluster.in_order(wrong, range(6), threads=1, memory=MB)
+    assert [next(work) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(UnknownNode, match="the nearest name is 'Zebra'") as found:
+        next(work)
+    assert found.value.nearest == ("Zebra",)
+    assert found.value.__notes__ == ["look again"]
+    with pytest.raises(ZeroDivisionError, match="by nothing"):
+        list(cluster.in_order(wrong, [4], threads=1, memory=MB))
+
+
+def test_work_that_no_node_can_do_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(UsageError, match="no node of the cluster has 500 threads"):
+        next(cluster.in_order(square, [1], threads=500, memory=MB))
+    with pytest.raises(UsageError, match="990 TB of memory"):
+        next(cluster.in_order(square, [1], threads=1, memory=900 << 40))
+
+
+def test_actors_hold_what_they_are_given(cluster: Cluster) -> None:
+    one, two = cluster.actors(Counter, [(1,), (10,)], threads=1, memory=MB, restarts=0)
+    assert cluster.get(one.call("add", 5)) == 6
+    sent = one.call("add", 1)
+    assert cluster.get(two.call("add", sent)) == 17  # an answer of one is an argument of another
+    low, high = two.call_for(2, "halves")
+    assert (cluster.get(low), cluster.get(high)) == (8, 9)
+    assert cluster.get(cluster.put([1, 2])) == [1, 2]
+    slow = one.call("slow", 30.0)
+    begin = time.monotonic()
+    done, waiting = cluster.wait([slow, two.call("add", 0)], 20.0)
+    assert (len(done), waiting) == (1, [slow])
+    with pytest.raises(TookTooLong):
+        cluster.get(slow, 0.1)
+    assert time.monotonic() - begin < 20
+    assert not one.alive(0.2)
+    assert two.alive(20)
+    for actor in (one, two):
+        actor.kill()
+
+
+def test_an_actor_that_cannot_be_made_says_why(cluster: Cluster) -> None:
+    actor, *_ = cluster.actors(Counter, [(-1,)], threads=1, memory=MB, restarts=0)
+    with pytest.raises(UsageError, match="start is below 0"):
+        cluster.get(actor.call("add", 1))
+    low, high = actor.call_for(2, "halves")
+    for each in (low, high):
+        with pytest.raises(UsageError, match="start is below 0"):
+            cluster.get(each)
+    actor.kill()
+
+
+def test_nodes_with_other_versions_are_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "__version__", "0.0.7")
+    with pytest.raises(ClusterError, match=r"runs other versions.*here 0\.0\.7.*the same on all"):
+        cluster._check_versions()
+
+
+def test_there_is_one_connection(cluster: Cluster) -> None:
+    with pytest.raises(ClusterError, match="one at a time"):
+        Cluster.connect("local:2")
+
+
+@pytest.mark.parametrize(
+    "address", ["local:0", "local:x", "local:65", "nowhere", "a:b", "host:99999"]
+)
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    code = f"from cocite.runner.ray import Cluster; Cluster.connect({address!r})"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "cocite.errors.UsageError" in found.stderr
+    assert "local:N" in found.stderr
+
+
+def test_a_cluster_that_is_not_there_is_told() -> None:
+    code = "from cocite.runner.ray import Cluster; Cluster.connect('127.0.0.1:1')"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "cocite.errors.ClusterError: no cluster answers at 127.0.0.1:1" in found.stderr

@@ -1,0 +1,293 @@
+"""Graphs in blocks that each live somewhere: the bytes of one machine, whoever is lost."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cocite
+from cocite import Graph
+from cocite.engine.blocks_walk import TOKEN_BYTES
+from cocite.errors import (
+    Damaged,
+    LostWorker,
+    NotAStore,
+    OutputExists,
+    ResourceError,
+    UsageError,
+)
+from cocite.graph.in_blocks import BlockedGraph, GraphBlock, is_blocked, split
+from cocite.index.build import IndexBuild
+from cocite.index.plan import BuildOptions
+from cocite.layouts.plan import PartPlan
+from cocite.layouts.trees.blocks import BlocksMaker, fit_blocks
+from cocite.layouts.trees.build import TreesBuilder
+from cocite.means import Means
+from cocite.runner.crew import Alone
+from tests.conftest import MakeGraph, by_walks
+from tests.index.test_external import files, tangled
+from tests.oracles.graphs import Edges, graphs
+
+
+class Posted(Alone):
+    """A crew in this process to which all arguments and answers come by post."""
+
+    def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
+        sent = pickle.loads(pickle.dumps(arguments))
+        return list(pickle.loads(pickle.dumps(super().call(block, method, *sent, answers=answers))))
+
+
+class Lossy(Posted):
+    """One that loses the object of a block at some calls, counted over all."""
+
+    def __init__(
+        self, kind: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], memory: int = 0
+    ) -> None:
+        super().__init__(kind, arguments, memory)
+        self._kind, self._arguments, self._calls = kind, arguments, 0
+        self._dead: set[int] = set()
+        self.losses = 0
+        self.lost: set[int] = set()
+
+    def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
+        self._calls += 1
+        if self._calls in self.lost:
+            self._dead.add(block)
+            self.losses += 1
+        if block in self._dead or any(each is LostWorker for each in arguments):
+            return [LostWorker] * answers
+        return super().call(block, method, *arguments, answers=answers)
+
+    def take(self, handles: Sequence[Any]) -> list[Any]:
+        if any(each is LostWorker for each in handles):
+            raise LostWorker("somebody was lost")
+        return list(handles)
+
+    def again(self) -> None:
+        for block in self._dead:
+            self._objects[block] = self._kind(*self._arguments[block])
+        self._dead = set()
+
+
+def in_blocks(graph: Graph, folder: Path, blocks: int, crew: Any = Posted) -> BlockedGraph:
+    """Cut it beside, under its name, so that indexes of both tell of the same graph."""
+    split(graph, folder / graph.path.name, blocks)
+    return BlockedGraph.open(folder / graph.path.name, crew=crew)
+
+
+def built(graph: Graph, output: Path, measure: str, **more: Any) -> dict[str, bytes]:
+    options: dict[str, Any] = {"measure": measure, "samples": 9, "shard": 4, "seed": 3} | more
+    cocite.build(graph, output, **by_walks(options))
+    return files(output)
+
+
+def part_of(measure: str) -> PartPlan:
+    return BuildOptions.checked(measure, settings={"samples": 4}).parts[0]
+
+
+@pytest.mark.parametrize("measure", ["simrank", "psimrank"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_index_is_the_same_to_the_byte(
+    make_graph: MakeGraph, tmp_path: Path, measure: str, weighted: bool
+) -> None:
+    graph = tangled(make_graph)
+    if weighted:
+        rng = np.random.default_rng(2)
+        rows = [(f"p{a}", f"p{b}", f"{1 + a % 7}") for a, b in rng.integers(0, 90, (700, 2))]
+        graph = make_graph(rows, [], weight_column=3)
+    whole = built(graph, tmp_path / "one" / "x.index", measure, threads=2)
+    for blocks in (1, 2, 5):
+        folder = tmp_path / f"b{blocks}"
+        found = built(in_blocks(graph, folder, blocks), folder / "x.index", measure)
+        found.pop("manifest.json"), whole.pop("manifest.json", None)
+        assert found == whole
+
+
+def test_all_of_an_index_is_the_same_where_the_graph_has_the_same_place(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 3)
+    beside = graph.path.parent
+    whole = built(graph, beside / "x.index", "psimrank")
+    assert built(blocked, tmp_path / "split" / "x.index", "psimrank") == whole
+
+
+def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 3)
+    options = BuildOptions.checked("psimrank", settings={"samples": 9, "seed": 3})
+    means = Means.checked(1, "1GB", shard=4)
+    with IndexBuild(blocked, tmp_path / "split" / "x.index", options, means) as work:
+        assert "3 blocks apart" in str(work.estimate())
+        report = work.run()
+    assert report.traffic is not None
+    assert report.traffic.each > 0
+    assert report.traffic.facts()["most_of_tokens_per_node_and_step"] == 12
+    found = files(tmp_path / "split" / "x.index")
+    whole = built(graph, tmp_path / "x.index", "psimrank")
+    found.pop("manifest.json"), whole.pop("manifest.json")
+    assert found == whole
+
+
+@settings(max_examples=15)
+@given(graphs(max_nodes=30), st.integers(1, 15), st.integers(1, 9), st.integers(1, 4))
+def test_any_blocks_make_the_same_blob(
+    make_graph: MakeGraph,
+    tmp_path_factory: pytest.TempPathFactory,
+    graph: tuple[int, Edges],
+    length: int,
+    blocks: int,
+    together: int,
+) -> None:
+    n, edges = graph
+    stored = make_graph(edges, range(n))
+    folder = tmp_path_factory.mktemp("blocks")
+    blocked = in_blocks(stored, folder, blocks)
+    options = {"measure": "psimrank", "samples": 5, "length": length, "seed": 5}
+    found = built(blocked, folder / "x.index", **options)  # type: ignore[arg-type]
+    whole = built(stored, folder / "whole.index", **options)  # type: ignore[arg-type]
+    found.pop("manifest.json"), whole.pop("manifest.json")
+    assert found == whole
+
+
+@pytest.mark.parametrize("lost", [{7}, {30}, {45, 46, 90}, set(range(40, 400, 60))])
+def test_whoever_is_lost_the_bytes_are_the_same(
+    make_graph: MakeGraph, tmp_path: Path, lost: set[int]
+) -> None:
+    graph = tangled(make_graph)
+    crews: list[Lossy] = []
+
+    def hire(*arguments: Any) -> Lossy:
+        crews.append(Lossy(*arguments))
+        crews[-1].lost = lost
+        return crews[-1]
+
+    whole = built(graph, tmp_path / "x.index", "psimrank")
+    blocked = in_blocks(graph, tmp_path / "split", 3, hire)
+    found = built(blocked, tmp_path / "split" / "x.index", "psimrank")
+    found.pop("manifest.json"), whole.pop("manifest.json")
+    assert found == whole
+    assert sum(crew.losses for crew in crews) >= 1
+
+
+def test_who_is_lost_again_and_again_ends_the_build(make_graph: MakeGraph, tmp_path: Path) -> None:
+    def hire(*arguments: Any) -> Lossy:
+        crew = Lossy(*arguments)
+        crew.lost = set(range(3, 10_000))
+        return crew
+
+    blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
+    with pytest.raises(LostWorker, match="somebody was lost"):
+        built(blocked, tmp_path / "x.index", "simrank")
+
+
+def test_no_more_is_sent_than_a_token_a_node_and_step_and_a_record_a_node(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 4)
+    part = part_of("simrank")
+    links = blocked.links("in", False)
+    fit = TreesBuilder().fitted(links, part, Means.checked(1, "1GB"))
+    maker = TreesBuilder().makers(links, part, fit, tmp_path, range(4))[0]
+    assert isinstance(maker, BlocksMaker)
+    steps = sum(len(maker(sample).live) for sample in range(4))
+    traffic = maker.traffic
+    assert traffic.steps == steps
+    assert 0 < traffic.tokens <= TOKEN_BYTES * graph.nodes * steps
+    table = 32 * 3 * 4 * 12 * (10 + 2)  # of parcels: a row a sample and kind, block pair and step
+    assert 0 < traffic.records <= 12 * graph.nodes * 4 + table
+    assert traffic.each == (traffic.tokens + traffic.records) / (graph.nodes * steps)
+    alone = in_blocks(graph, tmp_path / "one", 1)
+    one = TreesBuilder().makers(alone.links("in", False), part, fit, tmp_path, range(4))[0]
+    assert isinstance(one, BlocksMaker)
+    one(0)
+    assert (one.traffic.tokens, one.traffic.records, one.traffic.trees) == (0, 0, 0)
+
+
+# -- the store ---------------------------------------------------------------------------
+
+
+def test_blocks_hold_the_rows_of_their_nodes(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = tangled(make_graph)
+    seen: list[tuple[int, int]] = []
+    split(graph, tmp_path / "x", 4, progress=lambda done, total: seen.append((done, total)))
+    blocked = BlockedGraph.open(tmp_path / "x")
+    assert (blocked.nodes, blocked.edges, blocked.blocks) == (graph.nodes, graph.edges, 4)
+    assert blocked.digest == graph.digest
+    assert seen[-1] == (graph.edges, graph.edges)
+    assert is_blocked(tmp_path / "x")
+    assert not is_blocked(graph.path)
+    blocked.check()
+    end = 0
+    for block in blocked.each_block():
+        assert block.first == end
+        end = block.last
+        for node in range(block.first, block.last):
+            begin, stop = block.offsets[node - block.first : node - block.first + 2].tolist()
+            assert block.sources[begin:stop].tolist() == graph.in_neighbours(node).tolist()
+        assert block.degrees.tolist() == graph.out_degrees[block.first : block.last].tolist()
+    assert end == graph.nodes
+    assert blocked.names.name(3) == graph.names.name(3)
+
+
+def test_a_graph_in_blocks_is_replaced_if_asked_and_if_it_is_one(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = tangled(make_graph)
+    split(graph, tmp_path / "x", 2)
+    with pytest.raises(OutputExists, match="pass --overwrite"):
+        split(graph, tmp_path / "x", 3)
+    split(graph, tmp_path / "x", 3, overwrite=True)
+    assert BlockedGraph.open(tmp_path / "x").blocks == 3
+    (tmp_path / "x" / "mine.txt").write_text("mine")
+    with pytest.raises(OutputExists, match=r"mine\.txt"):
+        split(graph, tmp_path / "x", 2, overwrite=True)
+    (tmp_path / "other").mkdir()
+    with pytest.raises(NotAStore, match="no graph stored in blocks"):
+        split(graph, tmp_path / "other", 2, overwrite=True)
+    with pytest.raises(UsageError, match="from 1 to 1,024"):
+        split(graph, tmp_path / "y", 0)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
+
+
+def test_a_block_that_was_changed_or_is_of_another_graph_is_damage(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 2)
+    with pytest.raises(Damaged, match="another graph"):
+        GraphBlock(blocked.path, 1, "0" * 32)
+    file = blocked.path / "block-0001" / "in_sources"
+    content = bytearray(file.read_bytes())
+    content[5] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(Damaged, match="in_sources"):
+        GraphBlock(blocked.path, 1, graph.digest)
+    with pytest.raises(Damaged, match="in_sources"):
+        built(blocked, tmp_path / "x.index", "simrank")
+
+
+def test_what_takes_the_whole_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
+    blocked = in_blocks(tangled(make_graph), tmp_path / "split", 2)
+    refused: list[dict[str, Any]] = [
+        {"measure": "cocitation"},
+        {"measure": "simrank", "direction": "out"},
+        {"measure": "simrank", "layout": "paths"},
+        {"measure": "simrank", "hubs": "idf"},
+    ]
+    for options in refused:
+        with pytest.raises(UsageError, match="in blocks"):
+            cocite.build(blocked, tmp_path / "x.index", **options)
+    links = blocked.links("in", False)
+    part = part_of("simrank")
+    with pytest.raises(ResourceError, match="in 2 blocks"):
+        fit_blocks(links, part, Means(1, 1000))
