@@ -2,12 +2,14 @@
 
 ``coarse``: machines fetch the graph once and take shards, the next one to whoever is free; a shard
 whose machine fails is made again elsewhere. ``fine``: machines hold blocks; at each step of a walk
-every block moves its tokens and sends them, and the next step begins when the slowest is done; a
-failure costs the samples that are under way. ``rank``: sweeps, with the values at the borders sent
-between them.
+every block moves its tokens and sends them, and the next step begins when the slowest is done;
+trees are laid out block after block, three samples at a time, and all of them come to the driver. A
+failure costs the samples that are under way. ``rank``: sweeps; what rows get from sources above
+them is added up by all blocks at a time, what they get from below by one after another.
 
-A straggler is a machine slower by a factor that is drawn; failures come at random, one a machine
-every ``lifetime`` seconds in the mean, and it is back after ``repair`` seconds.
+A straggler is a machine slower by a factor; failures come at random, one a machine every
+``lifetime`` seconds in the mean, and it is back after ``repair`` seconds. Without both, what comes
+out is a closed form, which the tests compare.
 """
 
 from __future__ import annotations
@@ -19,7 +21,21 @@ from dataclasses import dataclass
 
 from benchmarks.simulator.events import Machine, World
 
-__all__ = ["Coarse", "Fine", "Outcome", "Rank", "Weather", "coarse", "fine", "rank"]
+__all__ = [
+    "AHEAD",
+    "Coarse",
+    "Fine",
+    "Outcome",
+    "Rank",
+    "Weather",
+    "coarse",
+    "fine",
+    "fine_calls",
+    "rank",
+]
+
+AHEAD = 3
+"""Samples that blocks lay out at a time (``layouts/trees/blocks.py``)."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +67,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Coarse:
-    """``hosts`` machines of so many ``processors``, ``nodes`` workers on them; ``shards`` of
-    ``work`` processor seconds each; ``begin`` processor seconds of every worker before its first
-    (imports, opening, checks), ``fetch`` seconds a host to copy the graph, ``beside`` seconds of
-    the driver before and after; ``wire`` bytes a shard and ``copied`` bytes a host.
+    """``hosts`` machines of so many ``processors``, ``nodes`` of the cluster on them with ``each``
+    workers; ``shards`` of ``work`` processor seconds each; ``begin`` processor seconds of every
+    worker before its first (imports, opening, checks), ``fetch`` seconds a node to copy the graph,
+    ``beside`` seconds of the driver; ``ray`` processor seconds a node and second; ``wire`` bytes a
+    shard and ``copied`` bytes a node.
     """
 
     hosts: int
@@ -64,6 +81,8 @@ class Coarse:
     work: float
     begin: float
     beside: float
+    each: int = 1
+    ray: float = 0.0
     fetch: float = 0.0
     wire: float = 0.0
     copied: float = 0.0
@@ -75,153 +94,242 @@ def _hosts(world: World, hosts: int, processors: float, weather: Weather) -> lis
     return [Machine(world, processors, 1 / weather.slower if each else 1.0) for each in slow]
 
 
-def coarse(plan: Coarse, weather: Weather = Weather()) -> Outcome:  # noqa: B008  (frozen)
-    """A build by shards."""
-    world, drawn = World(), random.Random(weather.seed + 1)
-    hosts = _hosts(world, plan.hosts, plan.processors, weather)
-    waiting, left, again = deque(range(plan.shards)), plan.shards, 0
-    alive = [True] * plan.nodes
-    ended = 0.0
+class _Coarse:
+    """A build by shards under way."""
 
-    def host(node: int) -> Machine:
-        return hosts[node % plan.hosts]
+    def __init__(self, plan: Coarse, weather: Weather) -> None:
+        self.plan, self.weather = plan, weather
+        self.world, self.drawn = World(), random.Random(weather.seed + 1)
+        self.hosts = _hosts(self.world, plan.hosts, plan.processors, weather)
+        self.waiting, self.left = deque(range(plan.shards)), plan.shards
+        self.again, self.ended, self.copies = 0, 0.0, 0
+        self.up = [0] * plan.nodes
+        """How often a node has come, below 0 while it is away."""
+        self.free: list[tuple[int, int, bool]] = []
+        """Workers that wait: node, which of its comings, whether they have yet to begin."""
+        self.running: dict[int, dict[int, int]] = {node: {} for node in range(plan.nodes)}
 
-    def take(node: int, first: bool = False) -> None:
-        if not (alive[node] and waiting) or node in running:
-            return
-        shard = waiting.popleft()
-        work = plan.work + plan.begin * first
+    def run(self) -> Outcome:
+        """To the end."""
+        plan, world = self.plan, self.world
+        for node in range(plan.nodes):
+            self.come(node)
+        for when, node in self.weather.failures:
+            world.after(when, lambda node=node: self.fail(node))  # type: ignore[misc]
+        world.run(until=lambda: not self.left)
+        seconds = self.ended + plan.beside
+        processor = sum(host.busy * host.speed for host in self.hosts) + plan.beside
+        processor += plan.ray * plan.nodes * seconds
+        wire = plan.wire * (plan.shards + self.again) + plan.copied * self.copies
+        return Outcome(seconds, processor, wire, self.again)
 
+    def host(self, node: int) -> Machine:
+        return self.hosts[node % self.plan.hosts]
+
+    def come(self, node: int) -> None:
+        """A node begins, or is back: it fetches the graph, and its workers are free."""
+        self.up[node] = abs(self.up[node]) + 1
+        self.copies += 1
+        coming = self.up[node]
+        self.world.after(self.plan.fetch, lambda: self.ready(node, coming))
+        if self.weather.lifetime < float("inf"):
+            lasts = self.drawn.expovariate(1 / self.weather.lifetime)
+            self.world.after(lasts, lambda: self.fail(node, coming))
+
+    def ready(self, node: int, coming: int) -> None:
+        if self.up[node] == coming:
+            self.free += [(node, coming, True)] * self.plan.each
+            self.give()
+
+    def give(self) -> None:
+        """Shards that wait to workers that are free."""
+        while self.waiting and self.free:
+            node, coming, first = self.free.pop(0)
+            if self.up[node] == coming:
+                self.begin(node, coming, self.waiting.popleft(), first)
+
+    def begin(self, node: int, coming: int, shard: int, first: bool) -> None:
         def done() -> None:
-            nonlocal left, ended
-            left, ended = left - 1, world.now
-            del running[node]
-            take(node)
+            del self.running[node][shard]
+            self.left -= 1
+            self.ended = self.world.now
+            self.free.append((node, coming, False))
+            self.give()
 
-        running[node] = shard, host(node).do(work, done)
+        work = self.plan.work + self.plan.begin * first
+        self.running[node][shard] = self.host(node).do(work, done)
 
-    def fail(node: int) -> None:
-        nonlocal again
-        if not alive[node] or not left:
+    def fail(self, node: int, coming: int | None = None) -> None:
+        if self.up[node] < 0 or not self.left or coming not in (None, self.up[node]):
             return
-        alive[node] = False
-        if node in running:
-            shard, job = running.pop(node)
-            host(node).drop(job)
-            waiting.append(shard)
-            again += 1
-            for other in range(plan.nodes):
-                if alive[other] and other not in running:
-                    take(other)
-        world.after(weather.repair, lambda: back(node))
+        self.up[node] = -self.up[node]
+        for shard, job in self.running[node].items():
+            self.host(node).drop(job)
+            self.waiting.append(shard)
+            self.again += 1
+        self.running[node] = {}
+        if self.weather.repair < float("inf"):
+            self.world.after(self.weather.repair, lambda: self.come(node))
+        self.give()
 
-    def back(node: int) -> None:
-        alive[node] = True
-        take(node, first=True)
-        if weather.lifetime < float("inf"):
-            world.after(drawn.expovariate(1 / weather.lifetime), lambda: fail(node))
 
-    running: dict[int, tuple[int, int]] = {}
-    for node in range(plan.nodes):
-        world.after(plan.fetch, lambda node=node: take(node, first=True))  # type: ignore[misc]
-        if weather.lifetime < float("inf"):
-            world.after(drawn.expovariate(1 / weather.lifetime), lambda node=node: fail(node))  # type: ignore[misc]
-    for when, node in weather.failures:
-        world.after(when, lambda node=node: fail(node))  # type: ignore[misc]
-    world.run(until=lambda: not left)
-    processor = sum(each.busy * each.speed for each in hosts) + plan.beside
-    wire = plan.wire * (plan.shards + again) + plan.copied * plan.hosts
-    return Outcome(ended + plan.beside, processor, wire, again)
+def coarse(plan: Coarse, weather: Weather = Weather()) -> Outcome:
+    """A build by shards."""
+    return _Coarse(plan, weather).run()
 
 
 @dataclass(frozen=True)
 class Fine:
-    """``hosts`` with ``blocks`` in all; ``together`` samples walk at a time, ``samples`` in all;
-    ``live`` tokens a sample at each step, over all nodes; ``token`` processor seconds a live token,
-    ``layout`` processor seconds a sample, both over all blocks; ``sent`` bytes a token that goes,
-    ``wire_rate`` bytes a second and host; ``step`` processor seconds of the driver and of each
-    block for a step of all samples that walk together, ``beside`` seconds before and after.
+    """``hosts`` of so many ``processors`` with ``blocks`` in all, of a graph of so many ``nodes``;
+    ``samples``, of which so many walk ``together``. ``live`` tokens at each step, a share of the
+    nodes; ``token`` processor seconds a live token, ``layout`` a node and sample; ``gather`` of the
+    driver a node and sample, ``laid`` bytes that come to it. Of a token that goes to another block
+    there are ``token_bytes``, a share ``crossing`` of them goes; ``record_bytes`` and
+    ``tree_bytes`` a node and sample; ``wire_rate`` bytes a second and host. A ``call`` and a
+    ``parcel`` cost the driver so much, and ``call_block`` and ``parcel_block`` a block; ``hop``
+    seconds until a call is heard; ``begin`` processor seconds of a block, ``start`` with those
+    that its process takes to be there, ``beside`` of the driver.
     """
 
     hosts: int
     processors: float
     blocks: int
+    nodes: float
     samples: int
     together: int
     live: Sequence[float]
     token: float
     layout: float
-    sent: float
-    wire_rate: float
-    step: float
-    beside: float
+    gather: float = 0.0
+    laid: float = 0.0
+    token_bytes: float = 0.0
+    crossing: float = 1.0
+    record_bytes: float = 0.0
+    tree_bytes: float = 0.0
+    wire_rate: float = float("inf")
+    call: float = 0.0
+    parcel: float = 0.0
+    call_block: float = 0.0
+    parcel_block: float = 0.0
+    hop: float = 0.0
+    begin: float = 0.0
+    start: float = 0.0
+    beside: float = 0.0
 
 
-def fine(plan: Fine, weather: Weather = Weather()) -> Outcome:  # noqa: B008  (frozen)
+def fine_calls(blocks: int, steps: int, samples: int) -> tuple[int, int]:
+    """Calls and parcels of samples that walk together: ``steps`` of all blocks and one each before
+    and behind them, a parcel for each pair; then trees, of each sample by itself.
+    """
+    calls = (steps + 2) * blocks + 2 * samples * blocks
+    behind = blocks * (blocks - 1) // 2
+    return calls, steps * blocks**2 + samples * (blocks**2 + behind + 5 * blocks)
+
+
+@dataclass
+class _Taken:
+    """What samples that walk together take: seconds, processor seconds, bytes."""
+
+    seconds: float
+    processor: float
+    wire: float
+
+
+def _group(plan: Fine, group: int, slowest: float) -> _Taken:
+    share = min(1.0, plan.processors * plan.hosts / plan.blocks)  # of a processor, for a block
+    away = (1 - 1 / plan.hosts) * plan.hosts / max(1, plan.hosts - 1)
+    steps = len(plan.live) + 1
+    walked = group * plan.nodes * sum(plan.live) * plan.token
+    laid, gathered = group * plan.nodes * plan.layout, group * plan.nodes * plan.gather
+    calls, parcels = fine_calls(plan.blocks, steps, group)
+    driver = calls * plan.call + parcels * plan.parcel
+    theirs = calls * plan.call_block + parcels * plan.parcel_block
+    sent = plan.crossing * plan.token_bytes * sum(plan.live) + plan.record_bytes + plan.tree_bytes
+    sent *= group * plan.nodes * away
+    at_once = min(AHEAD, plan.blocks, plan.processors * plan.hosts)
+    seconds = (walked + theirs) / plan.blocks / share * slowest + driver
+    seconds += steps * plan.hop + sent / plan.hosts / plan.wire_rate
+    trees = laid / at_once * slowest
+    taken = gathered + group * plan.nodes * plan.laid / plan.wire_rate
+    if plan.hosts == 1:  # the driver has the same processors
+        seconds += (laid + taken) / min(at_once + 1, plan.processors)
+    else:
+        seconds += max(trees, taken)
+    return _Taken(seconds, walked + laid + gathered + driver + theirs, sent)
+
+
+def fine(plan: Fine, weather: Weather = Weather()) -> Outcome:
     """A build by blocks: each step ends when the slowest block has sent its rows."""
     drawn = random.Random(weather.seed)
-    slowest = max(
-        weather.slower if drawn.random() < weather.stragglers else 1.0 for _ in range(plan.hosts)
-    )
-    share = min(1.0, plan.processors * plan.hosts / plan.blocks)  # of a processor, for a block
-    away = 1 - 1 / plan.hosts
+    slowest = _slowest(drawn, plan.hosts, weather)
     failures = deque(sorted(when for when, _ in weather.failures))
-    seconds = processor = wire = 0.0
-    again = 0
-    done = 0
+    at_once = min(plan.blocks, plan.hosts * plan.processors)
+    seconds = plan.blocks * max(plan.begin, plan.start) / at_once * slowest + plan.beside
+    processor, wire, again, done = plan.blocks * plan.begin + plan.beside, 0.0, 0, 0
     while done < plan.samples:
         group = min(plan.together, plan.samples - done)
-        took, worked, sent = 0.0, 0.0, 0.0
-        for live in (*plan.live, 0.0):
-            work = group * live * plan.token + plan.blocks * plan.step
-            moved = group * live * plan.sent * away
-            took += work / plan.blocks / share * slowest + moved / plan.hosts / plan.wire_rate
-            worked += work
-            sent += moved
-        laid = group * plan.layout
-        took += laid / plan.blocks / share * slowest
-        worked += laid
+        took = _group(plan, group, slowest)
         rate = plan.hosts / weather.lifetime if weather.lifetime < float("inf") else 0.0
         fails = drawn.expovariate(rate) if rate else float("inf")
-        if failures and failures[0] < seconds + took:
-            fails = min(fails, failures.popleft() - seconds)
-        if fails < took:
+        if failures and failures[0] < seconds + took.seconds:
+            fails = min(fails, max(0.0, failures.popleft() - seconds))
+        if fails < took.seconds:
             again += group
-            part = fails / took
-            seconds, processor = seconds + fails + weather.repair, processor + worked * part
-            wire += sent * part
+            part = fails / took.seconds
+            seconds += fails + weather.repair
+            processor, wire = processor + took.processor * part, wire + took.wire * part
             continue
-        seconds, processor, wire = seconds + took, processor + worked, wire + sent
+        seconds, wire = seconds + took.seconds, wire + took.wire
+        processor += took.processor
         done += group
-    return Outcome(seconds + plan.beside, processor + plan.beside, wire, again)
+    return Outcome(seconds, processor, wire + plan.samples * plan.nodes * plan.laid, again)
+
+
+def _slowest(drawn: random.Random, hosts: int, weather: Weather) -> float:
+    slow = [drawn.random() < weather.stragglers for _ in range(hosts)]
+    return weather.slower if any(slow) else 1.0
 
 
 @dataclass(frozen=True)
 class Rank:
-    """``sweeps`` over ``links``; ``link`` processor seconds each; ``borders`` values of ``value``
-    bytes go between hosts at a sweep.
+    """``sweeps`` over ``links`` in ``blocks``; ``link`` processor seconds each; ``borders`` values
+    of ``value`` bytes go between blocks at a sweep; all else as of :class:`Fine`.
     """
 
     hosts: int
     processors: float
+    blocks: int
     sweeps: int
     links: float
     link: float
     borders: float
     value: float
-    wire_rate: float
-    step: float
-    beside: float
+    wire_rate: float = float("inf")
+    call: float = 0.0
+    parcel: float = 0.0
+    call_block: float = 0.0
+    parcel_block: float = 0.0
+    hop: float = 0.0
+    begin: float = 0.0
+    start: float = 0.0
+    beside: float = 0.0
 
 
-def rank(plan: Rank, weather: Weather = Weather()) -> Outcome:  # noqa: B008  (frozen)
-    """PageRank by blocks."""
+def rank(plan: Rank, weather: Weather = Weather()) -> Outcome:
+    """PageRank by blocks. A failure has all sweeps since the last gathering made again, which is
+    less than the run: it is taken to double none of it, and stragglers hold up everybody.
+    """
     drawn = random.Random(weather.seed)
-    slowest = max(
-        weather.slower if drawn.random() < weather.stragglers else 1.0 for _ in range(plan.hosts)
-    )
-    work = plan.links * plan.link + plan.hosts * plan.step
+    slowest = _slowest(drawn, plan.hosts, weather)
+    at_once = min(plan.blocks, plan.hosts * plan.processors)
+    calls, parcels = 3 * plan.blocks, plan.blocks**2
+    driver = calls * plan.call + parcels * plan.parcel
+    theirs = calls * plan.call_block + parcels * plan.parcel_block
+    half = plan.links * plan.link / 2
     moved = plan.borders * plan.value
-    sweep = work / plan.hosts / plan.processors * slowest + moved / plan.hosts / plan.wire_rate
-    worked, wire = plan.sweeps * work + plan.beside, plan.sweeps * moved
-    return Outcome(plan.sweeps * sweep + plan.beside, worked, wire)
+    sweep = half / at_once * slowest + half * slowest + plan.blocks * plan.hop
+    sweep = max(sweep, driver + theirs / at_once) + moved / plan.hosts / plan.wire_rate
+    begin = plan.blocks * max(plan.begin, plan.start) / at_once * slowest
+    seconds = plan.sweeps * sweep + begin + plan.beside
+    processor = plan.sweeps * (2 * half + driver + theirs) + plan.blocks * plan.begin + plan.beside
+    return Outcome(seconds, processor, plan.sweeps * moved)

@@ -1,28 +1,56 @@
 """Webs larger than any here: machines, memory, disk, hours and bytes on the wire, by simulation.
 
-A web is built *coarse* (every machine takes shards of samples of the whole graph) where what a walk
-needs of all nodes fits a machine, and *fine* (a block of the graph a machine) where it does not.
+A web is built in each form that fits the machines (``layouts/memory_plan.py``):
+
+    in memory    a node takes shards; the graph and a walk a thread are in its memory
+    from disk    the same, with the tokens of one walk in memory and the links read from disk
+    in blocks    each machine has some blocks of the graph, and no machine has more
+
 Every run has stragglers and failures (``WEATHER``). Constants are of one processor of the machine
-that they were measured on.
+that they were measured on; where the graph does not fit its caches all work takes ``large_node``
+over ``sample_node`` times as long, which was measured on 20 million pages.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from benchmarks.simulator.building import Coarse, Fine, Outcome, Rank, Weather, coarse, fine, rank
+from benchmarks.simulator.building import (
+    Coarse,
+    Fine,
+    Outcome,
+    Rank,
+    Weather,
+    coarse,
+    fine,
+    rank,
+)
 from benchmarks.simulator.constants import Constants
 from benchmarks.simulator.serving import Serving, serve
+from cocite.layouts.trees.build import maker_bytes
 
-__all__ = ["WEBS", "Plan", "Web", "plan", "table"]
+__all__ = ["WEBS", "Kind", "Plan", "Web", "plans", "table"]
 
 IDS = 2**32 - 1
 """As many nodes has a graph at most; the rows of more reckon with ids twice as wide."""
 SAMPLES = 100
 WEATHER = Weather(stragglers=0.02, slower=1.5, lifetime=30 * 86400, repair=600.0)
 """A machine fails once a month, and one in fifty is slower by half."""
+_GROUP = 16
+_FROM_DISK = 1.4
+"""Times the work in memory, where samples walk together (``docs/architecture.md``)."""
+_STATE_NODE = 28
+"""Bytes of scratch a token that lies on disk between two steps (``engine/together.py``)."""
+_FEW = 64
+"""Links are read whole while one node in so many has a token."""
+_BLOCK_NODE, _WALKS_NODE = 29, 36
+"""Bytes of a block a node, and a node and sample that walks (``layouts/trees/blocks.py``)."""
+_PER_MACHINE = (1, 2, 4, 8, 16)
+_COLD_READS, _COLD_SECONDS = 3.3, 1e-4
+"""Pages that a sample reads for a question where nothing of it is in memory (1.3 MB for 100)."""
+_QUESTIONS = 2000
 
 
 @dataclass(frozen=True)
@@ -40,7 +68,7 @@ WEBS = (
     Web("1 billion pages", 1e9, 12.7e9, 8),
     Web("Web Data Commons' pages, 2012", 3.56e9, 128.7e9, 32),
     Web("4 billion pages", 4e9, 50.8e9, 32),
-    Web("100 billion pages", 100e9, 1270e9, 512),
+    Web("100 billion pages (not possible today)", 100e9, 1270e9, 512),
 )
 
 
@@ -53,10 +81,18 @@ class Kind:
     net: float = 25e9 / 8
     disk: float = 1.2e9
 
+    @property
+    def room(self) -> float:
+        """Memory that a build may take."""
+        return 0.9 * self.memory
+
 
 @dataclass(frozen=True)
 class Plan:
-    """What a web takes."""
+    """What a web takes: in a ``form``, bytes of ``graph`` and ``index``, ``memory`` a machine, the
+    ``build``; seconds of PageRank and its bytes on the wire; questions a second with their 99th
+    percentile, and bytes of the index a machine.
+    """
 
     web: Web
     form: str
@@ -67,73 +103,121 @@ class Plan:
     ranked: Outcome
     questions: float
     p99: float
+    held: float
 
 
-def plan(web: Web, found: Constants, kind: Kind = Kind()) -> Plan:  # noqa: B008  (frozen)
-    """Build, rank and serve it."""
+def plans(web: Web, found: Constants, kind: Kind = Kind()) -> list[Plan]:
+    """Build, rank and serve it, in each form that fits."""
     wide = 2 if web.nodes > IDS else 1
-    graph = wide * found.link_bytes * web.links + (wide * found.node_bytes + found.name_bytes) * web.nodes
-    index = wide * found.sample_bytes * web.nodes * SAMPLES
-    whole = wide * found.walk_bytes * web.nodes
-    threads = min(kind.processors, int(kind.memory * 0.9 / whole))
-    if threads >= 2:
-        form, memory = "coarse", threads * whole + min(graph, kind.memory - threads * whole)
-        built = _coarse(web, found, kind, threads, graph, index)
-    else:
-        form, memory = "fine", wide * found.block_bytes * web.nodes / web.machines
-        memory += wide * found.link_bytes * web.links / web.machines
-        built = _fine(web, found, kind, wide)
-    sweeps = Rank(
-        web.machines, kind.processors, found.sweeps, web.links, found.sweep_link,
-        web.nodes * found.border, 8.0 + 4 * wide, kind.net, found.step, found.beside,
-    )  # fmt: skip
-    rate, p99 = _served(web, found, kind)
-    return Plan(web, form, graph, index, memory, built, rank(sweeps, WEATHER), rate, p99)
+    names = found.name_bytes * web.nodes
+    graph = wide * (found.link_bytes * web.links + found.node_bytes * web.nodes) + names
+    index = wide * found.sample_bytes * web.nodes * SAMPLES + names
+    built: dict[str, tuple[float, Outcome]] = {}
+    if wide == 1:
+        built |= _coarse(web, found, kind, graph, index)
+    built |= _fine(web, found, kind, wide)
+    ranked = _ranked(web, found, kind, wide)
+    held = (index - names) / web.machines
+    rate, p99 = _served(web, found, kind, held)
+    return [
+        Plan(web, form, graph, index, memory, outcome, ranked, rate, p99, held)
+        for form, (memory, outcome) in built.items()
+    ]
+
+
+def _growth(found: Constants) -> float:
+    return max(1.0, found.large_node / found.sample_node)
 
 
 def _coarse(
-    web: Web, found: Constants, kind: Kind, threads: int, graph: float, index: float
-) -> Outcome:
-    """A sample a shard, as many at a time on a machine as have room."""
-    work = web.nodes * found.sample_node * found.coarse_share
-    begin = graph / kind.disk
+    web: Web, found: Constants, kind: Kind, graph: float, index: float
+) -> dict[str, tuple[float, Outcome]]:
+    """Shards of the whole graph, in memory and from disk."""
+    links = found.link_bytes * web.links + 8 * web.nodes
+    nodes = int(web.nodes)
+    threads = kind.processors
+    while threads and links + threads * maker_bytes(nodes, threads > 1) > kind.room:
+        threads -= 1
+    node = _growth(found) * found.shard_node * web.nodes
+    begin = found.begin + graph / kind.disk
     run = Coarse(
-        web.machines, kind.processors, web.machines * threads, SAMPLES, work, found.begin + begin,
-        found.beside, graph / kind.net, index / SAMPLES, graph,
+        web.machines, kind.processors, web.machines, SAMPLES, node, begin, found.beside,
+        each=max(1, threads), ray=found.ray, fetch=graph / kind.net, wire=index / SAMPLES,
+        copied=graph,
     )  # fmt: skip
-    return coarse(run, WEATHER)
+    if threads:
+        memory = links + threads * maker_bytes(nodes, threads > 1)
+        return {"in memory": (memory, coarse(run, WEATHER))}
+    memory = maker_bytes(nodes, False)
+    if memory > kind.room:
+        return {}
+    shard = min(_GROUP, math.ceil(SAMPLES / web.machines))
+    read = links * (sum(share > 1 / _FEW for share in found.live) + 1)
+    read += 2 * shard * _STATE_NODE * web.nodes * sum(found.live)
+    work = _FROM_DISK * shard * node + read / kind.disk
+    shards = math.ceil(SAMPLES / shard)
+    run = replace(run, shards=shards, work=work, wire=index / shards)
+    return {"from disk": (memory, coarse(run, WEATHER))}
 
 
-def _fine(web: Web, found: Constants, kind: Kind, wide: int) -> Outcome:
-    """A block a processor; four samples walk at a time."""
-    live = [share * web.nodes for share in found.live]
-    run = Fine(
-        web.machines, kind.processors, web.machines * kind.processors, SAMPLES, 4, live,
-        found.fine_token, web.nodes * found.fine_layout, wide * found.sent_bytes, kind.net,
-        found.step, found.beside,
+def _fine(web: Web, found: Constants, kind: Kind, wide: int) -> dict[str, tuple[float, Outcome]]:
+    """So many blocks a machine that it takes least; as many samples together as have room."""
+    fixed = wide * (_BLOCK_NODE * web.nodes + found.link_bytes * web.links) / web.machines
+    each = wide * _WALKS_NODE * web.nodes / web.machines
+    together = min(_GROUP, int((kind.room - fixed) / each))
+    if together < 1:
+        return {}
+    grown, best = _growth(found), None
+    for blocks in _PER_MACHINE:
+        run = Fine(
+            web.machines, kind.processors, web.machines * blocks, web.nodes, SAMPLES, together,
+            found.live, grown * found.fine_token, grown * found.fine_layout,
+            found.gather, wide * found.sample_bytes, wide * 12, 1.0, wide * found.record_bytes,
+            wide * found.tree_bytes, kind.net, found.call, found.parcel, found.call_block,
+            found.parcel_block, found.hop, found.block_begin, found.block_start, found.beside,
+        )  # fmt: skip
+        outcome = fine(run, WEATHER)
+        if best is None or outcome.seconds < best[1].seconds:
+            best = blocks, outcome
+    assert best is not None
+    form = f"in {web.machines * best[0]} blocks, {together} samples together"
+    return {form: (fixed + together * each, best[1])}
+
+
+def _ranked(web: Web, found: Constants, kind: Kind, wide: int) -> Outcome:
+    """On one machine while ids go, its links read from disk if need be; else over blocks."""
+    if wide == 1:
+        links = found.link_bytes * web.links
+        sweep = web.links * found.sweep_link
+        if links > kind.room:
+            sweep = max(sweep, links / kind.disk)
+        return Outcome(found.sweeps * sweep, found.sweeps * web.links * found.sweep_link, 0.0)
+    run = Rank(
+        web.machines, kind.processors, web.machines, found.sweeps, web.links,
+        max(found.sweep_link, found.block_link), web.nodes * found.border, 8.0, kind.net,
+        found.call, found.parcel, found.call_block, found.parcel_block, found.hop,
+        found.rank_begin, found.rank_start, found.beside,
     )  # fmt: skip
-    return fine(run, WEATHER)
+    return rank(run, WEATHER)
 
 
-def _served(web: Web, found: Constants, kind: Kind) -> tuple[float, float]:
-    """Questions a second at half load, and the 99th percentile of their times there.
-
-    Each machine holds its share of the samples; with more machines than samples, groups of them
-    hold all, and a question goes to one group.
+def _served(web: Web, found: Constants, kind: Kind, held: float) -> tuple[float, float]:
+    """Questions a second at half of what the machines can do, and the 99th percentile there. One
+    process asks on every machine; with more machines than samples, groups of them hold all.
     """
     shards = min(web.machines, SAMPLES)
     groups = web.machines / shards
-    each = found.ask_median * SAMPLES / shards
-    tail = found.ask_tail * SAMPLES / shards
-    spread = math.log(found.ask_tail / found.ask_median) / 2.326
-    mean = each * math.exp(spread * spread / 2)
-    front = found.front + shards * found.merge
-    rate = 0.5 * min(kind.processors / mean, kind.processors * shards / front)
+    work = found.ask_call + found.ask_all / shards
+    if held > kind.room:
+        work += _COLD_READS * SAMPLES / shards * _COLD_SECONDS
+    mean = work * math.exp(found.ask_spread**2 / 2)
+    asker = found.front + shards * found.merge
+    rate = 0.5 * min(shards / asker, kind.processors / mean)
     run = Serving(
-        shards, kind.processors, shards, shards, max(1, SAMPLES // shards), 1, each, tail,
-        front / shards, 0.0, found.trip, 1.0,
+        shards, kind.processors, shards, shards, 1, 1, work, found.ask_spread, found.front,
+        found.merge, found.trip, 1.0, askers=shards,
     )  # fmt: skip
-    served = serve(run, 2000, rate)
+    served = serve(run, _QUESTIONS, rate, replace(WEATHER, lifetime=float("inf")))
     return rate * groups, served.percentile(0.99)
 
 
@@ -145,19 +229,31 @@ def _size(value: float) -> str:
     raise AssertionError
 
 
-def table(plans: list[Plan]) -> Iterator[str]:
+def _hours(seconds: float) -> str:
+    hours = seconds / 3600
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+
+
+def table(found: list[Plan]) -> Iterator[str]:
     """The lines of a table in Markdown."""
     yield (
-        "| web | nodes, links | machines | build | graph, index | memory a machine | hours | machine hours "
-        "| on the wire | PageRank, hours | questions a second, p99 |"
+        "| web | nodes, links | machines | built | graph, index on disk | memory a machine | hours "
+        "| machine hours | on the wire | PageRank, hours |"
     )
-    yield "| --- |" + " ---: |" * 10
-    for each in plans:
-        web, built = each.web, each.build
+    yield "| --- | ---: | ---: | --- |" + " ---: |" * 6
+    for each in found:
+        web, build = each.web, each.build
         yield (
-            f"| {web.name} | {web.nodes:.3g}, {web.links:.3g} | {web.machines} | {each.form} "
+            f"| {web.name} | {web.nodes:.3g}, {web.links:.4g} | {web.machines} | {each.form} "
             f"| {_size(each.graph)}, {_size(each.index)} | {_size(each.memory)} "
-            f"| {built.seconds / 3600:.2g} | {built.seconds / 3600 * web.machines:.3g} "
-            f"| {_size(built.wire)} | {each.ranked.seconds / 3600:.2g} "
-            f"| {each.questions:,.0f}, {1e3 * each.p99:.0f} ms |"
+            f"| {_hours(build.seconds)} | {_hours(build.seconds * web.machines)} "
+            f"| {_size(build.wire)} | {_hours(each.ranked.seconds)} |"
+        )
+    yield ""
+    yield "| web | machines | index a machine | questions a second | 99th percentile |"
+    yield "| --- |" + " ---: |" * 4
+    for each in {each.web: each for each in found}.values():
+        yield (
+            f"| {each.web.name} | {each.web.machines} | {_size(each.held)} "
+            f"| {each.questions:,.0f} | {1e3 * each.p99:.0f} ms |"
         )
