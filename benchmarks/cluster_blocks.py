@@ -26,7 +26,7 @@ from typing import Any
 import cocite
 from benchmarks.block import run_today
 from benchmarks.processes import others
-from benchmarks.simulator.constants import keep
+from benchmarks.simulator.constants import keep_quiet
 from cocite import Graph
 from cocite.graph.in_blocks import BlockedGraph, split
 from cocite.index.build import IndexBuild
@@ -192,6 +192,7 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--samples", type=int, default=32)
+    parser.add_argument("--keep", action="store_true", help="keep figures of a busy machine, too")
     asked = parser.parse_args()
     if asked.samples < 3:
         raise SystemExit("--samples is 3 or more: they are compared with two")
@@ -216,7 +217,7 @@ def main() -> None:
             }
     found["others"] = max(busy, others())
     print(json.dumps(found, indent=1))
-    keep("runs", "blocks", found)
+    keep_quiet("runs", "blocks", found, asked.keep)
     if not (found["ranks"]["equal"] and all(each["equal"] for each in found["indexes"].values())):
         raise SystemExit("bytes are not those of one machine")
 

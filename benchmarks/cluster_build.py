@@ -35,7 +35,7 @@ from typing import Any
 
 from benchmarks.block import run_today
 from benchmarks.processes import Spending, others
-from benchmarks.simulator.constants import keep
+from benchmarks.simulator.constants import keep_quiet
 from cocite import Graph
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
@@ -251,6 +251,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--nodes", type=int, default=4, metavar="N")
     found.add_argument("--shards", type=int, default=8, metavar="N")
     found.add_argument("--samples", type=int, default=800, metavar="N")
+    found.add_argument("--keep", action="store_true", help="keep figures of a busy machine, too")
     for name in ("--drive", "--kill"):
         found.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     found.add_argument("--output", help=argparse.SUPPRESS)
@@ -270,7 +271,7 @@ def main() -> None:
     print(json.dumps(found, indent=1))
     for what, ratio in found["against one machine"].items():
         print(f"{what}: {ratio:.2f} times the processor time of one machine (aim {AIM})")
-    keep("runs", "build", found)
+    keep_quiet("runs", "build", found, asked.keep)
     if not all(found[name]["equal"] for name in ("cluster", "node killed", "driver killed")):
         raise SystemExit("bytes are not those of one machine")
 

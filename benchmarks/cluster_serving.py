@@ -27,7 +27,7 @@ import numpy as np
 import cocite
 from benchmarks.block import run_today
 from benchmarks.processes import others, processor_seconds
-from benchmarks.simulator.constants import keep
+from benchmarks.simulator.constants import keep_quiet
 from cocite import Index
 from cocite.query.shards.company import Company
 from cocite.query.shards.spread import SpreadIndex
@@ -169,6 +169,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=4, metavar="N")
     parser.add_argument("--shards", type=int, default=8, metavar="N")
     parser.add_argument("--questions", type=int, default=300, metavar="N")
+    parser.add_argument("--keep", action="store_true", help="keep figures of a busy machine, too")
     chosen = parser.parse_args()
     busy = others()
     with Cluster.connect(f"local:{chosen.nodes}") as cluster:
@@ -183,7 +184,7 @@ def main() -> None:
     stored = cocite.open(chosen.index)
     found["index"] = {"nodes": len(stored.nodes), "samples": stored.samples}
     found["others"] = max(busy, others())
-    keep("runs", "serving", found)
+    keep_quiet("runs", "serving", found, chosen.keep)
 
 
 if __name__ == "__main__":

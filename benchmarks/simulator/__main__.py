@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.block import ROOT
 from benchmarks.simulator import reproduce, sizes
-from benchmarks.simulator.constants import keep, kept, read
+from benchmarks.simulator.constants import keep_quiet, kept, read
 
 DOCUMENT = ROOT / "docs" / "cluster.md"
 MARKS = {
@@ -46,21 +46,18 @@ def block(name: str) -> str:
         return "\n".join(
             sizes.table([each for web in sizes.WEBS for each in sizes.plans(web, found)])
         )
-    kept_all = kept()
-    here, dates = kept_all["constants"]["here"], sorted(run["date"] for run in runs.values())
-    nodes = sorted({f"{run['graph']['nodes']:,}" for run in runs.values() if "graph" in run})
+    here = kept()["constants"]["here"]
     said = (
-        f"Constants of {here['date']}, {here['machine']}, a graph of {here['of']['nodes']:,} nodes "
-        f"and {here['of']['edges']:,} links; runs of {dates[0]} to {dates[-1]}, "
-        f"{' and '.join(nodes)} nodes."
+        f"Constants of {here['date']}, {here['machine']}, of which others took "
+        f"{100 * here['others']:.0f} %, and a graph of {here['of']['nodes']:,} nodes and "
+        f"{here['of']['edges']:,} links."
     )
-    loud = reproduce.busy(found, runs)
-    if loud:
-        said += (
-            f" The machine had much else to do ({', '.join(loud)}): no times are compared, but "
-            "processor times."
-        )
-    return said + "\n\n" + "\n".join(reproduce.table(list(reproduce.figures(found, runs))))
+    rows = list(reproduce.figures(found, runs))
+    if not rows:
+        return said + " Of the runs none is kept: they take a quiet machine."
+    dates = sorted(run["date"] for run in runs.values())
+    said += f" Runs of {dates[0]} to {dates[-1]}."
+    return said + "\n\n" + "\n".join(reproduce.table(rows))
 
 
 def within(text: str, name: str) -> str:
@@ -83,6 +80,9 @@ def main() -> None:
     measured.add_argument("graph", metavar="GRAPH")
     measured.add_argument(
         "--only", metavar="PARTS", help="samples,blocks,workers,calls,questions: some of them"
+    )
+    measured.add_argument(
+        "--keep", action="store_true", help="keep constants of a busy machine, too"
     )
     for name in MARKS:
         verbs.add_parser(name).add_argument(
@@ -112,9 +112,9 @@ def _measure(asked: argparse.Namespace) -> None:
     found: dict[str, Any] = kept().get("constants", {}).get("here", {}) if asked.only else {}
 
     def note(more: dict[str, Any]) -> None:
-        more["others"] = max(more.get("others", 0.0), found.get("others", 0.0))
-        found.update(more)
-        keep("constants", "here", found)
+        busy = max(more.get("others", 0.0), found.get("others", 0.0))
+        found.update(more, others=busy)
+        keep_quiet("constants", "here", found, asked.keep)
 
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as name:
         measure(asked.graph, parts, Path(name), note)

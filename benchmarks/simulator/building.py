@@ -14,6 +14,7 @@ out is a closed form, which the tests compare.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ __all__ = [
 
 AHEAD = 3
 """Samples that blocks lay out at a time (``layouts/trees/blocks.py``)."""
+_HOPELESS = 1000
+"""How often every sample is begun again before a build is said to have no end."""
 
 
 @dataclass(frozen=True)
@@ -226,63 +229,108 @@ def fine_calls(blocks: int, steps: int, samples: int) -> tuple[int, int]:
     return calls, steps * blocks**2 + samples * (blocks**2 + behind + 5 * blocks)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Taken:
-    """What samples that walk together take: seconds, processor seconds, bytes."""
+    """What a piece of work takes: seconds, processor seconds, bytes."""
 
     seconds: float
     processor: float
     wire: float
 
 
-def _group(plan: Fine, group: int, slowest: float) -> _Taken:
+def _walk(plan: Fine, group: int, slowest: float) -> _Taken:
+    """Samples that walk together."""
     share = min(1.0, plan.processors * plan.hosts / plan.blocks)  # of a processor, for a block
-    away = (1 - 1 / plan.hosts) * plan.hosts / max(1, plan.hosts - 1)
     steps = len(plan.live) + 1
+    calls, parcels = fine_calls(plan.blocks, steps, 0)
     walked = group * plan.nodes * sum(plan.live) * plan.token
-    laid, gathered = group * plan.nodes * plan.layout, group * plan.nodes * plan.gather
-    calls, parcels = fine_calls(plan.blocks, steps, group)
     driver = calls * plan.call + parcels * plan.parcel
     theirs = calls * plan.call_block + parcels * plan.parcel_block
-    sent = plan.crossing * plan.token_bytes * sum(plan.live) + plan.record_bytes + plan.tree_bytes
-    sent *= group * plan.nodes * away
-    at_once = min(AHEAD, plan.blocks, plan.processors * plan.hosts)
+    sent = plan.crossing * plan.token_bytes * sum(plan.live) + plan.record_bytes
+    sent *= group * plan.nodes
     seconds = (walked + theirs) / plan.blocks / share * slowest + driver
     seconds += steps * plan.hop + sent / plan.hosts / plan.wire_rate
-    trees = laid / at_once * slowest
-    taken = gathered + group * plan.nodes * plan.laid / plan.wire_rate
+    return _Taken(seconds, walked + driver + theirs, sent)
+
+
+def _tree(plan: Fine, slowest: float) -> _Taken:
+    """A sample laid out, while others are."""
+    calls, parcels = fine_calls(plan.blocks, -2, 1)
+    parcels += 2 * plan.blocks**2  # those of steps, which there are none of
+    laid, gathered = plan.nodes * plan.layout, plan.nodes * plan.gather
+    driver = calls * plan.call + parcels * plan.parcel
+    theirs = calls * plan.call_block + parcels * plan.parcel_block
+    sent = plan.nodes * plan.tree_bytes
+    at_once = min(AHEAD, plan.blocks, plan.processors * plan.hosts)
+    taken = gathered + driver + plan.nodes * plan.laid / plan.wire_rate
     if plan.hosts == 1:  # the driver has the same processors
-        seconds += (laid + taken) / min(at_once + 1, plan.processors)
+        seconds = (laid + theirs + taken) / min(at_once + 1, plan.processors)
     else:
-        seconds += max(trees, taken)
-    return _Taken(seconds, walked + laid + gathered + driver + theirs, sent)
+        seconds = max((laid + theirs) / at_once * slowest, taken)
+    seconds += sent / plan.hosts / plan.wire_rate
+    return _Taken(seconds, laid + theirs + gathered + driver, sent + plan.nodes * plan.laid)
+
+
+class _Fine:
+    """A build by blocks under way."""
+
+    def __init__(self, plan: Fine, weather: Weather) -> None:
+        self.plan, self.weather = plan, weather
+        self.drawn = random.Random(weather.seed)
+        self.slowest = _slowest(self.drawn, plan.hosts, weather)
+        self.failures = deque(sorted(when for when, _ in weather.failures))
+        at_once = min(plan.blocks, plan.hosts * plan.processors)
+        begin = plan.blocks * max(plan.begin, plan.start) / at_once * self.slowest
+        self.seconds = begin + plan.beside
+        self.processor, self.wire = plan.blocks * plan.begin + plan.beside, 0.0
+        self.again = 0
+        self.next = self._next()
+
+    def _next(self) -> float:
+        rate = self.plan.hosts / self.weather.lifetime
+        return self.seconds + (self.drawn.expovariate(rate) if rate else math.inf)
+
+    def run(self) -> Outcome:
+        """To the end, or until it is plain that there is none."""
+        left = self.plan.samples
+        while left:
+            group = min(self.plan.together, left)
+            if not self.done(_walk(self.plan, group, self.slowest)):
+                self.again += group
+                if self.again > _HOPELESS * self.plan.samples:
+                    return Outcome(math.inf, math.inf, math.inf, self.again)
+                continue
+            for laid in range(group):
+                if not self.done(_tree(self.plan, self.slowest)):
+                    self.again += group - laid
+                    break
+                left -= 1
+        return Outcome(self.seconds, self.processor, self.wire, self.again)
+
+    def done(self, work: _Taken) -> bool:
+        """Do a piece of work, if no machine is lost meanwhile."""
+        fails = self.next
+        if self.failures and self.failures[0] < min(fails, self.seconds + work.seconds):
+            fails = self.failures.popleft()
+        passed = min(work.seconds, max(0.0, fails - self.seconds))
+        part = passed / work.seconds if work.seconds else 1.0
+        self.seconds += passed
+        self.processor, self.wire = (
+            self.processor + part * work.processor,
+            self.wire + part * work.wire,
+        )
+        if passed == work.seconds:
+            return True
+        self.seconds += self.weather.repair
+        self.next = self._next()
+        return False
 
 
 def fine(plan: Fine, weather: Weather = Weather()) -> Outcome:
-    """A build by blocks: each step ends when the slowest block has sent its rows."""
-    drawn = random.Random(weather.seed)
-    slowest = _slowest(drawn, plan.hosts, weather)
-    failures = deque(sorted(when for when, _ in weather.failures))
-    at_once = min(plan.blocks, plan.hosts * plan.processors)
-    seconds = plan.blocks * max(plan.begin, plan.start) / at_once * slowest + plan.beside
-    processor, wire, again, done = plan.blocks * plan.begin + plan.beside, 0.0, 0, 0
-    while done < plan.samples:
-        group = min(plan.together, plan.samples - done)
-        took = _group(plan, group, slowest)
-        rate = plan.hosts / weather.lifetime if weather.lifetime < float("inf") else 0.0
-        fails = drawn.expovariate(rate) if rate else float("inf")
-        if failures and failures[0] < seconds + took.seconds:
-            fails = min(fails, max(0.0, failures.popleft() - seconds))
-        if fails < took.seconds:
-            again += group
-            part = fails / took.seconds
-            seconds += fails + weather.repair
-            processor, wire = processor + took.processor * part, wire + took.wire * part
-            continue
-        seconds, wire = seconds + took.seconds, wire + took.wire
-        processor += took.processor
-        done += group
-    return Outcome(seconds, processor, wire + plan.samples * plan.nodes * plan.laid, again)
+    """A build by blocks: a step ends when the slowest block has sent its rows. Where machines are
+    lost faster than samples are made, it has no end: infinite.
+    """
+    return _Fine(plan, weather).run()
 
 
 def _slowest(drawn: random.Random, hosts: int, weather: Weather) -> float:

@@ -5,17 +5,22 @@
     constants    here      by ``python -m benchmarks.simulator measure GRAPH`` (``measure.py``)
                  large     by hand, of a generated web of 20 million pages and 254 million links
     runs         by ``benchmarks.cluster_build``, ``cluster_blocks`` and ``cluster_serving``
+
+Both are of a quiet machine: where others took more than ``QUIET`` of its processors they are not
+kept, unless one says so (``--keep``).
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "Constants", "keep", "kept", "read"]
+__all__ = ["FILE", "QUIET", "Constants", "keep", "keep_quiet", "kept", "read"]
 
+QUIET = 0.1
 FILE = Path(__file__).parents[1] / "results" / "cluster.json"
 
 
@@ -99,9 +104,19 @@ def keep(section: str, name: str, value: Any) -> None:
     FILE.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
 
 
+def keep_quiet(section: str, name: str, value: dict[str, Any], anyway: bool) -> None:
+    """Keep figures of a quiet machine, or ``anyway``; say so if they are not."""
+    if value["others"] > QUIET and not anyway:
+        share = f"{100 * value['others']:.0f} %"
+        told = f"others took {share} of the processors: not kept ({section}, {name}). --keep does"
+        print(told, file=sys.stderr, flush=True)
+        return
+    keep(section, name, value)
+
+
 def read() -> tuple[Constants, dict[str, Any]]:
     """The constants, and the runs that were measured."""
     found = kept()
     told = {name: each for group in found["constants"].values() for name, each in group.items()}
     named = {each.name: told[each.name] for each in fields(Constants)}
-    return Constants(**named | {"live": tuple(told["live"])}), found["runs"]
+    return Constants(**named | {"live": tuple(told["live"])}), found.get("runs", {})

@@ -4,7 +4,7 @@
     blocks       a build and a ranking over blocks in this one process, each call timed: tokens,
                  trees, sweeps, and what the conductor does with what it gets
     workers      a build by shards on two local Ray nodes: how workers begin, what Ray takes
-    calls        builds of a tiny graph over 2 and 5 blocks on two nodes: nothing but overhead, so
+    calls        builds of a tiny graph over 2 and 12 blocks on two nodes: nothing but overhead, so
                  that what a call and a parcel take comes out of two equations
     questions    over 2 and 4 shards on two nodes: what each shard adds
 
@@ -142,13 +142,13 @@ def workers(place: str, nodes: int, folder: Path) -> dict[str, Any]:
 
 
 def calls(folder: Path) -> dict[str, Any]:
-    """A tiny graph: 2 blocks and 5, one group of samples and three."""
+    """A tiny graph: 2 blocks and 12, one group of samples and three."""
     graph = cocite.generate_web(folder / "tiny", nodes=2000, links=10_000, seed=1)
     rows: list[tuple[int, int, float, float]] = []
     last: dict[str, float] = {}
     with Cluster.connect("local:2") as cluster:
         hall = cluster_blocks.Hall(cluster)
-        for count in (2, 5):
+        for count in (2, 12):
             split(graph, folder / f"tiny-{count}", count)
             blocked = BlockedGraph.open(folder / f"tiny-{count}", crew=hall)
             told = {}
@@ -188,7 +188,7 @@ def ranked(blocked: BlockedGraph, hall: cluster_blocks.Hall) -> dict[str, float]
     return {
         "rank_begin": taken[0] / blocked.blocks,
         "rank_start": walls[0] * min(cores(), blocked.blocks) / blocked.blocks,
-        "hop": (walls[1] - walls[0]) / (sweeps[1] - sweeps[0]) / blocked.blocks,
+        "hop": max(0.0, walls[1] - walls[0]) / (sweeps[1] - sweeps[0]) / blocked.blocks,
     }
 
 

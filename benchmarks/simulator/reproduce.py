@@ -5,9 +5,7 @@
     questions  one after another over shards, all of them there, and some ended
 
 Every run gives a few figures, measured and simulated; they are to be within ``ALLOWED``. The
-constants are of other runs (``measure.py``). How long things take is said of a quiet machine only:
-where others took more than ``QUIET`` of the processors, there are figures of processor time and of
-bytes, and none of time.
+constants are of other runs (``measure.py``).
 """
 
 from __future__ import annotations
@@ -20,10 +18,9 @@ from benchmarks.simulator.building import Coarse, Fine, Rank, Weather, coarse, f
 from benchmarks.simulator.constants import Constants
 from benchmarks.simulator.serving import Served, Serving, serve
 
-__all__ = ["ALLOWED", "QUIET", "Figure", "busy", "figures", "table"]
+__all__ = ["ALLOWED", "Figure", "figures", "table"]
 
-ALLOWED, QUIET = 0.3, 0.1
-_TIMES = ("s", "ms")
+ALLOWED = 0.3
 _GROUP = 16
 _QUESTIONS = 1000
 _RANK_BYTES, _TOKEN_BYTES = 8, 12
@@ -44,19 +41,11 @@ class Figure(NamedTuple):
         return self.simulated / self.measured - 1
 
 
-def busy(found: Constants, runs: dict[str, Any]) -> list[str]:
-    """The runs during which others took more than their share; all if the constants were."""
-    return [name for name, run in sorted(runs.items()) if max(run["others"], found.others) > QUIET]
-
-
 def figures(found: Constants, runs: dict[str, Any]) -> Iterator[Figure]:
-    """Of all runs."""
-    loud = busy(found, runs)
-    each = {"build": _build, "blocks": _blocks, "serving": _questions}
-    for name, told in each.items():
-        for figure in told(found, runs[name]):
-            if figure.unit not in _TIMES or figure.what == "processor time" or name not in loud:
-                yield figure
+    """Of all runs that are kept."""
+    for name, told in {"build": _build, "blocks": _blocks, "serving": _questions}.items():
+        if name in runs:
+            yield from told(found, runs[name])
 
 
 def _build(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:

@@ -50,7 +50,7 @@ _BLOCK_NODE, _WALKS_NODE = 29, 36
 _PER_MACHINE = (1, 2, 4, 8, 16)
 _COLD_READS, _COLD_SECONDS = 3.3, 1e-4
 """Pages that a sample reads for a question where nothing of it is in memory (1.3 MB for 100)."""
-_QUESTIONS = 2000
+_QUESTIONS = 400
 
 
 @dataclass(frozen=True)
