@@ -14,18 +14,22 @@ QUICK := tests/test_*.py tests/cli tests/compiled tests/store tests/runner \
 	tests/measures/test_by.py tests/measures/test_settings.py tests/query/test_common.py tests/query/test_filters.py \
 	--ignore=tests/cli/test_cache.py --ignore=tests/cli/test_memory.py
 
+# Tests start hundreds of processes: where Python shall keep no bytecode beside its modules, it keeps
+# it in the environment.
+bytecode = [ -z "$$PYTHONDONTWRITEBYTECODE" ] \
+	|| export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode"
+
 # Whatever tests leave in the temporary directory goes with them. Where there is room for it this is
-# in memory: they write, sync and remove thousands of small stores. They start hundreds of processes,
-# too: where Python shall keep no bytecode beside its modules, it keeps it there meanwhile.
+# in memory: they write, sync and remove thousands of small stores.
 define pytest
-	@free=$$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1); \
+	@$(bytecode); \
+	free=$$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1); \
 	[ "$${free:-0}" -lt 8000000 ] || export TMPDIR=/dev/shm; \
 	folder=$$(mktemp -d) || exit 1; trap 'rm -rf "$$folder"' EXIT INT TERM; export TMPDIR="$$folder"; \
-	[ -z "$$PYTHONDONTWRITEBYTECODE" ] || export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$$folder/bytecode"; \
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix torture check audit bench reproduce-sor lock clean
+.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -48,6 +52,10 @@ test: $(VENV)/.dev
 	@echo "all tests: about 15 to 18 minutes on two cores (make test-quick takes few); 2 more where kernels are compiled first"
 	$(call pytest,)
 
+# What tests import, as bytecode: two workers that begin with none make it twice.
+imports: $(VENV)/.dev
+	@$(bytecode); $(BIN)/python -m pytest --collect-only -qq >/dev/null
+
 test-quick: $(VENV)/.dev
 	@echo "the quick tests: two to three minutes on two cores; more where kernels are compiled first"
 	$(call pytest,$(QUICK))
@@ -62,7 +70,7 @@ test-bounds: $(VENV)/.dev
 # One test at a time: each has several Ray nodes, which are processes of their own.
 test-cluster: $(VENV)/.dev
 	@echo "several Ray nodes on this machine, killed in the middle, too: five minutes on two cores"
-	$(BIN)/python -m pytest -m cluster -p no:xdist tests/cluster
+	@$(bytecode); $(BIN)/python -m pytest -m cluster -p no:xdist tests/cluster
 
 torture: $(VENV)/.dev
 	@echo "kills, lost power, full disks, flipped bits, hostile content, readers: what thirty minutes allow; docs/reliability.md has what came of it"

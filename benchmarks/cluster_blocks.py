@@ -28,7 +28,8 @@ from benchmarks.block import run_today
 from benchmarks.processes import others
 from benchmarks.simulator.constants import keep_quiet
 from cocite import Graph
-from cocite.graph.in_blocks import BlockedGraph, split
+from cocite.graph.in_blocks import BlockedGraph
+from cocite.graph.ingest_blocks import split
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.means import Means

@@ -1,7 +1,7 @@
 """Compiled kernels from the command line: said when they are compiled, kept, shown, removed.
 
 Compiling takes seconds, so these tests are few, and where it needs not be all kernels most of them
-are there (``all_but``); ``warm`` begins with none, as ``test_newcomer.py`` does.
+are there (``all_but``, ``only``); with none begins ``test_newcomer.py``.
 """
 
 from __future__ import annotations
@@ -172,12 +172,69 @@ def test_python_is_told_by_the_log(tmp_path: Path) -> None:
     assert told == [f"INFO:cocite:{MESSAGE}\n", ""]
 
 
-def test_after_warm_the_verbs_compile_nothing(tmp_path: Path, links: Path) -> None:
-    env = without(COCITE_CACHE=str(tmp_path / "cache"))
-    found = json.loads(run("warm", "--measure", "cocitation", "--format", "json", env=env).stdout)
-    assert found["cache"] == str(tmp_path / "cache")
-    assert found["kernels"] > 5
-    kept = sorted((tmp_path / "cache").rglob("*.nbc"))
+USED = """
+import json, sys
+from cocite.cli import warm
+from cocite.cli.main import main
+from cocite.compiled import kept
+
+used, load, save = set(), kept.load, kept.save
+
+def loaded(place, name):
+    found = load(place, name)
+    if found is not None:
+        used.add(name)
+    return found
+
+def saved(place, name, data):
+    used.add(name)
+    save(place, name, data)
+
+kept.load, kept.save = loaded, saved
+warm._run_apart = lambda step, folder: (warm.run_step(step, folder), (0, 0.0))[1]
+assert main(["warm", *sys.argv[1:]]) == 0
+print(json.dumps(sorted(used)))
+"""
+"""What ``warm`` has when it is done, whether it was compiled for it or kept from earlier runs."""
+
+
+BY_NUMBA = {"NUMBA_NUM_THREADS": "1"}
+"""Code that runs without Numba is neither used nor made."""
+
+
+@pytest.fixture(scope="module")
+def warmed() -> list[str]:
+    """The kernels that ``warm`` of a measure brings about."""
+    done = subprocess.run(
+        [sys.executable, "-c", USED, "--measure", "cocitation"],
+        env=os.environ | BY_NUMBA,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def only(names: list[str], cache: Path) -> list[str]:
+    """Have these kernels in a cache, and no others; their files."""
+    (cache / folder_name()).mkdir(mode=0o700, parents=True)
+    cache.chmod(0o700)
+    for name in names:
+        here = (place / folder_name() / name for place in places.place().folders)
+        shutil.copy(next(file for file in here if file.exists()), cache / folder_name())
+    return names
+
+
+def in_cache(cache: Path) -> list[str]:
+    return sorted(file.name for file in cache.rglob("*.nbc"))
+
+
+def test_after_warm_the_verbs_compile_nothing(
+    tmp_path: Path, links: Path, warmed: list[str]
+) -> None:
+    kept = only(warmed, tmp_path / "cache")
+    env = without(COCITE_CACHE=str(tmp_path / "cache"), **BY_NUMBA)
     Writer().write(tmp_path / "web", [[1, 2, 3], [], [0, 1, 3], [0]])
     (tmp_path / "wiki.sql").write_bytes(b"".join(tables("old").values()))
     (tmp_path / "titles.tsv").write_text("Page 1\tOne\n", "utf-8")
@@ -192,9 +249,20 @@ def test_after_warm_the_verbs_compile_nothing(tmp_path: Path, links: Path) -> No
         ("related-all", tmp_path / "i", "-o", tmp_path / "all.csv"),
     ):
         assert MESSAGE not in run(*verb, env=env).stderr
-    assert sorted((tmp_path / "cache").rglob("*.nbc")) == kept
-    again = json.loads(run("warm", "--measure", "cocitation", "--format", "json", env=env).stdout)
-    assert again["kernels"] == 0
+    assert in_cache(tmp_path / "cache") == kept
+
+
+def test_warm_compiles_what_is_missing_and_counts_it(tmp_path: Path, warmed: list[str]) -> None:
+    cache = tmp_path / "cache"
+    there = [name for name in warmed if not name.startswith(("names.encode", "neighbours.norms"))]
+    missing = len(warmed) - len(only(there, cache))
+    assert missing >= 2
+    env = without(COCITE_CACHE=str(cache), **BY_NUMBA)
+    for compiled in (missing, 0):
+        done = run("warm", "--measure", "cocitation", "--format", "json", env=env)
+        found = json.loads(done.stdout)
+        assert (found["cache"], found["kernels"]) == (str(cache), compiled)
+        assert in_cache(cache) == warmed
 
 
 # -- looking after it --------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 import cocite
@@ -86,3 +89,35 @@ def test_a_build_whose_node_is_killed_has_the_same_bytes(tmp_path: Path) -> None
         for name in ("here.index", "there.index")
     ]
     assert found[0] == found[1]
+
+
+_HEADLESS = """
+import sys
+from pathlib import Path
+from cocite.runner.ray import Cluster, cluster
+from tests.cluster.work import Noted
+cluster._LOOK, cluster._LOOKS = 0.2, 3
+with Cluster.connect("local:1") as found:
+    list(found.in_order(Noted(Path(sys.argv[1]), 600.0), [1], threads=1, memory=1 << 20))
+"""
+
+
+def test_a_head_node_that_is_gone_ends_the_command(tmp_path: Path) -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-c", _HEADLESS, str(tmp_path)], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        until = time.monotonic() + 240
+        while not list(tmp_path.iterdir()):
+            assert time.monotonic() < until
+            assert run.poll() is None
+            time.sleep(0.05)
+        family = psutil.Process(run.pid).children(recursive=True)
+        (head,) = [each for each in family if each.name() == "gcs_server"]
+        head.kill()
+        _, told = run.communicate(timeout=240)
+    finally:
+        run.kill()
+    assert run.returncode == 1
+    assert "the head node of the cluster" in told
+    assert "does not answer any more" in told

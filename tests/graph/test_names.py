@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cocite import Graph
 from cocite.errors import Damaged, UnknownNode, UsageError
 from cocite.graph import name_files, naming
 from cocite.graph import names as module
@@ -160,3 +161,16 @@ def test_ids_that_are_no_nodes_are_refused(make_graph: MakeGraph) -> None:
 def test_a_store_that_does_not_name_its_nodes_is_damaged(tmp_path: Path) -> None:
     with pytest.raises(Damaged, match="the manifest has no names"):
         open_names(Store(tmp_path, Manifest("graph", {})))
+
+
+def test_a_name_that_is_there_and_not_found_is_damage(make_graph: MakeGraph) -> None:
+    graph = make_graph([], nodes=[f"http://s{i}.org/p{i}" for i in range(24)])
+    data = np.fromfile(graph.path / "names.data", np.uint8)
+    data[[3, 8]] = data[[8, 3]]  # of the name that begins the others of its block
+    data.tofile(graph.path / "names.data")
+    names = Graph.open(graph.path, verify=False).names
+    wrong = [name for name in names.names(np.arange(24)) if name not in names]
+    assert wrong
+    for name in wrong:
+        with pytest.raises(Damaged, match="names"):
+            names.id(name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
+from cocite.cli.main import main
 from cocite.engine.blocks_walk import TOKEN_BYTES
 from cocite.errors import (
     Damaged,
@@ -23,7 +26,8 @@ from cocite.errors import (
     ResourceError,
     UsageError,
 )
-from cocite.graph.in_blocks import BlockedGraph, GraphBlock, is_blocked, split
+from cocite.graph.in_blocks import BlockedGraph, GraphBlock, is_blocked
+from cocite.graph.ingest_blocks import split
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.layouts.plan import PartPlan
@@ -274,6 +278,32 @@ def test_a_block_that_was_changed_or_is_of_another_graph_is_damage(
         GraphBlock(blocked.path, 1, graph.digest)
     with pytest.raises(Damaged, match="in_sources"):
         built(blocked, tmp_path / "x.index", "simrank")
+
+
+def test_every_byte_of_all_blocks_is_told_and_verified(
+    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(verb: str, *more: str, code: int = 0) -> str:
+        assert main([verb, str(folder), *more]) == code
+        told = capsys.readouterr()
+        return told.err if code else told.out
+
+    folder = split(tangled(make_graph), tmp_path / "x", 3)
+    size = sum(file.stat().st_size for file in folder.glob("*/[!m]*"))
+    told = json.loads(said("info", "--format", "json"))
+    assert told["blocks"]["count"] == told["blocks"]["here"] == 3
+    assert told["bytes"] == size
+    assert len(json.loads(said("verify", "--format", "json"))["stores"]) == 4
+    file = folder / "block-0001" / "in_sources"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    assert str(file) in said("verify", code=1)
+    shutil.rmtree(folder / "block-0001")
+    assert "1 are not here" in said("verify", code=1)
+    assert "2 of them here" in said("info")
+    shutil.copytree(folder / "block-0002", folder / "block-0001")
+    assert "misplaced" in said("verify", code=1)
 
 
 def test_what_takes_the_whole_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:

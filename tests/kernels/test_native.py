@@ -58,8 +58,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, stored: list[str]) -> Path:
-    """A cache that holds what the questions need, made of what Numba keeps where that is there."""
+    """A cache that holds what the questions need, made of what Numba keeps; what it does not keep
+    yet is compiled for all tests.
+    """
     folder = tmp_path_factory.mktemp("cache")
+    if written := place().written:
+        asked(written, *stored)
     (folder / kept.folder_name()).mkdir(0o755)
     for each in place().folders:
         for file in (each / kept.folder_name()).glob("*.nbc"):

@@ -15,6 +15,7 @@ from cocite.errors import LostWorker
 from cocite.graph.in_blocks import BlockedGraph
 from cocite.ranking import TopOrder, pagerank
 from cocite.ranking.apart import Apart
+from cocite.ranking.documents import RankDocument
 from cocite.ranking.pagerank import set_up
 from tests.conftest import MakeGraph
 from tests.index.test_external import tangled
@@ -120,3 +121,7 @@ def test_a_value_is_sent_once_to_a_block_that_reads_it(
     for _ in range(3):
         next(sweeps)
     assert system.links.sent == 3 * 8 * len(pairs)
+    found = pagerank(blocked)
+    assert found.sent == found.convergence.sweeps * 8 * len(pairs)
+    assert RankDocument.of(blocked, found).facts()["bytes_of_values"] == found.sent
+    assert "bytes_of_values" not in RankDocument.of(graph, pagerank(graph)).facts()

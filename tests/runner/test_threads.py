@@ -6,10 +6,15 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import pytest
 
-from cocite.runner import in_order
+from cocite.runner import Pace, in_order
+
+T = TypeVar("T")
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
@@ -55,6 +60,37 @@ def test_closing_waits_for_what_is_at_work() -> None:
     next(results)
     results.close()  # type: ignore[attr-defined]
     assert busy == 0
+
+
+def where(items: Iterable[T], each: Callable[[T], object], pace: Pace | None = None) -> list[int]:
+    """The thread that did each item."""
+
+    def work(item: T) -> int:
+        each(item)
+        return threading.get_ident()
+
+    return list(in_order([work] * 3, items, pace))
+
+
+def test_items_that_are_quick_are_done_here() -> None:
+    """Passing the interpreter's lock to and fro for them took ten times as long."""
+    here = threading.get_ident()
+    assert where([0.001], time.sleep) == [here]  # one alone, however long it takes
+    pace = Pace()
+    done = where(range(10_000), abs, pace)
+    assert done[0] != here
+    assert done.count(here) > 5_000
+    assert where(range(100), abs, pace).count(here) > 50  # it knows
+
+
+def test_items_that_are_long_are_done_by_threads() -> None:
+    """All of them, in a row; and again when some come behind quick ones."""
+    block = bytes(4 << 20)
+    done = where(range(40), lambda item: zlib.crc32(block))
+    assert threading.get_ident() not in done
+    assert len({*done}) > 1
+    done = where([b""] * 200 + [block] * 100, zlib.crc32)
+    assert done[-90:].count(threading.get_ident()) == 0
 
 
 LEFT_ALONE = """

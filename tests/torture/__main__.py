@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.torture.kinds import KINDS
@@ -24,17 +25,24 @@ __all__ = ["main", "run"]
 
 
 def run(
-    kinds: list[str], *, share: float, seed: int, seconds: float, only: str = "", case: str = ""
+    kinds: list[str],
+    *,
+    share: float | Mapping[str, float],
+    seed: int,
+    seconds: float,
+    only: str = "",
+    case: str = "",
 ) -> dict[str, dict[str, Row]]:
-    """Run kinds of faults, a ``share`` of the cases of each, drawn by ``seed``, all within so many
-    ``seconds``; ``only`` what has that in its name, and cases with these words. By kind, and by
-    what was attacked, what came of it.
+    """Run kinds of faults, a ``share`` of the cases of each (one for all, or one a kind), drawn by
+    ``seed``, all within so many ``seconds``; ``only`` what has that in its name, and cases with
+    these words. By kind, and by what was attacked, what came of it.
     """
     rows: dict[str, dict[str, Row]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for kind, until in Until(seconds).parts(kinds):
             begun = time.monotonic()
-            given = Given(Path(folder), until, share, seed, only, case)
+            wanted = share[kind] if isinstance(share, Mapping) else share
+            given = Given(Path(folder), until, wanted, seed, only, case)
             rows[kind] = KINDS[kind].run(given)
             row, took = Row.sum([*rows[kind].values()]), time.monotonic() - begun
             told = f"{row.injected:,} faults, {row.survived:,} survived, {row.told:,} told"

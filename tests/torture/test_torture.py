@@ -21,7 +21,7 @@ from tests.torture.children import COLUMNS, FAULTS, Table, run_case
 from tests.torture.kinds import KINDS, Kind
 from tests.torture.results import Given, Row, Until, in_turns
 
-SHARES = {"arrays": 0.003, "facts": 0.003}
+SHARES = {"arrays": 0.003, "facts": 0.0004}
 """Of all cases of a kind: some forty."""
 FEW = {
     "full": ("anew", 0.15),
@@ -48,12 +48,11 @@ def test_every_kind_has_a_share() -> None:
 
 def test_hostile_stores_do_no_harm() -> None:
     """Both kinds in one run: making the stores takes longer than their cases."""
-    (share,) = {*SHARES.values()}
-    found = run(list(SHARES), share=share, seed=11, seconds=600)
+    found = run(list(SHARES), share=SHARES, seed=11, seconds=600)
     for kind in SHARES:
         row = Row.sum([*found[kind].values()])
         assert row.lost == []
-        assert row.injected > 30
+        assert 30 < row.injected < 100  # what is more is for "make torture"
         assert row.told > row.injected / 2
         assert row.seen["refused"] > row.injected
 

@@ -86,6 +86,7 @@ def _graph_text(found: GraphDocument) -> str:
             "nodes": f"{info.nodes:,}, named by {info.names}",
             **({"sides": found.sides.in_words()} if found.sides else {}),
             "links": f"{info.edges:,}, {mean:.1f} a node",
+            **({"blocks": _blocks_text(found.blocks)} if found.blocks else {}),
             **weights,
             **({"titles": _titles_text(found.titles)} if found.titles else {}),
             "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
@@ -101,6 +102,13 @@ def _graph_text(found: GraphDocument) -> str:
             "on disk": format_size(info.bytes),
         }
     )
+
+
+def _blocks_text(blocks: dict[str, int]) -> str:
+    """How many there are, and how many of them are here."""
+    text = f"{blocks['count']:,}, the largest of {blocks['largest']:,} links"
+    here = blocks["here"]
+    return text + (f"; {here:,} of them here" if here < blocks["count"] else "")
 
 
 def _titles_text(titles: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ import click
 from cocite.cli import KEPT
 from cocite.cli.progress import Stages
 from cocite.cli.text import counted, held, say
-from cocite.errors import InputError, UsageError
+from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
 from cocite.graph.sides import DEFAULT_SIDES
 from cocite.measures import DEFAULT
@@ -215,12 +215,24 @@ def no_titles(path: str) -> str:
 
 
 def stored_of(path: str) -> list[str]:
-    """What there is to be verified: ``path``, or what is kept of it if it is a file of links.
+    """What there is to be verified: ``path``, the parts of a graph in blocks, or what is kept of a
+    file of links.
 
     Raises :class:`UsageError` if nothing is.
     """
+    from cocite.graph.in_blocks import is_blocked, parts_of
     from cocite.query.kept import is_links, kept_of
 
+    if is_blocked(path):
+        parts = [str(part) for part in parts_of(path)]
+        away = [part for part in parts if not os.path.lexists(part)]
+        if away:
+            raise Damaged(
+                f"{path} is stored in {len(parts) - 1:,} blocks, and {len(away):,} are not here, "
+                f"{away[0]} for one. Copy them from where they are, or verify each that is here "
+                f"by itself: cocite verify {parts[0]}"
+            )
+        return parts
     if not is_links(path):
         refuse_folder(path)
         return [path]

@@ -338,6 +338,9 @@ def _rank(
     show(Reply(told, lambda: _text(told)))
     if found.weighted:
         say("links count by their weights")
+    if found.sent is not None:
+        each = format_size(found.sent // max(1, ended.sweeps))
+        say(f"blocks sent each other {format_size(found.sent)} of values, {each} a sweep")
     removed = f", {found.removed:,} dangling nodes removed" if found.removed else ""
     say(
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "

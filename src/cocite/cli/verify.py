@@ -23,8 +23,8 @@ __all__ = ["verify"]
 @click.argument("path", metavar="GRAPH|INDEX|LINKS")
 @format_option
 def verify(path: str, show: Show) -> None:
-    """Read every file at the path in full and compare it with its checksum; of a file of LINKS the
-    graph and the indexes that are kept of it.
+    """Read every file at the path in full and compare it with its checksum; of a graph in blocks
+    all that are here; of a file of LINKS the graph and the indexes that are kept of it.
 
     What the manifest tells is compared with what a graph or an index has: its own checksum is right
     wherever somebody meant to change it. Files that lie there and are no part of it are named.

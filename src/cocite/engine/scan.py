@@ -39,7 +39,7 @@ from cocite.engine.arrangement import Arrangement, Block
 from cocite.engine.scan_plan import ROW_BYTES, ScanPlan, Way
 from cocite.errors import UsageError
 from cocite.graph.rows import Links
-from cocite.runner import in_order
+from cocite.runner import Pace, in_order
 from cocite.store import Scratch, forget
 
 __all__ = ["Fold", "Scan"]
@@ -98,7 +98,7 @@ class Scan:
             If the disk has no room for what is arranged.
         """
         self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
-        self.plan = plan
+        self.plan, self._pace = plan, Pace()
         self._scratch, self._arranged = Scratch(None), Arrangement(np.empty(0, np.uint32), ())
         if self.plan.way is Way.BLOCKS:
             self._scratch = Scratch.beside(folder or tempfile.gettempdir())
@@ -199,7 +199,7 @@ class Scan:
                 forget(offsets, links.neighbours[int(offsets[0]) : int(offsets[-1])])
 
         bounds = pairwise((0, *plan.cuts, links.nodes))
-        return in_order([work] * plan.threads, bounds)
+        return in_order([work] * plan.threads, bounds, self._pace)
 
     def _push(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
         """Blocks of destinations, from the arranged links."""
@@ -226,7 +226,7 @@ class Scan:
                 forget(words[begin:end])
             _copy(total, out[part], window * lanes)
 
-        return in_order([work] * self.plan.threads, self._arranged.blocks)
+        return in_order([work] * self.plan.threads, self._arranged.blocks, self._pace)
 
 
 def _copy(source: Values, target: Values, piece: int) -> None:

@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from cocite.documents import Document
 from cocite.graph.graph import Graph, GraphInfo
 from cocite.graph.hubs import Hub
+from cocite.graph.in_blocks import BlockedGraph
 from cocite.graph.sides import Sides
 
 __all__ = ["GraphDocument"]
@@ -22,7 +25,8 @@ class GraphDocument(Document):
     """The facts of a graph, its digest, its hubs, and how each of its ``sources`` was read;
     ``excluded`` counts the pages that were left out, their links, and names of no page, if any were
     to be; ``titles`` is what came of titles, None if it has none; ``sides`` are the two of a
-    bipartite graph.
+    bipartite graph. ``blocks`` is None unless the graph is stored in such: how many there are, how
+    many of them are here, and the links of the largest.
     """
 
     path: str
@@ -34,6 +38,7 @@ class GraphDocument(Document):
     excluded: dict[str, int] | None
     titles: dict[str, Any] | None
     sides: Sides | None
+    blocks: dict[str, int] | None = None
 
     @classmethod
     def of(cls, graph: Graph) -> Self:
@@ -43,7 +48,7 @@ class GraphDocument(Document):
         titles = None if graph.titles is None else graph.store.facts["titles"]
         path, info = str(graph.path), graph.info()
         told = graph.digest, graph.hubs, sources, left_out, titles, graph.sides
-        return cls(path, info, weighted, *told)
+        return cls(path, info, weighted, *told, _blocks(graph))
 
     def facts(self) -> dict[str, Any]:
         """All facts side by side."""
@@ -53,4 +58,12 @@ class GraphDocument(Document):
         end |= {"excluded": self.excluded} if self.excluded else {}
         end |= {"titles": self.titles} if self.titles else {}
         end |= {"sides": self.sides.to_json()} if self.sides else {}
+        end |= {"blocks": self.blocks} if self.blocks else {}
         return begin | asdict(self.info) | end | {"sources": self.sources}
+
+
+def _blocks(graph: Graph) -> dict[str, int] | None:
+    if not isinstance(graph, BlockedGraph):
+        return None
+    largest = int(np.diff(graph.in_offsets[graph.cuts].astype(np.int64)).max())
+    return {"count": graph.blocks, "here": len(graph.here), "largest": largest}

@@ -227,6 +227,11 @@ class Graph(Exchanged):
             f"{self.path} is damaged: {what}. See: cocite verify {self.path}; then make it again"
         )
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays on disk."""
+        return self._store.nbytes
+
     def info(self) -> GraphInfo:
         """Count what there is to know at a glance; reads the degrees once."""
         facts = self._store.facts
@@ -256,7 +261,7 @@ class Graph(Exchanged):
             smallest_weight=weights.get("smallest"),
             largest_weight=weights.get("largest"),
             total_weight=weights.get("sum"),
-            bytes=self._store.nbytes,
+            bytes=self.nbytes,
         )
 
     def _first_largest(self, degrees: NDArray[Any]) -> str | None:

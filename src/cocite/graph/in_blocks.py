@@ -17,7 +17,7 @@ the vertices, and the in-edges of those.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -25,43 +25,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from cocite.errors import Damaged, NotAStore, OutputExists, StoreError, UsageError
-from cocite.graph.blocks import cut_evenly
+from cocite.errors import Damaged, NotAStore, UsageError
 from cocite.graph.graph import MAX_NODES, Graph
-from cocite.graph.names import NAME_FILES, NAME_KINDS, sides_told, take_name_files
+from cocite.graph.names import NAME_KINDS, sides_told, take_name_files
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, rows_fault
-from cocite.graph.titles import TITLE_FILES, take_title_files
+from cocite.graph.titles import take_title_files
 from cocite.store import (
-    ArrayWriter,
     DeclaredFiles,
-    Draft,
-    Entry,
     Facts,
     Manifest,
     Store,
-    copy_array,
-    disk,
     forget,
     kind_of,
 )
-from cocite.store.beside import folder_beside
 
 __all__ = [
     "BLOCK",
     "BLOCKED",
+    "HEAD",
     "MOST_BLOCKS",
     "BlockedGraph",
     "BlockedLinks",
     "GraphBlock",
-    "check_output",
-    "checked_blocks",
+    "check_block",
+    "check_head",
+    "folder_of",
     "is_blocked",
-    "split",
+    "parts_of",
 ]
 
-_HEAD = "graph"
+HEAD = "graph"
 BLOCKED, BLOCK = "blocked", "block"
 """The kinds of stores: of all but the links, and of the links of a block."""
 MOST_BLOCKS = 1024
@@ -69,146 +64,22 @@ MOST_BLOCKS = 1024
 _PIECE = 1 << 20
 
 
-def _folder(block: int) -> str:
+def folder_of(block: int) -> str:
+    """What the folder of a block is called."""
     return f"block-{block:04}"
 
 
 def is_blocked(path: str | os.PathLike[str]) -> bool:
     """Whether a graph in blocks lies there, as it says itself."""
-    return kind_of(Path(path) / _HEAD) == BLOCKED
+    return kind_of(Path(path) / HEAD) == BLOCKED
 
 
-# -- cutting ----------------------------------------------------------------------------
-
-
-def split(
-    graph: Graph,
-    output: str | os.PathLike[str],
-    blocks: int,
-    *,
-    overwrite: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Path:
-    """Store ``graph`` in ``blocks`` blocks of about equal size, fewer if it has fewer nodes, in the
-    folder ``output``; returns that.
-
-    ``progress`` gets links (done, total). Raises :class:`UsageError`, :class:`OutputExists` and
-    :class:`~cocite.errors.Damaged`.
+def parts_of(path: str | os.PathLike[str]) -> list[Path]:
+    """All stores of the graph in blocks, the one without links first; each block is there if it
+    was brought here.
     """
-    checked_blocks(blocks)
-    path = check_output(output, overwrite)
-    graph.check()
-    links = Links(graph.in_offsets, graph.in_sources, graph.in_weights)
-    cuts = [0, *cut_evenly(links, blocks), graph.nodes]
-    try:
-        with folder_beside(path) as beside:
-            for block, (first, last) in enumerate(pairwise(cuts)):
-                _write_block(beside / _folder(block), graph, (block, first, last))
-                progress(int(graph.in_offsets[last]), graph.edges)
-            _write_head(beside / _HEAD, graph, cuts)
-            disk.sync_directory(beside)
-            check_output(path, overwrite)  # somebody may have put something there meanwhile
-            if os.path.lexists(path):
-                disk.exchange(beside, path)
-            else:
-                disk.rename_new(beside, path)
-            disk.sync_directory(path.parent)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be made: {error.strerror}. Choose another output"
-        ) from error
-    return path
-
-
-def checked_blocks(blocks: int) -> int:
-    """A number of blocks; raises :class:`UsageError` for one that is not allowed."""
-    if type(blocks) is not int or not 1 <= blocks <= MOST_BLOCKS:
-        raise UsageError(f"blocks is {blocks!r}; it is a whole number from 1 to {MOST_BLOCKS:,}")
-    return blocks
-
-
-def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """See that nothing is there, or nothing but a graph in blocks that may be replaced."""
-    path = Path(output)
-    if not path.name:
-        raise UsageError(f"{str(output)!r} names no directory that could be made")
-    if not os.path.lexists(path):
-        return path
-    if not overwrite:
-        raise OutputExists(
-            f"{path} exists. Choose another output, or pass --overwrite (overwrite=True) to "
-            "replace it when the new one is complete"
-        )
-    if path.is_symlink() or not is_blocked(path):
-        raise NotAStore(
-            f"{path} exists and is no graph stored in blocks: it will not be overwritten. Choose "
-            "another output"
-        )
-    strange = {
-        entry.name
-        for entry in path.iterdir()
-        if kind_of(entry) != (BLOCKED if entry.name == _HEAD else BLOCK)
-        or Store.open(entry, BLOCKED if entry.name == _HEAD else BLOCK).surplus()
-    }
-    if strange:
-        raise OutputExists(
-            f"{path} holds what is not the graph's own and would be lost "
-            f"({', '.join(sorted(strange)[:3])}). Move it elsewhere, or choose another output"
-        )
-    return path
-
-
-def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
-    block, first, last = place
-    begin, end = (int(graph.in_offsets[node]) for node in (first, last))
-    with Draft(path, BLOCK) as draft:
-        arrays: list[tuple[str, NDArray[Any], int, int, DTypeLike]] = [
-            (SOURCES, graph.in_sources, begin, end, np.uint32),
-            (DEGREES, graph.out_degrees, first, last, np.uint32),
-        ]
-        if graph.in_weights is not None:
-            arrays.append((WEIGHTS, graph.in_weights, begin, end, np.float32))
-        files: dict[str, Entry] = {}
-        with ArrayWriter(draft.path / OFFSETS, np.uint64) as writer:
-            for low in range(first, last + 1, _PIECE):
-                piece = graph.in_offsets[low : min(low + _PIECE, last + 1)]
-                writer.write(piece - np.uint64(begin))
-                forget(piece)
-        files[OFFSETS] = writer.finished
-        for name, array, low_end, high_end, kind in arrays:
-            with ArrayWriter(draft.path / name, kind) as writer:
-                for low in range(low_end, high_end, _PIECE):
-                    piece = array[low : min(low + _PIECE, high_end)]
-                    writer.write(piece)
-                    forget(piece)
-            files[name] = writer.finished
-        facts = {
-            "nodes": graph.nodes,
-            "block": block,
-            "first": first,
-            "last": last,
-            "edges": end - begin,
-            "digest": graph.digest,
-        }
-        draft.publish(Manifest(BLOCK, facts, files))
-
-
-def _write_head(path: Path, graph: Graph, cuts: list[int]) -> None:
-    stored = graph.store.manifest
-    with Draft(path, BLOCKED) as draft:
-        kept = (OFFSETS, DEGREES, NAME_FILES, TITLE_FILES)
-        files = {name: entry for name, entry in stored.files.items() if name.startswith(kept)}
-        for name, entry in files.items():
-            copy_array(graph.store.path / name, draft.path / name, entry)
-        facts = stored.facts | {
-            "digest": graph.digest,
-            "weighted": graph.in_weights is not None,
-            "cuts": cuts,
-        }
-        draft.publish(Manifest(BLOCKED, facts, files))
-
-
-# -- reading ----------------------------------------------------------------------------
+    graph = BlockedGraph.open(path)
+    return [graph.store.path, *(graph.path / folder_of(block) for block in range(graph.blocks))]
 
 
 class GraphBlock:
@@ -222,7 +93,7 @@ class GraphBlock:
         """Open the block of the graph of that ``digest`` in the folder of a graph in blocks. Raises
         :class:`~cocite.errors.StoreError`.
         """
-        store = Store.open(Path(folder) / _folder(block), BLOCK)
+        store = Store.open(Path(folder) / folder_of(block), BLOCK)
         facts = Facts(store.facts, f"{store.path}: the manifest")
         self.nodes = facts.whole("nodes", 1, MAX_NODES)
         self.last = facts.whole("last", 0, self.nodes)
@@ -283,7 +154,7 @@ class BlockedGraph(Graph):
 
     def __init__(self, folder: Path, store: Store, crew: Any = None) -> None:
         self._store, self._folder, self.crew = store, folder, crew
-        _check_head(store)
+        check_head(store)
 
     @classmethod
     def open(
@@ -296,7 +167,7 @@ class BlockedGraph(Graph):
                 f"{folder} is no graph stored in blocks. To make one: cocite ingest GRAPH -o "
                 f"{folder} --blocks N"
             )
-        return cls(folder, Store.open(folder / _HEAD, BLOCKED, verify=verify), crew)
+        return cls(folder, Store.open(folder / HEAD, BLOCKED, verify=verify), crew)
 
     @property
     def path(self) -> Any:
@@ -307,6 +178,16 @@ class BlockedGraph(Graph):
     def blocks(self) -> int:
         """How many there are."""
         return len(self.cuts) - 1
+
+    @cached_property
+    def here(self) -> list[Path]:
+        """The blocks that are here: a machine needs those only that it works on."""
+        return [path for path in parts_of(self._folder)[1:] if kind_of(path) == BLOCK]
+
+    @property
+    def nbytes(self) -> int:
+        """The size on disk of all that is here."""
+        return self._store.nbytes + sum(Manifest.read(path, BLOCK).nbytes for path in self.here)
 
     @cached_property
     def cuts(self) -> list[int]:
@@ -370,7 +251,22 @@ class BlockedGraph(Graph):
             yield GraphBlock(self._folder, block, self.digest)
 
 
-def _check_head(store: Store) -> None:
+def check_block(path: Path) -> None:
+    """Read the block at ``path`` in full; see that it is the one that its graph has there, if that
+    is beside it. Raises :class:`~cocite.errors.Damaged`.
+    """
+    facts = Facts(Manifest.read(path, BLOCK).facts, f"{path}: the manifest")
+    number, digest = facts.whole("block"), facts.text("digest")
+    graph = BlockedGraph.open(path.parent) if is_blocked(path.parent) else None
+    if path.name != folder_of(number) or (graph and number >= graph.blocks):
+        raise Damaged(f"{path} is block {number} of a graph by what it says: it is misplaced")
+    block = GraphBlock(path.parent, number, graph.digest if graph else digest)
+    if graph and [block.first, block.last] != graph.cuts[number : number + 2]:
+        raise Damaged(f"{path} begins or ends where its graph does not. Cut the graph again")
+
+
+def check_head(store: Store) -> None:
+    """See that the manifest of all but the links fits its files; reads none of them."""
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes = facts.whole("nodes", 0, MAX_NODES)
     facts.whole("edges")

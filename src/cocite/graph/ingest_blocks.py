@@ -7,18 +7,47 @@ output, and goes.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cocite.errors import UsageError
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cocite.errors import NotAStore, OutputExists, StoreError, UsageError
+from cocite.graph.blocks import cut_evenly
 from cocite.graph.graph import Graph
-from cocite.graph.in_blocks import BlockedGraph, check_output, checked_blocks, split
+from cocite.graph.in_blocks import (
+    BLOCK,
+    BLOCKED,
+    HEAD,
+    MOST_BLOCKS,
+    BlockedGraph,
+    folder_of,
+    is_blocked,
+)
 from cocite.graph.ingest import ingest
+from cocite.graph.names import NAME_FILES
 from cocite.graph.readers.options import Progress, no_progress
-from cocite.store import kind_of
+from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
+from cocite.graph.titles import TITLE_FILES
+from cocite.store import (
+    ArrayWriter,
+    Draft,
+    Entry,
+    Manifest,
+    Store,
+    copy_array,
+    disk,
+    forget,
+    kind_of,
+)
 from cocite.store.beside import folder_beside
 
-__all__ = ["ingest_blocks"]
+__all__ = ["check_output", "checked_blocks", "ingest_blocks", "split"]
+
+_PIECE = 1 << 20
 
 
 def ingest_blocks(
@@ -60,3 +89,133 @@ def ingest_blocks(
         return cut(Graph.open(named[0]))
     with folder_beside(Path(os.fspath(path) + ".whole")) as folder:
         return cut(ingest(inputs, folder / path.name, progress=progress, **options))
+
+
+# -- cutting a stored graph ----------------------------------------------------------------
+
+
+def split(
+    graph: Graph,
+    output: str | os.PathLike[str],
+    blocks: int,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Store ``graph`` in ``blocks`` blocks of about equal size, fewer if it has fewer nodes, in the
+    folder ``output``; returns that.
+
+    ``progress`` gets links (done, total). Raises :class:`UsageError`, :class:`OutputExists` and
+    :class:`~cocite.errors.Damaged`.
+    """
+    checked_blocks(blocks)
+    path = check_output(output, overwrite)
+    graph.check()
+    links = Links(graph.in_offsets, graph.in_sources, graph.in_weights)
+    cuts = [0, *cut_evenly(links, blocks), graph.nodes]
+    try:
+        with folder_beside(path) as beside:
+            for block, (first, last) in enumerate(pairwise(cuts)):
+                _write_block(beside / folder_of(block), graph, (block, first, last))
+                progress(int(graph.in_offsets[last]), graph.edges)
+            _write_head(beside / HEAD, graph, cuts)
+            disk.sync_directory(beside)
+            check_output(path, overwrite)  # somebody may have put something there meanwhile
+            if os.path.lexists(path):
+                disk.exchange(beside, path)
+            else:
+                disk.rename_new(beside, path)
+            disk.sync_directory(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be made: {error.strerror}. Choose another output"
+        ) from error
+    return path
+
+
+def checked_blocks(blocks: int) -> int:
+    """A number of blocks; raises :class:`UsageError` for one that is not allowed."""
+    if type(blocks) is not int or not 1 <= blocks <= MOST_BLOCKS:
+        raise UsageError(f"blocks is {blocks!r}; it is a whole number from 1 to {MOST_BLOCKS:,}")
+    return blocks
+
+
+def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
+    """See that nothing is there, or nothing but a graph in blocks that may be replaced."""
+    path = Path(output)
+    if not path.name:
+        raise UsageError(f"{str(output)!r} names no directory that could be made")
+    if not os.path.lexists(path):
+        return path
+    if not overwrite:
+        raise OutputExists(
+            f"{path} exists. Choose another output, or pass --overwrite (overwrite=True) to "
+            "replace it when the new one is complete"
+        )
+    if path.is_symlink() or not is_blocked(path):
+        raise NotAStore(
+            f"{path} exists and is no graph stored in blocks: it will not be overwritten. Choose "
+            "another output"
+        )
+    strange = {
+        entry.name
+        for entry in path.iterdir()
+        if kind_of(entry) != (BLOCKED if entry.name == HEAD else BLOCK)
+        or Store.open(entry, BLOCKED if entry.name == HEAD else BLOCK).surplus()
+    }
+    if strange:
+        raise OutputExists(
+            f"{path} holds what is not the graph's own and would be lost "
+            f"({', '.join(sorted(strange)[:3])}). Move it elsewhere, or choose another output"
+        )
+    return path
+
+
+def _write_block(path: Path, graph: Graph, place: tuple[int, int, int]) -> None:
+    block, first, last = place
+    begin, end = (int(graph.in_offsets[node]) for node in (first, last))
+    with Draft(path, BLOCK) as draft:
+        arrays: list[tuple[str, NDArray[Any], int, int, DTypeLike]] = [
+            (SOURCES, graph.in_sources, begin, end, np.uint32),
+            (DEGREES, graph.out_degrees, first, last, np.uint32),
+        ]
+        if graph.in_weights is not None:
+            arrays.append((WEIGHTS, graph.in_weights, begin, end, np.float32))
+        files: dict[str, Entry] = {}
+        with ArrayWriter(draft.path / OFFSETS, np.uint64) as writer:
+            for low in range(first, last + 1, _PIECE):
+                piece = graph.in_offsets[low : min(low + _PIECE, last + 1)]
+                writer.write(piece - np.uint64(begin))
+                forget(piece)
+        files[OFFSETS] = writer.finished
+        for name, array, low_end, high_end, kind in arrays:
+            with ArrayWriter(draft.path / name, kind) as writer:
+                for low in range(low_end, high_end, _PIECE):
+                    piece = array[low : min(low + _PIECE, high_end)]
+                    writer.write(piece)
+                    forget(piece)
+            files[name] = writer.finished
+        facts = {
+            "nodes": graph.nodes,
+            "block": block,
+            "first": first,
+            "last": last,
+            "edges": end - begin,
+            "digest": graph.digest,
+        }
+        draft.publish(Manifest(BLOCK, facts, files))
+
+
+def _write_head(path: Path, graph: Graph, cuts: list[int]) -> None:
+    stored = graph.store.manifest
+    with Draft(path, BLOCKED) as draft:
+        kept = (OFFSETS, DEGREES, NAME_FILES, TITLE_FILES)
+        files = {name: entry for name, entry in stored.files.items() if name.startswith(kept)}
+        for name, entry in files.items():
+            copy_array(graph.store.path / name, draft.path / name, entry)
+        facts = stored.facts | {
+            "digest": graph.digest,
+            "weighted": graph.in_weights is not None,
+            "cuts": cuts,
+        }
+        draft.publish(Manifest(BLOCKED, facts, files))

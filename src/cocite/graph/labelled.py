@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import Damaged
 from cocite.graph.names import Names, open_names
 from cocite.graph.titles import open_titles
 from cocite.store import Store
@@ -112,6 +113,10 @@ class LabelledNames(Names):
     def see_that_none_is(self, name: str) -> None:
         """See that no stored name is so."""
         self._stored.see_that_none_is(name)
+
+    def damaged(self) -> Damaged:
+        """What is to be said of stored names that cannot be as they are."""
+        return self._stored.damaged()
 
     def __contains__(self, name: object) -> bool:
         return self.find(name) is not None

@@ -99,7 +99,10 @@ class IntegerNames(Names):
 
     def see_that_none_is(self, name: str) -> None:
         if self._values is not None and bool((self._values[1:] <= self._values[:-1]).any()):
-            raise _damaged(self._path)
+            raise self.damaged()
+
+    def damaged(self) -> Damaged:
+        return _damaged(self._path)
 
     def _value(self, place: int) -> int:
         return place if self._values is None else int(self._values[place])
@@ -150,22 +153,22 @@ class TextNames(Names):
     def names(self, ids: NDArray[Any]) -> list[str]:
         found = coded_texts(self._data, self._blocks, self._check(ids))
         if found is None:
-            raise self._damaged()
+            raise self.damaged()
         return found
 
-    def _damaged(self) -> Damaged:
+    def damaged(self) -> Damaged:
         return _damaged(self._path)
 
     def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Ids out of a file: each is looked at before it is one."""
         if ids.size and int(ids.max()) >= self._count:
-            raise self._damaged()
+            raise self.damaged()
         return ids
 
     def by_hash(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """The hashes of all names, ascending, and the id of each."""
         if bool((self._hashes[1:] < self._hashes[:-1]).any()):
-            raise self._damaged()
+            raise self.damaged()
         return self._hashes, self._nodes(self._by_hash)
 
     def find(self, name: str) -> int | None:
@@ -174,19 +177,19 @@ class TextNames(Names):
         high = int(np.searchsorted(self._hashes, wanted, side="right"))
         for node in self._by_hash[low:high].tolist():
             if node >= self._count:
-                raise self._damaged()
+                raise self.damaged()
             found = self.name(node)
             if found == name:
                 return int(node)
             if name_hash(found.encode()) != wanted:
-                raise self._damaged()
+                raise self.damaged()
         return None
 
     def see_that_none_is(self, name: str) -> None:
         wanted = name.encode("utf-8", "surrogatepass")
         rank = self._first(lambda other: other >= wanted)
         if rank < self._count and self.name(self._ranked(rank)) == name:
-            raise self._damaged()
+            raise self.damaged()
 
     def _first_with_prefix(self, prefix: str, limit: int, but: str | None = None) -> NDArray[Any]:
         begin, end = self._beginning(prefix)

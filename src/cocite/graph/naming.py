@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import UnknownNode, UsageError
+from cocite.errors import Damaged, UnknownNode, UsageError
 from cocite.store import forget
 
 if TYPE_CHECKING:
@@ -117,12 +117,14 @@ class Names(ABC):
         is there and was not found.
         """
         self.stored.see_that_none_is(text)
-        titles = self.titles()
+        titles, similar = self.titles(), self.nearest(text)
+        if text in similar:
+            raise self.stored.damaged()
         if titles is None or self._count > SCAN_LIMIT or not text.strip():
-            return UnknownNode(name, self.nearest(text), self.note)
+            return UnknownNode(name, similar, self.note)
         ids = titles.meant(text)[:_SHOWN]
         titled = list(zip(map(str, self.names(ids)), titles.of(ids), strict=True))
-        nearest = [node for node, _ in titled] or self.nearest(text)
+        nearest = [node for node, _ in titled] or similar
         return UnknownNode(name, nearest, self.note, titled)
 
     def ids(self, names: Sequence[object]) -> NDArray[np.uint32]:
@@ -193,6 +195,10 @@ class Names(ABC):
         """See in another way than :meth:`find` that no node is called so; raises :class:`Damaged`
         if one may be.
         """
+
+    @abstractmethod
+    def damaged(self) -> Damaged:
+        """What is to be said of names that cannot be as they are."""
 
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
         """The ids of all names that begin with ``prefix``, ascending."""

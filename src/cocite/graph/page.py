@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import Damaged
 from cocite.graph.graph import MAX_NODES
 from cocite.graph.names import Names
 from cocite.graph.rows import Links
@@ -131,6 +132,10 @@ class NamesAndOne(Names):
     def see_that_none_is(self, name: str) -> None:
         """See that no node of the graph is called so."""
         self._names.see_that_none_is(name)
+
+    def damaged(self) -> Damaged:
+        """What is to be said of stored names that cannot be as they are."""
+        return self._names.damaged()
 
     @property
     def stored(self) -> Names:

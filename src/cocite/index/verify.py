@@ -18,6 +18,7 @@ from typing import Any, Self
 from cocite.documents import Document
 from cocite.errors import Damaged, StoreError
 from cocite.graph.graph import Graph, check_graph
+from cocite.graph.in_blocks import BLOCK, BLOCKED, BlockedGraph, check_block, check_head
 from cocite.graph.sound import graph_faults, name_faults, title_faults
 from cocite.index.facts import IndexFacts
 from cocite.index.files import check_files
@@ -55,7 +56,8 @@ class VerifyDocument(Document):
     def of(cls, path: str | os.PathLike[str]) -> Self:
         """Read the store at ``path``; raises a :class:`~cocite.errors.StoreError` if none is."""
         name = os.fspath(path)
-        kind = "index" if kind_of(name) == "index" else "graph"
+        found_kind = kind_of(name)
+        kind = found_kind if found_kind in ("index", BLOCKED, BLOCK) else "graph"
         store = Store(Path(name), Manifest.read(Path(name), kind))
         found = {file: store.verify(file) for file in store.manifest.files}
         faults = {file: fault for file, fault in found.items() if fault}
@@ -93,7 +95,9 @@ class VerifyDocument(Document):
 
 @dataclass(frozen=True)
 class VerifiedLinks(Document):
-    """The same of all ``stores`` that are kept of the file of links ``path``."""
+    """The same of all ``stores`` that are kept of the file of links ``path``, or that a graph in
+    blocks has there.
+    """
 
     path: str
     stores: Sequence[VerifyDocument]
@@ -117,8 +121,12 @@ def _left(store: Store, faults: dict[str, str]) -> str:
 def _content(store: Store) -> dict[str, str]:
     """What is wrong with what is in the files of a store whose checksums all fit, by file."""
     try:
-        if store.manifest.kind == "graph":
-            graph = Graph.open(store.path)
+        if store.manifest.kind == BLOCK:
+            check_block(store.path)
+            found = {}
+        elif store.manifest.kind in ("graph", BLOCKED):
+            blocked = store.manifest.kind == BLOCKED
+            graph = BlockedGraph.open(store.path.parent) if blocked else Graph.open(store.path)
             found = {file: what for faults in _of_graph(graph) for file, what in faults}
         else:
             index = StoredIndex.open(store.path)
@@ -132,7 +140,10 @@ def _content(store: Store) -> dict[str, str]:
 
 
 def _of_graph(graph: Graph) -> Iterator[Iterable[Fault]]:
-    yield graph_faults(graph)
+    if isinstance(graph, BlockedGraph):
+        graph.check_links()
+    else:
+        yield graph_faults(graph)
     yield name_faults(graph.names)
     yield title_faults(graph.titles)
 
@@ -161,7 +172,9 @@ def _told(store: Store) -> list[str]:
         if store.manifest.kind == "index":
             facts = IndexFacts.read(store.path, store.facts)
             check_files(store.path, store.manifest, facts)
-        else:
+        elif store.manifest.kind == BLOCKED:
+            check_head(store)
+        elif store.manifest.kind == "graph":
             check_graph(store)
     except Damaged as error:
         return [str(error)]

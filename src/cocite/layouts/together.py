@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cocite.layouts.blobs import Blob, Maker
-from cocite.runner import in_order
+from cocite.runner import Pace, in_order
 
 __all__ = ["TogetherMaker"]
 
@@ -24,6 +24,7 @@ class TogetherMaker(ABC):
         self._numbers, self._together = numbers, together
         self._made = range(0)
         self._next = -1
+        self._pace = Pace()
         self._blobs: Iterator[Blob] = iter(())
 
     @abstractmethod
@@ -47,7 +48,7 @@ class TogetherMaker(ABC):
             self._made = made
         if sample != self._next:
             self._stop()
-            self._blobs = in_order(self._layers(), range(sample, self._made.stop))
+            self._blobs = in_order(self._layers(), range(sample, self._made.stop), self._pace)
         blob = next(self._blobs)
         self._next = sample + 1
         return blob

@@ -29,6 +29,8 @@ __all__ = ["Blocked"]
 class Blocked:
     """Sweeps over the links of one graph from disk; ``resident.Resident`` does so in memory."""
 
+    sent = None
+
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
         self._arranged = arrange(lumped)

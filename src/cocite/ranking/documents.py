@@ -30,18 +30,23 @@ class RankDocument(Document):
     ended: Convergence
     top: Sequence[tuple[str, float]]
     titles: Sequence[str] | None
+    sent: int | None = None
 
     @classmethod
     def of(cls, graph: Graph, found: Ranks, k: int = 20, side: str | None = None) -> Self:
         """The highest ``k`` of ``found``, of a ``side``; with titles, if the graph has any."""
         how = found.removed, found.blocks, found.weighted, found.convergence
         top = found.top(k, side)
-        return cls(str(graph.path), *how, top, _titles(graph, [node for node, _ in top]))
+        return cls(
+            str(graph.path), *how, top, _titles(graph, [node for node, _ in top]), found.sent
+        )
 
     def facts(self) -> dict[str, Any]:
         """The facts of the iteration stand beside the others."""
         facts = super().facts()
-        ended, top, titles = (facts.pop(name) for name in ("ended", "top", "titles"))
+        names = "ended", "top", "titles", "sent"
+        ended, top, titles, sent = (facts.pop(name) for name in names)
+        facts |= {} if sent is None else {"bytes_of_values": sent}
         highest = [{"node": node, "rank": rank} for node, rank in top]
         if titles is not None:
             pairs = zip(highest, titles, strict=True)

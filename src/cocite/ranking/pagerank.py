@@ -69,7 +69,8 @@ class Dangling(Enum):
 @dataclass(frozen=True)
 class Ranks(Writable):
     """``values`` float64[nodes], sum 1, by id; how the iteration ended; the names; how many nodes
-    were removed, in how many blocks the graph was read, and whether its weights counted.
+    were removed, in how many blocks the graph was read, and whether its weights counted; bytes of
+    values that blocks sent each other, where they live apart.
 
     If everything did not fit in memory, ``values`` is a file without a name, mapped: it goes with
     the last reference to it.
@@ -81,6 +82,7 @@ class Ranks(Writable):
     removed: int = 0
     blocks: int = 1
     weighted: bool = False
+    sent: int | None = None
 
     _arrays = True
 
@@ -200,6 +202,7 @@ def pagerank(
         system.lumped.removed(),
         system.links.blocks,
         system.lumped.weighted,
+        system.links.sent,
     )
 
 

@@ -24,6 +24,7 @@ class Resident:
     """
 
     blocks = 1
+    sent = None
 
     def __init__(self, lumped: Lumped) -> None:
         from cocite.kernels import rank

@@ -105,6 +105,11 @@ class Manifest:
         entries = {name: Entry.from_json(name, entry) for name, entry in files.items()}
         return cls(kind, facts, entries)
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all arrays on disk."""
+        return sum(entry.nbytes for entry in self.files.values())
+
     def digest(self, *prefixes: str) -> str:
         """One checksum for the content of the files whose names start so; all by default."""
         content = xxhash.xxh3_128()
@@ -178,7 +183,7 @@ class Store:
     @property
     def nbytes(self) -> int:
         """The size of all arrays on disk."""
-        return sum(entry.nbytes for entry in self.manifest.files.values())
+        return self.manifest.nbytes
 
     def advise(self, access: Access) -> None:
         """Say how all arrays are going to be read from now on."""

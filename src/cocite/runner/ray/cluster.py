@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
@@ -29,6 +27,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from cocite import __version__
+from cocite.compiled.clock import clock
 from cocite.errors import ClusterError, CociteError, UsageError
 from cocite.memory import format_size
 from cocite.runner.ray.actors import (
@@ -40,7 +39,8 @@ from cocite.runner.ray.actors import (
     translated,
     value_of,
 )
-from cocite.runner.ray.local import LocalNodes, address_kept, set_token
+from cocite.runner.ray.address import answers, reached
+from cocite.runner.ray.local import LocalNodes
 
 __all__ = ["Cluster", "NodeSeen"]
 
@@ -53,10 +53,12 @@ _SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
 """No statistics; and errors of what nobody waits for any more are not printed."""
 _AGAIN = 8
 """How often an item is done again whose worker was lost."""
-_SECONDS = 5.0
-"""How long a head node has to take a connection."""
 _ANSWERS = 120.0
 """How long nodes have to say what they run: each starts a process for it."""
+_LOOK = 5.0
+"""After how long without an answer the head node is looked at."""
+_LOOKS = 6
+"""How often in a row it is not there before it is given up: Ray would wait for ever."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class Cluster:
         self._local = local
         self._ray = library()
         self._open = True  # what is asked of Ray without a connection makes a cluster of its own
+        self._head = address
 
     @classmethod
     def connect(cls, address: str, *, check: bool = True) -> Self:
@@ -96,7 +99,7 @@ class Cluster:
         _redirect(ray)
         local = LocalNodes.start(address) if address.startswith("local") else None
         try:
-            found = cls(local.address if local is not None else _reached(address), local)
+            found = cls(local.address if local is not None else reached(address), local)
             found._connect()
         except BaseException:
             if local is not None:
@@ -124,6 +127,7 @@ class Cluster:
                 f"the cluster at {self.address} cannot be used: {told}. All its machines need the "
                 "same versions of Python and Ray as this one, and this one its token"
             ) from error
+        self._head = self._ray.get_runtime_context().gcs_address
 
     def __enter__(self) -> Self:
         return self
@@ -308,14 +312,29 @@ class Cluster:
         return Answer(self._ray.put(value))
 
     def get(self, answer: Answer[R], seconds: float | None = None) -> R:
-        """The value; raises its error, :class:`LostWorker` where Ray gave up, and
-        :class:`TookTooLong` after so many seconds.
+        """The value; raises its error, :class:`LostWorker` where Ray gave up,
+        :class:`TookTooLong` after so many seconds, and :class:`ClusterError` if the head node is
+        gone.
         """
-        try:
-            found: R = value_of(self._ray.get(answer.reference, timeout=seconds))
-        except self._ray.exceptions.RayError as error:
-            raise translated(error) from error
-        return found
+        end, missed = None if seconds is None else clock() + seconds, 0
+        while True:
+            left = _LOOK if end is None else min(_LOOK, max(0.0, end - clock()))
+            try:
+                found: R = value_of(self._ray.get(answer.reference, timeout=left))
+            except self._ray.exceptions.GetTimeoutError as error:
+                if end is not None and clock() >= end:
+                    raise translated(error) from error
+                missed = 0 if answers(self._head) else missed + 1
+                if missed == _LOOKS:
+                    raise ClusterError(
+                        f"the head node of the cluster, {self._head}, does not answer any more. "
+                        "Start the cluster again, and repeat the command: it goes on from what was "
+                        "done"
+                    ) from error
+            except self._ray.exceptions.RayError as error:
+                raise translated(error) from error
+            else:
+                return found
 
     def wait(
         self, answers: Sequence[Answer[R]], seconds: float | None = None, *, least: int = 1
@@ -351,31 +370,3 @@ def _versions() -> dict[str, str]:
         parts = version(name).split(".")
         found[name] = ".".join(parts[: 2 if parts[0] == "0" else 1])
     return found
-
-
-def _reached(address: str) -> str:
-    """The address of a head node that takes connections."""
-    if address == "auto":
-        kept = address_kept()
-        if kept is None:
-            return "auto"
-        set_token(kept.token)
-        address = kept.address
-    host, colon, port = address.rpartition(":")
-    if not (colon and host and port.isdigit() and 0 < int(port) < 1 << 16):
-        raise UsageError(
-            f"{address!r} is no cluster: it is local:N, for N nodes on this machine, HOST:PORT of "
-            "a head node, or auto, for the one that is here"
-        )
-    kept = address_kept()
-    if kept is not None and kept.address == address:
-        set_token(kept.token)
-    try:
-        with closing(socket.create_connection((host.strip("[]"), int(port)), _SECONDS)):
-            pass
-    except OSError as error:
-        raise ClusterError(
-            f"no cluster answers at {address}: {error.strerror or error}. Is it up? cocite cluster "
-            "up --local N starts one on this machine"
-        ) from error
-    return address
