@@ -32,7 +32,8 @@ from benchmarks.simulator.reproduce import ALLOWED, figures
 from benchmarks.simulator.serving import NORMAL_99, Serving, serve
 
 import cocite
-from cocite.graph.in_blocks import BlockedGraph, split
+from cocite.graph.in_blocks import BlockedGraph
+from cocite.graph.ingest_blocks import split
 from cocite.runner.crew import Alone
 
 STORM = Weather(stragglers=0.3, slower=2.0, lifetime=400.0, repair=20.0)

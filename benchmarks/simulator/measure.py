@@ -30,7 +30,8 @@ from benchmarks.processes import others
 from benchmarks.simulator.building import fine_calls
 from benchmarks.simulator.serving import Serving, serve
 from cocite import Graph
-from cocite.graph.in_blocks import BlockedGraph, split
+from cocite.graph.in_blocks import BlockedGraph
+from cocite.graph.ingest_blocks import split
 from cocite.memory import cores
 from cocite.ranking import pagerank
 from cocite.runner.crew import Alone
