@@ -87,8 +87,9 @@ class Merge:
         verify: bool = True,
         elsewhere: bool = False,
     ) -> None:
-        """``shard``, ``overwrite`` and ``elsewhere`` as for a build; ``verify`` says whether what is
-        read is compared with its checksums. Raises :class:`UsageError` if the indexes do not fit together.
+        """``shard``, ``overwrite`` and ``elsewhere`` as for a build; ``verify`` says whether what
+        is read is compared with its checksums. Raises :class:`UsageError` if the indexes do not fit
+        together.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge joins two indexes or more: give all of them")
