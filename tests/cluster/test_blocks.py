@@ -56,6 +56,33 @@ def test_ranks_are_the_same_to_the_bit(
         assert crews[-1].lost == killed
 
 
+@pytest.mark.parametrize("bits", [0, 5])
+def test_scans_are_the_same_to_the_byte_though_an_actor_is_killed(
+    make_graph: MakeGraph, tmp_path: Path, cluster: Cluster, bits: int
+) -> None:
+    graph, crews = tangled(make_graph), []
+    options = BuildOptions.checked("xjaccard", settings={"samples": 9, "seed": 3, "bits": bits})
+
+    def hire(*arguments: Any) -> Hired:
+        crews.append(Hired(cluster, *arguments))
+        return crews[-1]
+
+    def strike(done: int, total: int) -> None:
+        if done == 4 and crews and not crews[-1].lost:
+            crews[-1].actors[2].kill(restart=True)
+
+    found = []
+    for each in (graph, in_blocks(graph, tmp_path / "split", 4, hire)):
+        output = each.path.parent / "x.index"
+        with IndexBuild(each, output, options, Means.checked(1, "50MB", shard=4)) as work:
+            report = work.run(strike)
+        found.append(files(output))
+    assert found[0] == found[1]
+    assert crews[-1].lost >= 1
+    assert report.traffic is not None
+    assert report.traffic.values > 0
+
+
 def build(graph: Any, output: Path, progress: Any) -> None:
     options = BuildOptions.checked("psimrank", settings={"samples": 40, "seed": 3})
     means = Means.checked(1, "50MB", shard=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -110,6 +111,65 @@ def test_a_refresh_is_that_of_one_machine(
             work.run()
         found.append(content(path))
     assert found[0] == found[1] != local
+
+
+SUITE = """
+[data]
+graph = "web.graph"
+labels = "topics.tsv"
+
+[settings]
+samples = 8
+length = 5
+
+[[method]]
+measures = ["psimrank", "cocitation"]
+directions = ["in"]
+
+[structure]
+measures = ["simrank"]
+directions = ["out"]
+samples = 4
+length = 5
+"""
+
+
+def timeless(found: Any) -> str:
+    """All that an evaluation says, but how long builds took."""
+    told = found.to_json()
+    told["figures"] = [row for row in told["figures"] if row["figure"] != "build_seconds"]
+    return json.dumps(told)
+
+
+def test_an_evaluation_has_the_figures_of_one_machine(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, spread, labels = tmp_path / "s.toml", [], tmp_path / "topics.tsv"
+    suite.write_text(SUITE)
+    web = cocite.generate_web(tmp_path / "web.graph", nodes=600, links=4000, labels=labels)
+    here = cocite.evaluate(tmp_path, suite=suite)
+    shards = Spread.shards
+
+    def counted(self: Spread, work: Any, ranges: Any) -> Any:
+        spread.append(work.plan.measure.name)
+        return shards(self, work, ranges)
+
+    monkeypatch.setattr(Spread, "shards", counted)
+    there = cocite.evaluate(tmp_path, suite=suite, cluster=cluster)
+    assert timeless(there) == timeless(here)
+    assert spread == ["psimrank", "simrank"]
+    index = cocite.build(web, tmp_path / "web.index", measure="cocitation")
+    with pytest.raises(UsageError, match="indexes that are there are not built"):
+        cocite.evaluate(index, labels=labels, cluster=cluster)
+
+
+def test_a_tuning_chooses_as_on_one_machine(cluster: Cluster, tmp_path: Path) -> None:
+    graph = cocite.generate_web(tmp_path / "web.graph", nodes=600, links=4000, seed=2)
+    options: Any = {"measures": ["psimrank", "cocitation"], "directions": ["in"], "samples": 4}
+    here = cocite.tune(graph, tmp_path / "here.toml", time=None, **options)
+    there = cocite.tune(graph, tmp_path / "there.toml", time=None, cluster=cluster, **options)
+    assert [(t.name, t.figure) for t in there.tried] == [(t.name, t.figure) for t in here.tried]
+    assert there.settings == here.settings
 
 
 BUILD = """

@@ -13,7 +13,13 @@ import click
 from cocite.cli import GIVEN
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import bipartite_option, cache_option, index_of
-from cocite.cli.options import format_option, means_options, safe_csv
+from cocite.cli.options import (
+    cluster_option,
+    format_option,
+    means_options,
+    safe_csv,
+    via_option,
+)
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.targets import kind_option, to_options
@@ -192,6 +198,11 @@ def _settings(
     help="Where the random numbers start. Equal seeds give equal figures.",
 )
 @means_options
+@cluster_option(
+    "Draw the samples of indexes that are made to be judged on a cluster. Its nodes see GRAPH and "
+    "the directory of temporary files (TMPDIR) by the same paths, or samples come by --via."
+)
+@via_option
 @click.option(
     "--overwrite",
     is_flag=True,

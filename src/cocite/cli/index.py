@@ -259,11 +259,11 @@ def _text(found: BuildDocument, ready: str) -> str:
         shown["walked"] = f"{found.live_steps:.2f} steps a node and sample, until walks meet"
     if found.traffic is not None:
         sent = found.traffic
-        whole = format_size(sent.tokens + sent.records + sent.trees)
         shown["sent"] = (
-            f"{whole} between blocks; walks {sent.each:.2f} bytes a node and step, of at most "
-            f"{TOKEN_BYTES} if every token were sent at every step"
+            f"{format_size(sent.whole)} between blocks; {sent.each:.2f} bytes a node and step"
         )
+        if sent.tokens:
+            shown["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
     what = "node and sample" if found.sampled else "node"
     shown["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes a {what}"
     if found.by is not None:

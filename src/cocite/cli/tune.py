@@ -10,7 +10,7 @@ import click
 from cocite.cli.evaluate import label_options
 from cocite.cli.help import SectionedVerb
 from cocite.cli.links import bipartite_option, cache_option, graph_of, side_option
-from cocite.cli.options import format_option, means_options
+from cocite.cli.options import cluster_option, format_option, means_options, via_option
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
 from cocite.cli.text import facts_text, fitting, say, table_text, unsaid
@@ -115,6 +115,10 @@ _NAME = 20
     "measures that cannot]",
 )
 @means_options
+@cluster_option(
+    "Draw the samples on a cluster. Its nodes see GRAPH and FILE.toml by the same paths."
+)
+@via_option
 @click.option(
     "--overwrite",
     is_flag=True,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,8 @@ def placed_links(
 @dataclass(frozen=True)
 class Traffic:
     """Bytes that blocks sent each other: ``tokens`` and ``records`` by walks, ``trees`` by laying
-    out; in ``steps`` of all samples, over ``nodes``.
+    them out; ``values`` by scans, ``groups`` by laying min-hashes out; in ``steps`` of all samples,
+    over ``nodes``.
     """
 
     nodes: int
@@ -69,8 +70,18 @@ class Traffic:
     tokens: int = 0
     records: int = 0
     trees: int = 0
+    values: int = 0
+    groups: int = 0
 
-    def plus(self, steps: int = 0, tokens: int = 0, records: int = 0, trees: int = 0) -> Traffic:
+    def plus(
+        self,
+        steps: int = 0,
+        tokens: int = 0,
+        records: int = 0,
+        trees: int = 0,
+        values: int = 0,
+        groups: int = 0,
+    ) -> Traffic:
         """With so much more."""
         return Traffic(
             self.nodes,
@@ -78,28 +89,40 @@ class Traffic:
             self.tokens + tokens,
             self.records + records,
             self.trees + trees,
+            self.values + values,
+            self.groups + groups,
         )
 
     def plus_all(self, other: Traffic | None) -> Traffic:
         """Both together."""
         if other is None:
             return self
-        return self.plus(other.steps, other.tokens, other.records, other.trees)
+        return self.plus(*(getattr(other, each.name) for each in fields(other)[1:]))
 
     @property
     def each(self) -> float:
-        """Bytes of tokens and records a node and step of a sample."""
-        return (self.tokens + self.records) / max(1, self.nodes * self.steps)
+        """Bytes of tokens, records and values a node and step of a sample."""
+        sent = self.tokens + self.records + self.values
+        return sent / max(1, self.nodes * self.steps)
+
+    @property
+    def whole(self) -> int:
+        """All bytes."""
+        return self.tokens + self.records + self.trees + self.values + self.groups
 
     def facts(self) -> dict[str, int | float]:
         """As a document tells it; ``most`` is the papers' bound, all tokens sent at every step."""
-        return {
-            "bytes_of_tokens": self.tokens,
-            "bytes_of_records": self.records,
-            "bytes_of_trees": self.trees,
-            "bytes_per_node_and_step": self.each,
-            "most_of_tokens_per_node_and_step": TOKEN_BYTES,
-        }
+        found: dict[str, int | float] = {"bytes_per_node_and_step": self.each}
+        if self.values or self.groups:
+            found |= {"bytes_of_values": self.values, "bytes_of_groups": self.groups}
+        if self.tokens or self.records or len(found) == 1:
+            found |= {
+                "bytes_of_tokens": self.tokens,
+                "bytes_of_records": self.records,
+                "bytes_of_trees": self.trees,
+                "most_of_tokens_per_node_and_step": TOKEN_BYTES,
+            }
+        return found
 
 
 class _State:

@@ -30,7 +30,7 @@ from cocite.means import Means
 from cocite.runner import in_order
 from cocite.store import forget
 
-__all__ = ["LANES", "Ring", "Rings", "plan_ring_scan"]
+__all__ = ["LANES", "Ring", "Rings", "plan_ring_scan", "ring_orders"]
 
 LANES = ROW_BYTES // 4
 """Samples that are made at once."""
@@ -98,7 +98,7 @@ class Rings:
 
         if not 1 <= len(samples) <= LANES:
             raise UsageError(f"{len(samples)} samples; rings are made of 1 to {LANES} at once")
-        orders = self._orders(samples)
+        orders = ring_orders(samples, self._nodes, self._seed, self._turn)
 
         def begin(part: slice) -> None:
             ring_rows.places(orders, np.uint32(part.start), self._now[part])
@@ -111,17 +111,20 @@ class Rings:
             self._now, self._next = self._next, self._now
             yield Ring(step, self._now, orders[: len(samples)], self._threads)
 
-    def _orders(self, samples: Sequence[int]) -> NDArray[np.uint32]:
-        from cocite.kernels import random
 
-        turn = np.uint64(self._turn)
-        orders = np.zeros((LANES, random.ORDER_WORDS), np.uint32)
-        bits = np.uint64(random.order_bits(self._nodes))
-        for lane in range(LANES):
-            sample = samples[min(lane, len(samples) - 1)]
-            key = random.draw_key(np.uint64(self._seed), np.uint64(sample), turn)
-            random.make_order(np.uint64(key), bits, orders[lane])
-        return orders
+def ring_orders(samples: Sequence[int], nodes: int, seed: int, turn: int) -> NDArray[np.uint32]:
+    """uint32[LANES, ORDER_WORDS]: the orders of up to 16 samples of a graph of so many nodes; lanes
+    beyond them repeat the last of them. ``turn`` is added to the step of the draw.
+    """
+    from cocite.kernels import random
+
+    orders = np.zeros((LANES, random.ORDER_WORDS), np.uint32)
+    bits = np.uint64(random.order_bits(nodes))
+    for lane in range(LANES):
+        sample = samples[min(lane, len(samples) - 1)]
+        key = random.draw_key(np.uint64(seed), np.uint64(sample), np.uint64(turn))
+        random.make_order(np.uint64(key), bits, orders[lane])
+    return orders
 
 
 def _pieces(nodes: int) -> Iterator[slice]:

@@ -11,16 +11,17 @@ Cost: that of a suite each (``running.py``), a build a measure, and the question
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cocite.errors import UsageError
 from cocite.evaluation.answers import Answers, Asked
+from cocite.evaluation.builds import Builds, builds_on
 from cocite.evaluation.data import Truth, graph_of, read_truth
 from cocite.evaluation.embedding import embed
 from cocite.evaluation.judge import Figures
@@ -30,10 +31,11 @@ from cocite.evaluation.study import Result, facts_of
 from cocite.evaluation.suite import Point, Suite, called, point
 from cocite.extras import MissingLibrary
 from cocite.graph import Graph
-from cocite.means import Means
 from cocite.measures import MEASURES
-from cocite.query import build
 from cocite.store import disk
+
+if TYPE_CHECKING:
+    from cocite.runner.ray import Cluster
 
 __all__ = ["Across", "Judged", "folders_of", "run_across"]
 
@@ -78,7 +80,7 @@ class _Place(NamedTuple):
     truth: Truth
     work: Path
     seed: int
-    means: Means
+    builds: Builds
     progress: Progress
 
 
@@ -115,6 +117,8 @@ def run_across(
     seed: int = 0,
     threads: int | None = None,
     memory: str | int | None = None,
+    cluster: str | Cluster | None = None,
+    via: str | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> Across:
     """Run a plan on the data of several suites.
@@ -129,15 +133,29 @@ def run_across(
         An empty folder, for graphs and indexes.
     plan
         What to run, such as :func:`~cocite.evaluation.suite_file.load_across`.
-    seed, threads, memory, progress
+    seed, threads, memory, cluster, via, progress
         As for :func:`~cocite.evaluation.running.run_suite`.
 
     Raises
     ------
-    UsageError, InputError, StoreError, ResourceError
+    UsageError, InputError, StoreError, ResourceError, ClusterError
     """
-    folders, means = folders_of(suites, root), Means.checked(threads, memory)
-    across = Across(plan)
+    folders = folders_of(suites, root)
+    with builds_on(cluster, via, threads, memory) as builds:
+        return _run(suites, folders, work, plan, seed, builds, progress)
+
+
+def _run(
+    suites: Sequence[Suite],
+    folders: Mapping[str, Path | None],
+    work: Path,
+    plan: Suite,
+    seed: int,
+    builds: Builds,
+    progress: Progress,
+) -> Across:
+    """The same, with the folders of the suites, on what builds their indexes."""
+    across, memory = Across(plan), builds.means.memory
     for number, suite in enumerate(suites):
         place = work / f"{number}"
         disk.make_own_folder(place, new=True)
@@ -146,9 +164,9 @@ def run_across(
         graph, data = graph_of(replace(suite.data, texts=""), folder, place, told)
         judge = replace(plan.judge, gamma_least=suite.judge.gamma_least)
         here = replace(plan, name=suite.name, about=suite.about, data=data, judge=judge)
-        truth = read_truth(graph.names, data, judge, folder or Path(), seed, told, means.memory)
+        truth = read_truth(graph.names, data, judge, folder or Path(), seed, told, memory)
         across.facts[suite.name] = facts_of(graph.nodes, graph.edges, truth, seed)
-        at = _Place(here, graph, truth, place, seed, means, told)
+        at = _Place(here, graph, truth, place, seed, builds, told)
         found = list(_labelled(at, across) if truth.labels else _unlabelled(at))
         across.rows += _asked(at, found, across.notes)
         del graph, truth, at
@@ -167,7 +185,7 @@ Found = tuple[str, Result | None, Point | None, Figures]
 
 def _labelled(at: _Place, across: Across) -> Iterator[Found]:
     """The default, every measure at its best, embeddings; by the queries that did not choose."""
-    study = run_on(at.suite, at.graph, at.truth, at.work, at.seed, at.means, at.progress)
+    study = run_on(at.suite, at.graph, at.truth, at.work, at.seed, at.builds, at.progress)
     best = study.best
     if best is None:
         raise UsageError("the plan of several suites has no table [best]")
@@ -209,15 +227,7 @@ def _asked(at: _Place, found: Sequence[Found], notes: list[str]) -> Iterator[Jud
             answers = asked.by(lambda node, ranker=ranker: ranker.related(node, K).ids)  # type: ignore[misc]
         else:
             path = at.work / "asked.index"
-            index = build(
-                at.graph,
-                path,
-                measure=made.measure,
-                direction=made.direction,
-                threads=at.means.threads,
-                memory=at.means.memory,
-                **dict(made.build),
-            )
+            index = at.builds.index(at.graph, path, made.measure, made.direction, dict(made.build))
             seconds, size = time.perf_counter() - begin, index.stored.store.nbytes
             names = index.nodes.names(np.array(asked.nodes))
             named = dict(zip(asked.nodes, names, strict=True))

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import UsageError
 from cocite.evaluation.across import run_across
@@ -34,6 +34,9 @@ from cocite.graph import Graph
 from cocite.measures import Value
 from cocite.query import Index
 from cocite.store import kind_of
+
+if TYPE_CHECKING:
+    from cocite.runner.ray import Cluster
 
 __all__ = ["evaluate"]
 
@@ -58,6 +61,8 @@ def evaluate(
     seed: int = 0,
     threads: int | None = None,
     memory: str | int | None = None,
+    cluster: str | Cluster | None = None,
+    via: str | None = None,
     progress: Callable[[str, int, int], None] = lambda stage, done, total: None,
 ) -> StudyDocument | AcrossDocument:
     """Tell how good the answers are, by labels and by texts: sibling Gamma, precision, recall,
@@ -96,6 +101,10 @@ def evaluate(
         Where the random numbers start. Equal seeds give equal figures.
     threads, memory
         As for building an index.
+    cluster, via
+        As for building an index: where samples are drawn, of indexes that are only made to be
+        judged. They lie in a temporary directory (``TMPDIR`` says where): nodes on other machines
+        see it, or their shards come by ``via``. Figures are the same.
     progress
         Called with (stage, done, total).
 
@@ -107,7 +116,7 @@ def evaluate(
 
     Raises
     ------
-    UsageError, InputError, StoreError, ResourceError
+    UsageError, InputError, StoreError, ResourceError, ClusterError
     """
     call = _call(
         of,
@@ -149,6 +158,8 @@ def evaluate(
         "seed": seed,
         "threads": threads,
         "memory": memory,
+        "cluster": cluster,
+        "via": via,
         "progress": progress,
     }
     chosen = dict(settings or {})
@@ -241,6 +252,12 @@ def _study(
     kinds = [kind_of(path) for path in paths]
     if suite is None and paths and all(kind == "index" for kind in kinds):
         plan = with_data(load_suite("graph"), given)
+        on = [options.pop(name) for name in ("cluster", "via")]
+        if any(each is not None for each in on):
+            raise UsageError(
+                "indexes that are there are not built: leave --cluster (cluster=...) and --via "
+                "(via=...) out"
+            )
         indexes = [each if isinstance(each, Index) else _path(each) for each in of]
         return compare_indexes(indexes, plan, settings, **options)
     if suite is not None or kinds == ["graph"]:

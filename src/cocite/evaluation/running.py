@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from cocite.compiled.clock import clock
 from cocite.errors import UsageError
 from cocite.evaluation.best import Swept, candidates, combined
 from cocite.evaluation.bootstrap import Bootstrap
+from cocite.evaluation.builds import Builds, builds_on
 from cocite.evaluation.checks import accuracies, structures
 from cocite.evaluation.data import Truth, drawn, graph_of, read_truth
 from cocite.evaluation.embedding import embed
@@ -35,10 +36,12 @@ from cocite.evaluation.suite import Point, Suite, called, sweep_points
 from cocite.extras import MissingLibrary
 from cocite.graph import Graph
 from cocite.layouts.format import is_shard
-from cocite.means import Means
 from cocite.measures import SAMPLES, Value, find_measure
-from cocite.query import Index, build
+from cocite.query import Index
 from cocite.store import disk
+
+if TYPE_CHECKING:
+    from cocite.runner.ray import Cluster
 
 __all__ = ["run_on", "run_suite"]
 
@@ -53,6 +56,8 @@ def run_suite(
     seed: int = 0,
     threads: int | None = None,
     memory: str | int | None = None,
+    cluster: str | Cluster | None = None,
+    via: str | None = None,
     progress: Progress = lambda stage, done, total: None,
 ) -> Study:
     """Run a suite.
@@ -67,20 +72,21 @@ def run_suite(
         An empty folder, for graphs and indexes.
     seed
         Of the indexes, the queries drawn, the embeddings and the resamples.
-    threads, memory
-        As for building an index.
+    threads, memory, cluster, via
+        As for building an index; what has no samples is built here.
     progress
         Called with (stage, done, total).
 
     Raises
     ------
-    UsageError, InputError, StoreError, ResourceError
+    UsageError, InputError, StoreError, ResourceError, ClusterError
     """
-    graph, data = graph_of(suite.data, folder, work, progress)
-    means, place = Means.checked(threads, memory), folder or Path()
-    truth = read_truth(graph.names, data, suite.judge, place, seed, progress, means.memory)
-    texts = place / data.texts if data.texts else None
-    return run_on(suite, graph, truth, work, seed, means, progress, texts)
+    with builds_on(cluster, via, threads, memory) as builds:
+        graph, data = graph_of(suite.data, folder, work, progress)
+        memory, place = builds.means.memory, folder or Path()
+        truth = read_truth(graph.names, data, suite.judge, place, seed, progress, memory)
+        texts = place / data.texts if data.texts else None
+        return run_on(suite, graph, truth, work, seed, builds, progress, texts)
 
 
 def run_on(
@@ -89,14 +95,14 @@ def run_on(
     truth: Truth,
     work: Path,
     seed: int,
-    means: Means,
+    builds: Builds,
     progress: Progress,
     texts: Path | None = None,
 ) -> Study:
     """Run a suite on data that is ready; see :func:`run_suite`. ``texts`` are for measures that
     compare them.
     """
-    return _Run(suite, graph, truth, work, seed, means, progress, texts).study()
+    return _Run(suite, graph, truth, work, seed, builds, progress, texts).study()
 
 
 def _called(suite: Suite, graph: Graph) -> str:
@@ -137,13 +143,14 @@ class _Run:
         truth: Truth,
         work: Path,
         seed: int,
-        means: Means,
+        builds: Builds,
         progress: Progress,
         texts: Path | None,
     ) -> None:
         self._texts = texts
         self._suite, self._graph, self._truth, self._work = suite, graph, truth, work
-        self._seed, self._means, self._progress = seed, means, progress
+        self._seed, self._builds, self._progress = seed, builds, progress
+        self._means = builds.means
         self._court = self._courts(truth.queries)
         few = drawn(truth.queries, suite.judge.sweep_queries, seed)
         self._few = self._court
@@ -264,17 +271,15 @@ class _Run:
         self, measure: str, direction: str, settings: Any, stage: str, layout: str | None = None
     ) -> Index:
         """An index in the work folder, by a name of its own."""
-        return build(
+        return self._builds.index(
             self._graph,
             self._work / f"{next(self._numbers)}.index",
-            measure=measure,
-            direction=direction,
+            measure,
+            direction,
+            settings,
             layout=layout,
             progress=partial(self._progress, stage),
-            threads=self._means.threads,
-            memory=self._means.memory,
             texts=self._texts if find_measure(measure).texts else None,
-            **settings,
         )
 
     # -- what is no index ------------------------------------------------------------------------

@@ -213,8 +213,8 @@ class BlockedGraph(Graph):
     def in_sources(self) -> NDArray[np.uint32]:
         """Not here."""
         raise UsageError(
-            f"{self.path} is stored in blocks, for cocite index (simrank, psimrank) and cocite "
-            "rank with --cluster; all else takes the graph that it was cut from"
+            f"{self.path} is stored in blocks, for cocite index (simrank, psimrank, xjaccard) "
+            "and cocite rank with --cluster; all else takes the graph that it was cut from"
         )
 
     def links(self, direction: str, weighted: bool) -> BlockedLinks:

@@ -43,7 +43,7 @@ from cocite.store import Entry, checksum, disk
 if TYPE_CHECKING:
     from cocite.runner.ray import Cluster
 
-__all__ = ["Made", "Spread", "of_nodes", "spread_on"]
+__all__ = ["Made", "Spread", "connected", "of_nodes", "spread_on"]
 
 _NOTE_BYTES = 1 << 24
 _SHARE = (
@@ -231,12 +231,21 @@ def spread_on(
             raise UsageError("via is for builds on a cluster: give --cluster (cluster=...), too")
         yield None
         return
-    from cocite.runner.ray import Cluster
-
     if via is not None:
         Remote(via)
+    with connected(cluster) as reached:
+        yield Spread(reached, graph, via)
+
+
+@contextmanager
+def connected(cluster: str | Cluster) -> Iterator[Cluster]:
+    """A cluster that is connected, as it is, or the one at an address, for as long as this goes
+    on.
+    """
+    from cocite.runner.ray import Cluster
+
     if isinstance(cluster, Cluster):
-        yield Spread(cluster, graph, via)
+        yield cluster
         return
-    with Cluster.connect(cluster) as connected:
-        yield Spread(connected, graph, via)
+    with Cluster.connect(cluster) as found:
+        yield found

@@ -31,6 +31,7 @@ __all__ = [
     "common",
     "gather",
     "list_groups",
+    "list_pairs",
     "masks",
     "name_winners",
     "unmark",
@@ -70,6 +71,45 @@ def list_groups(winners: Any, ring: Any, begins: Any, cells: Any, group: Any, at
             group[np.uint64(begin) + _TWO64 + np.uint64(size)] = np.uint32(node)
             group[np.uint64(begin) + _ONE64] = np.uint32(size + _ONE32)
     return at
+
+
+@kernel
+def list_pairs(pairs: Any, begins: Any, cells: Any, group: Any) -> Any:
+    """List the groups of one ring of some winners, a block's, from the beginning of ``group``.
+
+    ``pairs`` uint32[k, 2]: winner, counted from the block's first node, and node, nodes ascending;
+    ``begins`` uint32[the block's nodes] is scratch; ``cells`` uint32[k] receives where the group of
+    each pair's node begins, NOWHERE if it is alone. Returns how many words the groups take.
+    """
+    at = _ZERO64
+    begins[:] = _ZERO32
+    for i in range(pairs.shape[0]):
+        begins[pairs[i, 0]] += _ONE32
+    for winner in range(begins.size):
+        size = begins[winner]
+        begins[winner] = NOWHERE
+        if size > _ONE32:
+            begins[winner] = np.uint32(at)
+            group[at] = np.uint32(winner)
+            group[at + _ONE64] = _ZERO32  # counts up while the nodes are put down
+            at += np.uint64(size) + _TWO64
+    for i in range(pairs.shape[0]):
+        begin = begins[pairs[i, 0]]
+        cells[i] = begin
+        if begin != NOWHERE:
+            size = group[np.uint64(begin) + _ONE64]
+            group[np.uint64(begin) + _TWO64 + np.uint64(size)] = pairs[i, 1]
+            group[np.uint64(begin) + _ONE64] = np.uint32(size + _ONE32)
+    return at
+
+
+@kernel
+def name_from(group: Any, first: Any) -> None:
+    """Add ``first`` to the winners of groups: to count from the graph's first node on."""
+    at = _ZERO64
+    while at < group.size:
+        group[at] = np.uint32(group[at] + first)
+        at += _TWO64 + np.uint64(group[at + _ONE64])
 
 
 @kernel

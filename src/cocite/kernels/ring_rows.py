@@ -21,7 +21,7 @@ import numpy as np
 from cocite.kernels._jit import kernel
 from cocite.kernels.random import draw, node_at, place_of
 
-__all__ = ["match", "places", "winners"]
+__all__ = ["match", "places", "places_of", "winners"]
 
 _TILE = 128
 _PAD = 16
@@ -43,6 +43,22 @@ def places(orders: Any, first: Any, rows: Any) -> None:
             order, line = orders[lane], tile[lane]
             for i in range(size):
                 line[i] = place_of(order, np.uint32(begin + np.uint32(i)))
+        for i in range(size):
+            for lane in range(lanes):
+                rows[low + i, lane] = tile[lane, i]
+
+
+@kernel
+def places_of(orders: Any, nodes: Any, rows: Any) -> None:
+    """The same for any ``nodes`` (uint32[n]), in the place of a range."""
+    lanes = np.uint64(orders.shape[0])
+    tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
+    for low in range(0, rows.shape[0], _TILE):
+        size = min(_TILE, rows.shape[0] - low)
+        for lane in range(lanes):
+            order, line = orders[lane], tile[lane]
+            for i in range(size):
+                line[i] = place_of(order, nodes[low + i])
         for i in range(size):
             for lane in range(lanes):
                 rows[low + i, lane] = tile[lane, i]

@@ -32,12 +32,21 @@ from cocite.errors import ResourceError, UsageError
 from cocite.graph.blocks import cut_blocks, cut_evenly
 from cocite.graph.in_blocks import BlockedLinks
 from cocite.graph.rows import Links
+from cocite.layouts.plan import PartPlan
 from cocite.means import Means
 from cocite.measures.floors import told_floor
 from cocite.memory import format_least, format_size, own_memory, short_of
 from cocite.store import Scratch
 
-__all__ = ["Demand", "MemoryPlan", "StepBytes", "least_block", "plan_fit", "too_little"]
+__all__ = [
+    "Demand",
+    "MemoryPlan",
+    "StepBytes",
+    "least_block",
+    "plan_fit",
+    "see_apart",
+    "too_little",
+]
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
@@ -153,7 +162,8 @@ def plan_fit(links: Links, means: Means, demand: Demand) -> MemoryPlan:
     if isinstance(links, BlockedLinks):
         raise UsageError(
             f"the layout {demand.layout} takes the whole graph: {links.whole.path} is stored in "
-            "blocks. Take simrank or psimrank in the layout trees, or the graph it was cut from"
+            "blocks. Take simrank or psimrank in the layout trees, or xjaccard, or the graph that "
+            "it was cut from"
         )
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.has_external:
@@ -172,6 +182,16 @@ def plan_fit(links: Links, means: Means, demand: Demand) -> MemoryPlan:
         if not demand.has_external:
             raise too_little(demand.layout, nodes, least + block, memory, "with one thread")
     return _plan_external(links, means, step, 0 if means.external else least)
+
+
+def see_apart(links: BlockedLinks, part: PartPlan) -> None:
+    """Raise :class:`UsageError` for what blocks that live apart do not do."""
+    if part.by_page or part.wanted is not None:
+        what = "--hubs" if part.by_page else "--keep"
+        raise UsageError(
+            f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Leave it out, "
+            "or take the graph that it was cut from"
+        )
 
 
 def least_block(size: int) -> int:

@@ -20,6 +20,7 @@ from cocite.query.source import Given
 if TYPE_CHECKING:
     from cocite.index.settings_file import SettingsLike
     from cocite.query.shards.company import OnCluster
+    from cocite.runner.ray import Cluster
     from cocite.store.temporary import Temporary
 
 __all__ = ["BUILD_LOG", "build", "merge", "open_graph", "open_index", "refresh"]
@@ -133,7 +134,7 @@ def build(
     keep_prefix: str | Sequence[str] | None = None,
     texts: str | os.PathLike[str] | None = None,
     texts_share: float | None = None,
-    cluster: str | None = None,
+    cluster: str | Cluster | None = None,
     via: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     **given: Value,
@@ -207,10 +208,11 @@ def build(
         the extra ``texts`` (``pip install '.[texts]'`` in a clone); asking does not.
     cluster
         Draw the samples on the nodes of a cluster: ``"local:4"`` (so many nodes on this machine),
-        ``"HOST:PORT"`` of its head node, or ``"auto"``. ``threads`` and ``memory`` are then those
-        of a piece of work, a shard, on a node; by default all cores of the smallest node, and half
-        of its memory. Nodes see graph and output by their paths, or ``graph`` is a URL that
-        fsspec reads, of which each node keeps a copy. The extra ``cluster``.
+        ``"HOST:PORT"`` of its head node, ``"auto"``, or one that is connected. ``threads`` and
+        ``memory`` are then those of a piece of work, a shard, on a node; by default all cores of
+        the smallest node, and half of its memory. Nodes see graph and output by their paths, or
+        ``graph`` is a URL that fsspec reads, of which each node keeps a copy. The extra
+        ``cluster``.
     via
         Where nodes do not see the output: the URL of a folder by which the shards come.
     progress

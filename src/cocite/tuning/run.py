@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from cocite.errors import ResourceError, UsageError
 from cocite.evaluation import Bootstrap, IndexRanker, Interval, Judgement, Ranker
 from cocite.evaluation.best import candidates, combined
+from cocite.evaluation.builds import Builds
 from cocite.evaluation.data import Truth, drawn, read_truth
 from cocite.evaluation.judge import Judge
 from cocite.evaluation.plans import DataPlan, JudgePlan
 from cocite.evaluation.suite import Point, called
 from cocite.graph import Graph
-from cocite.means import Means
 from cocite.memory import format_time
-from cocite.query import build
 from cocite.store import disk
 from cocite.tuning.candidates import (
     default_point,
@@ -75,7 +74,7 @@ class Tuning:
         folder: Path,
         records: Records,
         plan: dict[str, Any],
-        means: Means,
+        builds: Builds,
         seconds: float,
         progress: Progress,
         best: bool = False,
@@ -83,7 +82,8 @@ class Tuning:
         """``best``: whether the best is chosen even if the default is not told apart from it."""
         self._wanted_best = best
         self._graph, self._folder, self._records = graph, folder, records
-        self._plan, self._means, self._progress = plan, means, progress
+        self._plan, self._builds, self._progress = plan, builds, progress
+        self._means = builds.means
         self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
         self._seed, self._by = int(plan["seed"]), str(plan["figure"])
         self._notes: list[str] = []
@@ -242,17 +242,15 @@ class Tuning:
         first, place = self._at(turn, points[0]), self._folder / "tried.index"
         disk.remove_tree(place)
         begin = clock.perf_counter()
-        index = build(
+        index = self._builds.index(
             self._shown,
             place,
-            measure=first.measure,
-            direction=first.direction,
-            threads=self._means.threads,
-            memory=self._means.memory,
+            first.measure,
+            first.direction,
+            dict(first.build),
             unweighted=bool(self._plan["unweighted"]),
             restart=True,
             progress=self._watch,
-            **dict(first.build),
         )
         seconds = clock.perf_counter() - begin
         candidates = None if self._truth is None else self._truth.candidates

@@ -29,16 +29,20 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cocite.errors import InputError, UsageError
+from cocite.evaluation.builds import builds_on
 from cocite.graph import Graph
-from cocite.means import Means
 from cocite.query.plan.plan import parse_time
 from cocite.store import Building, check_file
 from cocite.tuning.company import COMPANY_TITLES
 from cocite.tuning.records import Records
 from cocite.tuning.result import Tuned
 from cocite.tuning.run import Progress, Tuning
+
+if TYPE_CHECKING:
+    from cocite.runner.ray import Cluster
 
 __all__ = ["DEFAULT_SHARE", "DEFAULT_TIME", "FIGURE", "LABELS_FIGURE", "tune"]
 
@@ -70,6 +74,8 @@ def tune(
     side: str | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
+    cluster: str | Cluster | None = None,
+    via: str | None = None,
     overwrite: bool = False,
     restart: bool = False,
     best: bool = False,
@@ -112,6 +118,9 @@ def tune(
         ``"user"``; by default the right one, the items. Labels are those of one side.
     threads, memory
         As for building an index. A candidate that does not fit is left out.
+    cluster, via
+        As for building an index: where samples are drawn. Nodes see ``output``, and the graph,
+        whose links are hidden in a copy beside ``output``.
     overwrite
         Replace ``output``.
     restart
@@ -125,7 +134,7 @@ def tune(
     ------
     UsageError
         For a value that is not allowed, and if nothing can be hidden.
-    InputError, OutputExists, Busy, ResourceError
+    InputError, OutputExists, Busy, ResourceError, ClusterError
     """
     if not isinstance(graph, Graph):
         graph = Graph.open(graph)
@@ -150,7 +159,6 @@ def tune(
     seconds = float("inf") if time is None else parse_time(time)
     if output is not None:
         check_file(Path(output), overwrite)
-    means = Means.checked(threads, memory)
     plan = {
         "graph": graph.digest,
         "labels": None if labels is None else _content(labels),
@@ -173,13 +181,14 @@ def tune(
         ids: list[int | str] = [within.start, within.stop]
         plan["nodes"] = ids
     with ExitStack() as stack:
+        builds = stack.enter_context(builds_on(cluster, via, threads, memory))
         place = Path(output) if output is not None else None
         if place is None:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cocite-"))) / "t"
         building = stack.enter_context(Building(place, resumable=True))
         building.goes_on(plan, "tuning", restart=restart)
         records = stack.enter_context(Records(building.path / "records"))
-        work = Tuning(graph, building.path, records, plan, means, seconds, progress, best)
+        work = Tuning(graph, building.path, records, plan, builds, seconds, progress, best)
         try:
             found = work.run(None if labels is None else Path(labels))
         except KeyboardInterrupt as stopped:

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import ResourceError
+from cocite.graph.in_blocks import BlockedLinks
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Carrier, Maker, SampledBuilder
 from cocite.layouts.memory_plan import MemoryPlan
-from cocite.layouts.minhash.format import MinhashFormat, blob_words
+from cocite.layouts.minhash.format import MinhashFormat, blob_words, check_words
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.rings.build import Layer, RingMaker, plan_rings, wanted_bytes, wanted_of
 from cocite.means import Means
@@ -23,14 +23,16 @@ from cocite.measures import LENGTH, PartSettings
 
 __all__ = ["MinhashBuilder"]
 
-_MOST_WORDS = 2**32 - 1
-
 
 class MinhashBuilder(MinhashFormat, SampledBuilder):
     """Of the layout ``minhash``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Means) -> MemoryPlan:
         """In memory if all fits, else on disk (``layouts/rings/build.py``)."""
+        if isinstance(links, BlockedLinks):
+            from cocite.layouts.rings.blocks import fit_ring_blocks
+
+            return fit_ring_blocks(links, part, means)
         blob = 4 * (self._most(links, part) + links.nodes)
         return plan_rings(links, part, means, blob + wanted_bytes(part))
 
@@ -38,6 +40,10 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """One, with threads of its own."""
+        if isinstance(links, BlockedLinks):
+            from cocite.layouts.minhash.blocks import BlocksGroupMaker
+
+            return [BlocksGroupMaker(links, part, fit, folder, numbers)]
         most, wanted = self._most(links, part), None if part.wanted is None else part.wanted.ids()
         return [RingMaker(links, part, fit, folder, numbers, lambda: GroupLayer(most, wanted))]
 
@@ -91,11 +97,7 @@ class GroupLayer(Layer):
             )
             if self._wanted is not None:
                 minhash_groups.name_winners(group[begin:at], self._wanted)
-            if at > _MOST_WORDS:
-                raise ResourceError(
-                    f"the groups of sample {sample} take {at:,} words; the layout minhash holds "
-                    f"{_MOST_WORDS:,} at most. Choose a smaller length, or the layout sketch"
-                )
+            check_words(sample, at)
         used, end = nodes * length + at, blob_words(nodes, length, at)
         words[used:end] = 0
         return Blob.of((words[:end],), at)

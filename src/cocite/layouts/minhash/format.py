@@ -23,15 +23,27 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import ResourceError
 from cocite.layouts.format import SampledFormat, padded
 from cocite.measures import LENGTH, PartSettings
 
-__all__ = ["MinhashFormat", "blob_words"]
+__all__ = ["MinhashFormat", "blob_words", "check_words"]
+
+_MOST_WORDS = 2**32 - 1
 
 
 def blob_words(nodes: int, length: int, members: int) -> int:
     """32-bit words of a blob."""
     return padded(nodes * length + members)
+
+
+def check_words(sample: int, words: int) -> None:
+    """Raise :class:`ResourceError` if groups take more words than can be numbered."""
+    if words > _MOST_WORDS:
+        raise ResourceError(
+            f"the groups of sample {sample} take {words:,} words; the layout minhash holds "
+            f"{_MOST_WORDS:,} at most. Choose a smaller length, or the layout sketch"
+        )
 
 
 class MinhashFormat(SampledFormat):

@@ -33,11 +33,11 @@ from cocite.engine.blocks_walk import BlocksWalk, BlockWalker, Traffic, placed_l
 from cocite.engine.parcels import TOKENS, Letters, Mailbox, Parcel, pack, unpacked
 from cocite.engine.together import TOGETHER
 from cocite.engine.weights import step_weights
-from cocite.errors import LostWorker, UsageError
+from cocite.errors import LostWorker
 from cocite.graph.in_blocks import BlockedLinks, GraphBlock
 from cocite.graph.rows import Links
 from cocite.layouts.blobs import Blob, Maker
-from cocite.layouts.memory_plan import MemoryPlan, too_little
+from cocite.layouts.memory_plan import MemoryPlan, see_apart, too_little
 from cocite.layouts.plan import PartPlan
 from cocite.layouts.together import TogetherMaker
 from cocite.layouts.trees.block import EIGHT, BlockTrees, range_cuts
@@ -297,12 +297,7 @@ def fit_blocks(links: BlockedLinks, part: PartPlan, means: Means) -> MemoryPlan:
     """How the blocks fit the memory that each of them may take: as many samples at a time as that
     has room for. Raises :class:`ResourceError` if it has none for one.
     """
-    if part.by_page or part.wanted is not None:
-        what = "--hubs" if part.by_page else "--keep"
-        raise UsageError(
-            f"{what} takes the whole graph: {links.whole.path} is stored in blocks. Leave it out, "
-            "or take the graph that it was cut from"
-        )
+    see_apart(links, part)
     graph, offsets = links.whole, links.offsets
     need = 0
     for count in range(TOGETHER, 0, -1):
