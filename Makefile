@@ -1,8 +1,9 @@
-# make demo | serve-demo | test | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | docs | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | test | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | bench-peers | docs | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
 
 # What a change breaks first, most of it; no test here takes long, so those stay out that compile
 # kernels or measure memory.
@@ -29,7 +30,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench docs reproduce-sor lock clean
+.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench bench-peers docs reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -106,6 +107,21 @@ docs: $(VENV)/.dev  # the documentation as a site; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/docs/trees docs build/docs/html
 	@echo "build/docs/html/index.html"
 
+# Other libraries, in an environment of their own, so that ours stays as it is locked. What does not
+# install is named and left out.
+$(PEERS)/.peers: requirements.lock pyproject.toml benchmarks/peers/requirements.txt
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(PEERS)/bin/python -m pip freeze --disable-pip-version-check --exclude-editable > $(PEERS)/constraints.txt
+	@sed 's/#.*//' benchmarks/peers/requirements.txt | while read -r name; do \
+	[ -z "$$name" ] || $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(PEERS)/constraints.txt "$$name" \
+	|| echo "$$name does not install here, and is left out" >&2; done
+	@touch $@
+
+bench-peers: $(PEERS)/.peers
+	$(PEERS)/bin/python -m benchmarks.peers $(ARGS)
+
 reproduce-sor: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.sor
 
@@ -114,5 +130,5 @@ lock: $(VENV)/.dev  # pins and hashes for every platform, no registry named
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links --extra dev -c requirements.lock pyproject.toml -o requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

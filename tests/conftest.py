@@ -152,6 +152,14 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests come first: one that is begun last keeps one worker, and the others have nothing
+    left to do.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_collection_finish() -> None:
     """What is there now stays: thousands of tests, which the collector need not look through."""
     gc.collect()

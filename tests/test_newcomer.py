@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.long
 COLUMNS = 50
 PYTHON = ("PYTHONPATH", "PYTHONPYCACHEPREFIX")
 """Where modules are, and what they were compiled to."""

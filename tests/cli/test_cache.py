@@ -230,6 +230,7 @@ def in_cache(cache: Path) -> list[str]:
     return sorted(file.name for file in cache.rglob("*.nbc"))
 
 
+@pytest.mark.long
 def test_after_warm_the_verbs_compile_nothing(
     tmp_path: Path, links: Path, warmed: list[str]
 ) -> None:
@@ -252,6 +253,7 @@ def test_after_warm_the_verbs_compile_nothing(
     assert in_cache(tmp_path / "cache") == kept
 
 
+@pytest.mark.long
 def test_warm_compiles_what_is_missing_and_counts_it(tmp_path: Path, warmed: list[str]) -> None:
     cache = tmp_path / "cache"
     there = [name for name in warmed if not name.startswith(("names.encode", "neighbours.norms"))]

@@ -104,7 +104,7 @@ def test_pages_have_related_ones_by_our_own_plug_in(site: Path) -> None:
 
 
 def test_only_pages_of_contents_have_directives() -> None:
-    allowed = {"index.md", "start.md", "guides.md", "theory.md", "performance.md"}
+    allowed = {"index.md", "start.md", "guides.md", "theory.md", "figures.md"}
     for path in (ROOT / "docs").rglob("*.md"):
         has = "\n```{" in "\n" + path.read_text("utf-8")
         assert has == (path.name in allowed or path.parent.name == "reference"), path

@@ -23,6 +23,7 @@ from cocite.compiled import kept, native
 from cocite.compiled.place import place
 from cocite.graph.generate import generate_web
 
+pytestmark = pytest.mark.long
 MEASURES = ("neighbourhood", "psimrank", "pagesim", "compact-simrank", "cocitation")
 
 ASK = """

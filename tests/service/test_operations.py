@@ -173,6 +173,18 @@ def test_lines_of_the_log_cannot_be_forged(server: Server) -> None:
     assert not [line for line in server.log[said:] if "\x1b" in line or "\u202e" in line]
 
 
+@pytest.fixture(scope="module")
+def trickling(server: Server) -> Iterator[socket.socket]:
+    """A connection whose body does not come. Until it is given up others are waited for."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as link:
+        link.sendall(
+            b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 1000\r\n\r\n{"
+        )
+        yield link
+
+
+@pytest.mark.usefixtures("trickling")
 def test_dawdlers_keep_nobody_from_answers(server: Server) -> None:
     """Connections that trickle a head, a byte a second, or are silent: they end, others do not."""
     links = []
@@ -209,13 +221,8 @@ def test_dawdlers_keep_nobody_from_answers(server: Server) -> None:
             link.close()
 
 
-def test_a_body_that_trickles_is_given_up(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as link:
-        link.sendall(
-            b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            b"Content-Length: 1000\r\n\r\n{"
-        )
-        assert b" 408 " in link.recv(100)
+def test_a_body_that_trickles_is_given_up(trickling: socket.socket) -> None:
+    assert b" 408 " in trickling.recv(100)
 
 
 def test_sigterm_loses_no_request_in_flight(server: Server) -> None:

@@ -46,6 +46,7 @@ def test_every_kind_has_a_share() -> None:
         assert module in (TESTS / file).read_text("utf-8")
 
 
+@pytest.mark.long
 def test_hostile_stores_do_no_harm() -> None:
     """Both kinds in one run: making the stores takes longer than their cases."""
     found = run(list(SHARES), share=SHARES, seed=11, seconds=600)
@@ -57,6 +58,7 @@ def test_hostile_stores_do_no_harm() -> None:
         assert row.seen["refused"] > row.injected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FEW)
 def test_nothing_is_lost(kind: str) -> None:
     only, share = FEW[kind]

@@ -1,0 +1,124 @@
+"""How time, memory and bytes grow with pages, links, samples and length, on generated webs.
+
+    python -m benchmarks.growth [--from 100k] [--largest 10M] [--only SERIES]... [--again]
+                                [--folder DIR] [--save] [--write]
+
+Four series, each of which changes one of four numbers and leaves the others:
+
+    nodes      from --from to --largest, each about three times the one before, 10 links a page
+    links      5, 10, 20 and 40 a page
+    samples    5, 10, 20, 40 and 80
+    length     5, 10, 20 and 40 steps
+
+with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last three. Of each
+point a web is generated and ranked, an index of PSimRank is built and asked, every step in a
+process of its own (``papers_steps.py``). Exponents of powers are fitted to the points, with
+intervals of 95 % (``arithmetic.py``): 1 is linear. With ``--save`` a point is kept when it ends,
+and one of today that is kept is not measured again but with ``--again``. ``--write`` puts table and
+picture into docs/performance.md; the picture takes matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shutil
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.growth_told import SERIES, figures, picture
+from benchmarks.kept import Kept, watched
+from benchmarks.papers import number, run
+from benchmarks.performance import write
+from cocite.errors import UsageError
+from cocite.memory import format_size, parse_size
+
+__all__ = ["main", "points", "sizes"]
+
+KEPT = Kept("growth")
+DEGREE, SAMPLES, LENGTH = 10, 10, 10
+DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 10, 20, 40)
+STEPS = ("generate", "rank", "psimrank", "related psimrank")
+Point = dict[str, int]
+
+
+def sizes(least: int, largest: int) -> list[int]:
+    """Numbers of pages: ``least`` and on, by the root of 10, to two digits; ``largest`` last."""
+    count = max(0, round(2 * math.log10(largest / least)))
+    found = [float(f"{least * 10 ** (i / 2):.1e}") for i in range(count)]
+    return [*(round(size) for size in found if size < largest), largest]
+
+
+def points(series: str, least: int, largest: int, middle: int) -> list[Point]:
+    """What is measured of a series."""
+    usual = {"nodes": middle, "degree": DEGREE, "samples": SAMPLES, "length": LENGTH}
+    key, values = {
+        "nodes": ("nodes", sizes(least, largest)),
+        "links": ("degree", DEGREES),
+        "samples": ("samples", MANY_SAMPLES),
+        "length": ("length", LENGTHS),
+    }[series]
+    return [{**usual, key: value} for value in values]
+
+
+def measured(point: Point, memory: int, folder: Path) -> dict[str, Any]:
+    """What the steps of a point found."""
+    links = point["nodes"] * point["degree"]
+    chosen = {**point, "links": links, "memory": memory}
+    found: dict[str, Any] = {"point": {**point, "links": links}}
+    for step in STEPS:
+        found[step] = run(step, folder, chosen)
+    shutil.rmtree(folder)
+    return found
+
+
+def main() -> None:
+    """Measure, keep, tell."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.growth",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--from", dest="least", type=number, default=100_000, metavar="N")
+    parser.add_argument("--largest", type=number, default=10_000_000, metavar="N")
+    parser.add_argument("--middle", type=number, default=1_000_000, metavar="N")
+    parser.add_argument("--memory", type=parse_size, default="4GB")
+    parser.add_argument("--only", action="append", choices=SERIES, metavar="SERIES")
+    parser.add_argument("--again", action="store_true", help="measure what is kept, too")
+    parser.add_argument("--folder", type=Path, help="where webs are made [a temporary directory]")
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
+    given = parser.parse_args()
+    if not given.least < given.largest:
+        parser.error("--largest is above --from")
+    parts = KEPT.newest()
+    for series in given.only or SERIES:
+        for point in points(series, given.least, given.largest, given.middle):
+            value = point["degree" if series == "links" else series]
+            key = f"{series} {value} of {point['nodes']}"
+            if not given.again and parts.get(key, {}).get("date") == date.today().isoformat():
+                print(f"{key}: measured today", file=sys.stderr)
+                continue
+            with tempfile.TemporaryDirectory(prefix="cocite-bench-", dir=given.folder) as place:
+                free = format_size(shutil.disk_usage(place).free)
+                print(f"{key}: {free} of disk free", file=sys.stderr, flush=True)
+                with watched() as watch:
+                    found = measured(point, given.memory, Path(place, "web"))
+            parts[key] = {"date": date.today().isoformat(), "machine": "", "others": watch.others}
+            parts[key]["found"] = {**found, "series": series}
+            if given.save:
+                KEPT.keep(key, parts[key]["found"], watch.others)
+    print(figures(parts))
+    if given.write:
+        write()
+        try:
+            picture(KEPT.newest())
+        except UsageError as error:
+            sys.exit(f"the table is written, the picture is not: {error}")
+
+
+if __name__ == "__main__":
+    main()

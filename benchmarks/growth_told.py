@@ -1,0 +1,129 @@
+"""Growth as a table of exponents, a table of points, and a picture.
+
+Memory is the peak less what Python, its modules and compiled kernels take without data. A question
+takes milliseconds of the clock, all else is processor time. Exponents are of the x of their series;
+a series of fewer than three points has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.arithmetic import digits, exponent
+from benchmarks.block import ROOT
+from benchmarks.kept import Parts, said
+from cocite.memory import format_size, format_time
+
+__all__ = ["PICTURE", "QUANTITIES", "SERIES", "figures", "fitted", "picture"]
+
+SERIES = ("nodes", "links", "samples", "length")
+PICTURE = ROOT / "docs" / "growth.svg"
+Row = Mapping[str, Any]
+
+
+def _seconds(step: str) -> Callable[[Row], float]:
+    return lambda found: max(1e-3, float(found[step]["spent"][0]))
+
+
+def _memory(step: str) -> Callable[[Row], float]:
+    return lambda found: max(1e5, float(found[step]["peak"] - found[step]["base"]))
+
+
+def _milliseconds(which: int) -> Callable[[Row], float]:
+    return lambda found: float(found["related psimrank"]["warm_ms"][which])
+
+
+QUANTITIES: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
+    "generating": (_seconds("generate"), format_time),
+    "PageRank": (_seconds("rank"), format_time),
+    "PageRank, memory": (_memory("rank"), format_size),
+    "building": (_seconds("psimrank"), format_time),
+    "building, memory": (_memory("psimrank"), format_size),
+    "bytes of the graph": (lambda found: found["generate"]["bytes"], format_size),
+    "bytes of the index": (lambda found: found["psimrank"]["bytes"], format_size),
+    "`related`, median": (_milliseconds(0), lambda ms: f"{digits(ms)} ms"),
+    "`related`, 99 %": (_milliseconds(1), lambda ms: f"{digits(ms)} ms"),
+}
+
+
+def _of(parts: Parts, series: str) -> list[Row]:
+    """The points of a series, ascending."""
+    rows = [part["found"] for part in parts.values() if part["found"]["series"] == series]
+    return sorted(rows, key=lambda row: _x(row, series))
+
+
+def _x(row: Row, series: str) -> int:
+    return int(row["point"][series])
+
+
+def fitted(rows: list[Row], series: str, get: Callable[[Row], float]) -> str:
+    """An exponent with its interval, or a dash."""
+    x = [_x(row, series) for row in rows]
+    return str(exponent(x, [get(row) for row in rows])) if len(set(x)) > 2 else "–"
+
+
+def _table(titles: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def figures(parts: Parts) -> str:
+    """The block of docs/performance.md."""
+    found = {series: _of(parts, series) for series in SERIES}
+    there = {series: rows for series, rows in found.items() if rows}
+    exponents = [
+        [name, *(fitted(rows, series, get) for series, rows in there.items())]
+        for name, (get, _) in QUANTITIES.items()
+    ]
+    pieces = [said(parts), "Exponents, with intervals of 95 %:"]
+    pieces += [_table(["", *there], exponents)]
+    for series, rows in there.items():
+        fixed = rows[0]["point"]
+        others = ", ".join(f"{fixed[key]:,} {key}" for key in SERIES if _fixed(rows, key))
+        pieces += [f"**{series.capitalize()}** ({others}):"]
+        lines = [
+            [f"{_x(row, series):,}", *(show(get(row)) for get, show in QUANTITIES.values())]
+            for row in rows
+        ]
+        pieces += [_table([series, *QUANTITIES], lines)]
+    return "\n\n".join(pieces)
+
+
+def _fixed(rows: list[Row], key: str) -> bool:
+    return len({row["point"][key] for row in rows}) == 1
+
+
+def picture(parts: Parts, path: Path = PICTURE) -> None:
+    """A panel a series, both axes as multiples of the least point; a grey line is linear.
+
+    Raises :class:`~cocite.errors.UsageError` without matplotlib.
+    """
+    from cocite import plots
+
+    plots.require()
+    panels = []
+    for series in SERIES:
+        rows = _of(parts, series)
+        if len(rows) < 2:
+            continue
+
+        def panel(axes: Any, rows: list[Row] = rows, series: str = series) -> None:
+            x = [_x(row, series) / _x(rows[0], series) for row in rows]
+            axes.plot(x, x, color="#BBBBBB", linestyle="--", label="linear")
+            drawn = [name for name in QUANTITIES if not name.startswith("bytes of the graph")]
+            for at, name in enumerate(drawn):
+                get = QUANTITIES[name][0]
+                colour = plots.SERIES[at % len(plots.SERIES)]
+                y = [get(row) / get(rows[0]) for row in rows]
+                style = "-" if at < len(plots.SERIES) else ":"
+                axes.plot(x, y, style, color=colour, marker="o", markersize=3, label=name)
+            axes.set(
+                xscale="log", yscale="log", title=series, xlabel=f"times {_x(rows[0], series):,}"
+            )
+            axes.set_ylabel("times the first point")
+
+        panels.append(panel)
+    if panels:
+        plots.draw(path, "Growth on generated webs", panels)

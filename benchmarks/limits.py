@@ -1,0 +1,285 @@
+"""What hot kernels must pay for memory, what they take, and the share of the one in the other.
+
+    python -m benchmarks.limits [--graph GRAPH]... [--only KERNEL]... [--save] [--write]
+
+Measured in the same run, on one thread, by processor time, the best of several: how fast memory is
+read in order (bytes a second), and what an access to anywhere in an array takes, for arrays of the
+sizes that the kernels go to. Of each kernel is counted
+
+    streamed   bytes that it reads and writes in order, each once
+    missed     accesses to anywhere that its second-level cache cannot hold: where the addresses are
+               known (PageRank, the scan), those that miss in a simulated cache of that size,
+               16 lines to a set, the least recently used one leaving; else one each
+
+and the limit is streamed / bandwidth + the sum of missed * time of an access. It leaves out all
+arithmetic and all waits for each other. *share* is limit / taken: 1 is the limit, below 0.5 a
+reason is told. Accesses that are counted one by one may hit all the same where ids have locality,
+so a share above 1 is possible. GRAPH is a name of ``benchmarks/peers/graphs.py`` or a stored graph.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cocite
+from benchmarks.bandwidth import _read
+from benchmarks.kept import Kept, watched
+from benchmarks.limits_told import KERNELS, figures
+from benchmarks.peers.graphs import prepare, there
+from benchmarks.performance import write
+from cocite import Graph
+from cocite.engine.scan import Fold, Scan
+from cocite.engine.scan_plan import plan_scan
+from cocite.engine.step import Step
+from cocite.engine.walk import Walker
+from cocite.graph.links import in_links
+from cocite.kernels._jit import kernel
+from cocite.means import Means
+from cocite.memory import budget
+from cocite.ranking import plan_ranks
+from cocite.ranking.resident import Resident
+from cocite.ranking.system import System
+
+KEPT = Kept("limits")
+GRAPHS = ("web-100k", "cnr-2000", "web-1M")
+LINE, WAYS, WORDS, DRAWN = 64, 16, 1 << 25, 1 << 22
+LANES, SAMPLES, LENGTH, WALKED, ASKED, OTHERS = 16, 20, 10, 5, 200, 10_000
+Found = dict[str, Any]
+
+
+@kernel
+def _sum_at(values: Any, places: Any) -> Any:
+    total = np.uint64(0)
+    for i in range(places.size):
+        total += values[places[i]]
+    return total
+
+
+@kernel
+def _misses(lines: Any, tags: Any, ages: Any) -> Any:
+    """How many of ``lines`` (uint32) are not in a cache: ``tags`` and ``ages`` uint32[sets, ways],
+    all of them the largest number, and 0, at first.
+    """
+    missed, sets, ways = 0, tags.shape[0], tags.shape[1]
+    for i in range(lines.size):
+        line, at, oldest, found = lines[i], lines[i] % np.uint32(sets), 0, False
+        for way in range(ways):
+            if tags[at, way] == line:
+                ages[at, way] = i + 1
+                found = True
+                break
+            if ages[at, way] < ages[at, oldest]:
+                oldest = way
+        if not found:
+            missed += 1
+            tags[at, oldest] = line
+            ages[at, oldest] = i + 1
+    return missed
+
+
+def best(work: Callable[[], object], runs: int = 5) -> float:
+    """The least seconds of the processor, after one that does not count."""
+    work()
+    times = []
+    for _ in range(runs):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+def cache_bytes() -> int:
+    """The second-level cache of a core; 1 MiB where the system does not say."""
+    try:
+        text = Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text("ascii")
+    except OSError:
+        return 1 << 20
+    found = re.match(r"(\d+)([KM]?)", text)
+    assert found is not None
+    return int(found[1]) << {"": 0, "K": 10, "M": 20}[found[2]]
+
+
+def missed(places: NDArray[Any], width: int) -> int:
+    """How many accesses to ``places`` of an array of ``width`` bytes an entry miss."""
+    lines = (places.astype(np.uint64) * np.uint64(width) // np.uint64(LINE)).astype(np.uint32)
+    sets = max(1, cache_bytes() // LINE // WAYS)
+    tags = np.full((sets, WAYS), 0xFFFFFFFF, np.uint32)
+    return int(_misses(lines, tags, np.zeros((sets, WAYS), np.uint32)))
+
+
+@cache
+def bandwidth() -> float:
+    """Bytes a second, read in order."""
+    words = np.ones(WORDS, np.uint64)
+    return 8 * WORDS / best(lambda: _read(words))
+
+
+@cache
+def access(size: int) -> float:
+    """Seconds of an access to anywhere in an array of ``size`` bytes, others under way."""
+    values = np.ones(max(1, size // 8), np.uint64)
+    places = np.random.default_rng(0).integers(0, values.size, DRAWN).astype(np.uint32)
+    seconds = best(lambda: _sum_at(values, places)) - 4 * DRAWN / bandwidth()
+    return max(1e-10, seconds / DRAWN)
+
+
+def row(seconds: float, streamed: float, accesses: list[tuple[float, int]]) -> Found:
+    """``accesses``: how many miss, in an array of how many bytes."""
+    limit = streamed / bandwidth() + sum(count * access(size) for count, size in accesses)
+    return {
+        "seconds": seconds,
+        "streamed": streamed,
+        "missed": sum(count for count, _ in accesses),
+        "limit": limit,
+    }
+
+
+def sweep(graph: Graph) -> Found:
+    """A sweep of PageRank: what is streamed is told in ``bandwidth.py``."""
+    system = System(graph, 0.85, room=plan_ranks(graph, budget(None)))
+    assert isinstance(system.links, Resident), "this graph does not fit in memory"
+    sweeps = system.sweeps(np.full(graph.nodes, 1 / graph.nodes), None)
+    offsets, nodes = system.links.core[:2]
+    core, links = system.lumped.core, int(offsets[-1])
+    streamed = (8 + 32 + 16 + 16) * core + 4 * links
+    return row(best(lambda: next(sweeps), 10), streamed, [(missed(nodes, 8), 8 * core)])
+
+
+def scan(graph: Graph) -> Found:
+    """A scan by minimum, rows of 16 lanes of 32 bits: a line of x a link."""
+    links = in_links(graph)
+    work = Scan(links, plan_scan(links, Means.checked(1), lanes=LANES, dtype=np.uint32))
+    x, y = work.vector(), work.vector()
+    x[:] = np.random.default_rng(0).integers(0, 2**32, x.shape, np.uint32)
+    streamed = 8 * graph.nodes + 4 * graph.edges + 3 * 4 * LANES * graph.nodes
+    at = missed(graph.in_sources, 4 * LANES)
+    seconds = best(lambda: work(x, Fold.MIN, start=x, out=y))
+    return row(seconds, streamed, [(at, 4 * LANES * graph.nodes)])
+
+
+def walk(step: Step) -> Callable[[Graph], Found]:
+    """Steps of walks until they meet: where a row begins, an in-link, who else is there."""
+
+    def measured(graph: Graph) -> Found:
+        walker = Walker(in_links(graph), step, LENGTH, 1)
+        live = [sum(walker(sample).live) for sample in range(WALKED)]
+        seconds = best(lambda: [walker(sample) for sample in range(WALKED)], 3)
+        steps = sum(live)
+        n, links = graph.nodes, graph.edges
+        streamed = 16 * steps + WALKED * 17 * n
+        return row(seconds, streamed, [(steps, 8 * n), (steps, 4 * links), (steps, 4 * n)])
+
+    return measured
+
+
+def _index(graph: Graph) -> Any:
+    return cocite.build(graph, measure="psimrank", samples=SAMPLES, length=LENGTH)
+
+
+def gather(graph: Graph) -> Found:
+    """``related``: a place and the head of a tree a sample, then members and labels in order."""
+    index = _index(graph)
+    (reader,) = index.readers
+    squares = 0.0
+    for labels in reader.labels():
+        starts = np.append(np.flatnonzero(labels == 0), labels.size).astype(np.float64)
+        squares += float((np.diff(starts) ** 2).sum())
+    members = squares / graph.nodes * ASKED
+    ids = np.random.default_rng(3).integers(0, graph.nodes, ASKED).astype(np.uint32)
+    names = index.nodes.names(ids)
+    seconds = best(lambda: [index.related(name, 20) for name in names], 3)
+    size = index.stored.store.nbytes
+    found = row(seconds, 5 * members, [(2 * SAMPLES * ASKED, size)])
+    return found | {"members": members / ASKED}
+
+
+def pairs(graph: Graph) -> Found:
+    """``similarity`` of one page with many: a place and a label between a pair and sample."""
+    index = _index(graph)
+    (reader,) = index.readers
+    rng = np.random.default_rng(4)
+    others = rng.integers(0, graph.nodes, OTHERS).astype(np.uint32)
+    seconds = best(lambda: reader.times_with(1, others))
+    count = SAMPLES * OTHERS
+    return row(seconds, count, [(2 * count, index.stored.store.nbytes)])
+
+
+def text(graph: Graph, folder: Path) -> Found:
+    """From a text of integers to a stored graph: the text, and 4 bytes an end written and read
+    twice, dealt out by source and by target; then names and checksums.
+    """
+    file = prepare(str(graph.path), folder).file
+    output = folder / "read.graph"
+    seconds = best(lambda: cocite.ingest(file, output, threads=1, overwrite=True), 3)
+    links = graph.edges
+    streamed = file.stat().st_size + 4 * 8 * links
+    return row(seconds, streamed, [(2 * links, 4 * links)])
+
+
+WORK: dict[str, Callable[[Graph], Found]] = {
+    "sweep": sweep,
+    "scan": scan,
+    "walk simrank": walk(Step.UNIFORM),
+    "walk psimrank": walk(Step.ARGMIN),
+    "related": gather,
+    "similarity": pairs,
+}
+
+
+def stored(name: str, folder: Path) -> Graph:
+    """A graph by its name."""
+    if Path(name).is_dir():
+        return Graph.open(name)
+    return cocite.ingest(prepare(name, folder).file, folder / "limits.graph", overwrite=True)
+
+
+def main() -> None:
+    """Measure, keep, tell."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.limits",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--graph", action="append", metavar="GRAPH")
+    parser.add_argument("--only", action="append", choices=list(KERNELS), metavar="KERNEL")
+    parser.add_argument("--save", action="store_true", help="keep the results under results/")
+    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
+    given = parser.parse_args()
+    parts = {}
+    for name in given.graph or GRAPHS:
+        if not there(name):
+            print(f"{name}: left out, its data is not there", file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory(prefix="cocite-bench-") as place:
+            folder = Path(place)
+            graph = stored(name, folder)
+            label = Path(name).name.removesuffix(".graph")
+            for chosen in given.only or KERNELS:
+                with watched() as watch:
+                    found = text(graph, folder) if chosen == "text" else WORK[chosen](graph)
+                found |= {"kernel": chosen, "graph": label, "links": graph.edges}
+                found |= {"nodes": graph.nodes, "bandwidth": bandwidth()}
+                found |= {"access": access(320_000_000), "cache": cache_bytes()}
+                key = f"{chosen} {label}"
+                parts[key] = {"date": "", "machine": "", "others": watch.others, "found": found}
+                print(f"{key}: {found['limit'] / found['seconds']:.2f} of the limit", flush=True)
+                if given.save:
+                    KEPT.keep(key, found, watch.others)
+    print(figures(KEPT.newest() if given.save else parts))
+    if given.write:
+        write()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""docs/performance.md: the blocks that stand between marks, from the newest results of each study.
+
+    python -m benchmarks.performance
+
+writes all of them; so does ``--write`` of a study (``python -m benchmarks.peers``, ``growth``,
+``limits``, ``papers``). What has not been measured yet is said to be so, and has no figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.block import ROOT
+from benchmarks.kept import Kept, Parts
+
+__all__ = ["DOCUMENT", "STUDIES", "block", "whole", "write"]
+
+DOCUMENT = ROOT / "docs" / "performance.md"
+STUDIES: Mapping[str, str] = {
+    "peers": "benchmarks.peers.document",
+    "growth": "benchmarks.growth_told",
+    "limits": "benchmarks.limits_told",
+    "papers": "benchmarks.papers_told",
+}
+"""Studies, and the module whose ``figures(parts)`` makes the block."""
+
+
+def marks(name: str) -> tuple[str, str]:
+    """Before and after a block."""
+    return f"<!-- table: python -m benchmarks.{name} --write -->", f"<!-- end of {name} -->"
+
+
+def block(name: str, parts: Parts) -> str:
+    """What a study has to say."""
+    if not parts:
+        return f"Not measured yet: `python -m benchmarks.{name} --save --write`."
+    figures: Callable[[Any], str] = import_module(STUDIES[name]).figures
+    return figures(parts)
+
+
+def whole(text: str, results: Callable[[str], Parts]) -> str:
+    """The document's ``text`` with all blocks replaced; ``results`` gives those of a study."""
+    for name in STUDIES:
+        begin, end = marks(name)
+        head, found, rest = text.partition(begin)
+        if not found:
+            raise ValueError(f"{DOCUMENT.name} has no mark {begin}")
+        tail = rest.partition(end)[2]
+        text = f"{head}{begin}\n{block(name, results(name))}\n{end}{tail}"
+    return text
+
+
+def newest(name: str) -> Parts:
+    """Of a study, what was kept last."""
+    return Kept(name).newest()
+
+
+def write(document: Path = DOCUMENT) -> None:
+    """Put what is kept into the document."""
+    document.write_text(whole(document.read_text("utf-8"), newest), "utf-8")
+
+
+if __name__ == "__main__":
+    write()
