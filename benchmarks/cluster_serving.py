@@ -4,7 +4,9 @@
 
 The nodes are Ray's, on this machine, so what they do side by side elsewhere they do here by turns.
 Of INDEX: how long ``related`` takes (k = 20, random pages), here and over the cluster, with all
-shards; processor time of the process that asks; how many answers are the same to the bit.
+shards and with three of eight ended; processor time of the process that asks and of the servers;
+how many answers are the same to the bit; how long servers take to be back. These figures are kept
+in ``results/cluster.json``.
 
 Coverage, which takes no INDEX: a generated web of 400 pages, the exact PSimRank of all pairs
 (``cocite exact``), and 1,000 questions to servers of 8 shards of which 1 to 5 have been ended, for
@@ -16,11 +18,16 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import cocite
+from benchmarks.block import run_today
+from benchmarks.processes import others, processor_seconds
+from benchmarks.simulator.constants import keep_quiet
 from cocite import Index
 from cocite.query.shards.company import Company
 from cocite.query.shards.spread import SpreadIndex
@@ -29,25 +36,52 @@ from cocite.runner.ray import Cluster
 PAGES, SEEDS, EACH = 400, 4, 250
 
 
-def asked(index: Index, names: list[str]) -> tuple[list[float], float]:
-    """Seconds of each question, and of the processor for one."""
-    index.related(names[0])
-    took, began = [], time.process_time()
+def asked(index: Index, names: list[str], servers: list[int]) -> dict[str, float]:
+    """Seconds of the questions, one after another, and processor time of each: of who asks and of
+    these processes.
+    """
+    for name in names[:20]:
+        index.related(name)
+    took = []
+    asker, others = time.process_time(), sum(map(processor_seconds, servers))
     for name in names:
         begin = time.perf_counter()
         index.related(name)
         took.append(time.perf_counter() - begin)
-    return took, (time.process_time() - began) / len(names)
+    middle, most = (float(x) for x in np.percentile(took, [50, 99]))
+    return {
+        "p50": middle,
+        "p99": most,
+        "asker_cpu": (time.process_time() - asker) / len(names),
+        "servers_cpu": (sum(map(processor_seconds, servers)) - others) / len(names),
+    }
 
 
-def told(what: str, took: list[float], cpu: float) -> None:
+def told(what: str, found: dict[str, float]) -> None:
     """A line."""
-    middle, most = (1000 * float(x) for x in np.percentile(took, [50, 99]))
-    print(f"{what}: p50 {middle:.1f} ms, p99 {most:.1f} ms, {1000 * cpu:.1f} ms of processor time")
+    p50, p99, asker, servers = (1000 * found[name] for name in found)
+    print(
+        f"{what}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {asker:.1f} ms of processor time, and "
+        f"{servers:.1f} of servers",
+        flush=True,
+    )
 
 
-def speed(path: str, cluster: Cluster, shards: int, questions: int) -> None:
-    """Here, and over the cluster."""
+def until_all(index: SpreadIndex, name: str, seconds: float = 120.0) -> float:
+    """Ask until all shards answer; how long that took."""
+    begin = time.monotonic()
+    while True:
+        index.related(name)
+        answered = index.answered
+        assert answered is not None
+        if answered.shards == answered.of:
+            return time.monotonic() - begin
+        if time.monotonic() > begin + seconds:
+            raise SystemExit(f"{answered.shards} of {answered.of} shards answer, for {seconds:g} s")
+
+
+def speed(path: str, cluster: Cluster, shards: int, questions: int) -> dict[str, Any]:
+    """Here, and over the cluster; then with three of eight shards ended, in the same share."""
     here = cocite.open(path)
     some = np.random.default_rng(1).integers(0, len(here.nodes), questions)
     names = [here.nodes.name(int(node)) for node in some]
@@ -55,14 +89,48 @@ def speed(path: str, cluster: Cluster, shards: int, questions: int) -> None:
     spread = cocite.open(path, cluster=cluster, shards=shards, deadline=5.0)
     assert isinstance(spread, SpreadIndex)
     with spread:
-        print(f"{shards} servers began in {time.perf_counter() - begin:.1f} s")
-        told("one machine", *asked(here, names))
-        told("the cluster", *asked(spread, names))
+        found: dict[str, Any] = {"began": time.perf_counter() - begin}
+        print(f"{shards} servers began in {found['began']:.1f} s", flush=True)
+        company = spread.company
+        assert isinstance(company, Company)
+        until_all(spread, names[0])
+        servers = [server.process or 0 for each in company._servers for server in each]
+        found["one machine"] = asked(here, names, [])
+        told("one machine", found["one machine"])
+        found["cluster"] = asked(spread, names, servers)
+        told("the cluster", found["cluster"])
         same = sum(spread.related(name) == here.related(name) for name in names)
-        print(f"{same} of {questions} answers the same to the bit, {spread.answered}")
+        found["same"] = same / questions
+        print(f"{same} of {questions} answers the same to the bit, {spread.answered}", flush=True)
+        gone = [company._servers[shard][0] for shard in range(3 * shards // 8)]
+        if gone:
+            found["killed"] = killed(spread, company, gone, names)
+    return found
 
 
-def coverage(cluster: Cluster, shards: int) -> None:
+def killed(
+    spread: SpreadIndex, company: Company, gone: Sequence[Any], names: list[str]
+) -> dict[str, Any]:
+    """Some servers ended for good, and the questions again; then as a fault would end them: how
+    long it takes until all shards answer again.
+    """
+    left = [each for servers in company._servers for each in servers if each not in gone]
+    for server in left[: len(gone)]:
+        server.actor.kill(restart=True)
+    back = until_all(spread, names[0])
+    processes = [server.process or 0 for server in left]
+    for server in gone:
+        server.actor.kill()
+    spread.related(names[0])
+    found = asked(spread, names, processes)
+    told(f"{len(gone)} shards ended", found)
+    answered = spread.answered
+    assert answered is not None
+    print(f"{answered}; servers that were ended were back after {back:.1f} s", flush=True)
+    return {**found, "shards": answered.shards, "samples": answered.samples, "back": back}
+
+
+def coverage(cluster: Cluster, shards: int) -> dict[str, Any]:
     """How many intervals hold the exact score."""
     rng, inside, counts = np.random.default_rng(1), 0, set[int]()
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as folder:
@@ -89,6 +157,7 @@ def coverage(cluster: Cluster, shards: int) -> None:
                     assert index.answered is not None
                     counts.add(index.answered.samples)
     print(f"coverage: {inside} of {SEEDS * EACH} intervals hold; samples {sorted(counts)} of 64")
+    return {"intervals": SEEDS * EACH, "hold": inside, "samples": sorted(counts)}
 
 
 def main() -> None:
@@ -99,12 +168,23 @@ def main() -> None:
     parser.add_argument("index", nargs="?", metavar="INDEX")
     parser.add_argument("--nodes", type=int, default=4, metavar="N")
     parser.add_argument("--shards", type=int, default=8, metavar="N")
-    parser.add_argument("--questions", type=int, default=500, metavar="N")
+    parser.add_argument("--questions", type=int, default=300, metavar="N")
+    parser.add_argument("--keep", action="store_true", help="keep figures of a busy machine, too")
     chosen = parser.parse_args()
+    busy = others()
     with Cluster.connect(f"local:{chosen.nodes}") as cluster:
-        if chosen.index is not None:
-            speed(chosen.index, cluster, chosen.shards, chosen.questions)
-        coverage(cluster, chosen.shards)
+        found = {
+            **run_today(),
+            "plan": {"nodes": chosen.nodes, "shards": chosen.shards},
+            "coverage": coverage(cluster, chosen.shards),
+        }
+        if chosen.index is None:
+            return
+        found |= speed(chosen.index, cluster, chosen.shards, chosen.questions)
+    stored = cocite.open(chosen.index)
+    found["index"] = {"nodes": len(stored.nodes), "samples": stored.samples}
+    found["others"] = max(busy, others())
+    keep_quiet("runs", "serving", found, chosen.keep)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Growth as a table of exponents, a table of points, and a picture.
 
 Memory is the peak less what Python, its modules and compiled kernels take without data. A question
-takes milliseconds of the clock, all else is processor time. Exponents are of the x of their series;
-a series of fewer than three points has none.
+takes milliseconds of the clock, all else is processor time. What is too little to be told, such as
+memory that fits into what there was before, is a dash, and no point of a fit. Exponents are of the
+x of their series; a series of fewer than three points has none.
 """
 
 from __future__ import annotations
@@ -24,22 +25,27 @@ Row = Mapping[str, Any]
 
 
 def _seconds(step: str) -> Callable[[Row], float]:
-    return lambda found: max(1e-3, float(found[step]["spent"][0]))
+    return lambda found: float(found[step]["spent"][0])
 
 
 def _memory(step: str) -> Callable[[Row], float]:
-    return lambda found: max(1e5, float(found[step]["peak"] - found[step]["base"]))
+    return lambda found: float(found[step]["peak"] - found[step]["base"])
 
 
 def _milliseconds(which: int) -> Callable[[Row], float]:
     return lambda found: float(found["related psimrank"]["warm_ms"][which])
 
 
+def _time(seconds: float) -> str:
+    """A tenth of a second is too coarse for small webs."""
+    return format_time(seconds) if seconds >= 10 else f"{digits(seconds)} s"
+
+
 QUANTITIES: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
-    "generating": (_seconds("generate"), format_time),
-    "PageRank": (_seconds("rank"), format_time),
+    "generating": (_seconds("generate"), _time),
+    "PageRank": (_seconds("rank"), _time),
     "PageRank, memory": (_memory("rank"), format_size),
-    "building": (_seconds("psimrank"), format_time),
+    "building": (_seconds("psimrank"), _time),
     "building, memory": (_memory("psimrank"), format_size),
     "bytes of the graph": (lambda found: found["generate"]["bytes"], format_size),
     "bytes of the index": (lambda found: found["psimrank"]["bytes"], format_size),
@@ -60,8 +66,9 @@ def _x(row: Row, series: str) -> int:
 
 def fitted(rows: list[Row], series: str, get: Callable[[Row], float]) -> str:
     """An exponent with its interval, or a dash."""
-    x = [_x(row, series) for row in rows]
-    return str(exponent(x, [get(row) for row in rows])) if len(set(x)) > 2 else "–"
+    points = [(_x(row, series), get(row)) for row in rows if get(row) > 0]
+    x, y = [a for a, _ in points], [b for _, b in points]
+    return str(exponent(x, y)) if len(set(x)) > 2 else "–"
 
 
 def _table(titles: list[str], rows: list[list[str]]) -> str:
@@ -84,11 +91,16 @@ def figures(parts: Parts) -> str:
         others = ", ".join(f"{fixed[key]:,} {key}" for key in SERIES if _fixed(rows, key))
         pieces += [f"**{series.capitalize()}** ({others}):"]
         lines = [
-            [f"{_x(row, series):,}", *(show(get(row)) for get, show in QUANTITIES.values())]
+            [f"{_x(row, series):,}", *(_cell(row, *each) for each in QUANTITIES.values())]
             for row in rows
         ]
         pieces += [_table([series, *QUANTITIES], lines)]
     return "\n\n".join(pieces)
+
+
+def _cell(row: Row, get: Callable[[Row], float], show: Callable[[float], str]) -> str:
+    """A figure, or a dash where it is below what can be told."""
+    return show(get(row)) if get(row) > 0 else "–"
 
 
 def _fixed(rows: list[Row], key: str) -> bool:
@@ -116,9 +128,19 @@ def picture(parts: Parts, path: Path = PICTURE) -> None:
             for at, name in enumerate(drawn):
                 get = QUANTITIES[name][0]
                 colour = plots.SERIES[at % len(plots.SERIES)]
-                y = [get(row) / get(rows[0]) for row in rows]
+                y = [get(row) for row in rows]
+                if min(y) <= 0:
+                    continue
                 style = "-" if at < len(plots.SERIES) else ":"
-                axes.plot(x, y, style, color=colour, marker="o", markersize=3, label=name)
+                axes.plot(
+                    x,
+                    [value / y[0] for value in y],
+                    style,
+                    color=colour,
+                    marker="o",
+                    markersize=3,
+                    label=name,
+                )
             axes.set(
                 xscale="log", yscale="log", title=series, xlabel=f"times {_x(rows[0], series):,}"
             )

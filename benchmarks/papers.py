@@ -7,7 +7,8 @@ A generated web of as many pages as the papers' (Fogaras and Rácz 2005, section
 FOLDER, and of it: ranks, an index of PSimRank, ``related`` from a cold and a warm cache,
 ``related-all`` of 1,000,000 pages, a refresh once 1 % of the pages are gone, indexes of SimRank, of
 XJaccard (one batch of 16 samples) and of the default measure. ``--samples`` of SimRank and PSimRank
-are as many as the disk holds, 100 at most and 10 at least.
+are as many as the disk holds, 100 at most and 10 at least; of XJaccard's min-hashes 8 bits each are
+kept where all of them do not fit.
 
 Steps are processes of their own. What a step found is written to FOLDER/steps.json when it ends, so
 that a run that was ended goes on behind its last step; ``--again`` begins with the first. With

@@ -31,6 +31,8 @@ __all__ = ["INDEXES", "STEPS", "free_samples", "trees"]
 SEED, K, COLD, WARM = 1, 20, 10, 300
 RESERVE = 0.35
 """The share of the free disk that an index of samples may take: later steps need some, too."""
+MINHASH = 8
+"""Bytes a node, sample and step of min-hashes. Where they do not fit, 8 bits of each are taken."""
 INDEXES = ("psimrank", "simrank", "xjaccard", "neighbourhood")
 Found = dict[str, Any]
 Chosen = dict[str, Any]
@@ -100,6 +102,9 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
             settings["samples"] = chosen["samples"] or free_samples(chosen["nodes"], free)
         elif measure == "xjaccard":
             settings["samples"] = 16
+            least = MINHASH * 16 * chosen["length"] * chosen["nodes"]
+            if least > 0.8 * shutil.disk_usage(folder).free:
+                settings["bits"] = 8
         if measure != "neighbourhood":
             settings["length"] = chosen["length"]
         output = folder / f"{measure}.index"
@@ -114,7 +119,7 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
                 **settings,
             )
         )
-        told = {key: settings[key] for key in ("samples", "length") if key in settings}
+        told = {key: settings[key] for key in ("samples", "length", "bits") if key in settings}
         return {"spent": spent, "bytes": bytes_of(output), "repr": repr(index)[-200:]} | told
 
     return step

@@ -51,7 +51,8 @@ def what(step: str, found: Mapping[str, Any]) -> str:
     if step == "related-all":
         return f"{found['nodes']:,} pages, {found['nodes'] / found['spent'][1]:,.0f} a second"
     if "samples" in found:
-        return f"{found['samples']} samples of length {found['length']}"
+        bits = f", {found['bits']} bits of each min-hash" if "bits" in found else ""
+        return f"{found['samples']} samples of length {found['length']}{bits}"
     if "links" in found:
         return f"{found['nodes']:,} pages, {found['links']:,} links"
     return ""

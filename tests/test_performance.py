@@ -180,6 +180,11 @@ def test_growth_is_told_by_exponents(tmp_path: Path) -> None:
     assert "| building, memory | 1.00 [1.00, 1.00] |" in text
     assert "| `related`, median | 0.00 [0.00, 0.00] |" in text
     assert "**Nodes** (10 samples, 10 length):" in text
+    small = growing(10**4)
+    small["psimrank"]["peak"] = small["psimrank"]["base"]
+    more = growth_told.figures({**parts, "small": {**part, "found": small}})
+    assert "| building, memory | 1.00 [1.00, 1.00] |" in more
+    assert "| 10,000 | 1.0 s | 1.0 s | 500 kB | 1.0 s | – |" in more
     growth_told.picture(parts, tmp_path / "growth.svg")
     assert "<svg" in (tmp_path / "growth.svg").read_text()
 

@@ -96,6 +96,8 @@ def main() -> None:
                 print(told(row), flush=True)
                 found = warnings(ratios(row), before.get(key, {}), BY)
                 warned += [f"{key}, {line}" for line in found]
+                if chosen.against and key not in before:
+                    print(f"{key}: nothing was kept to compare with", file=sys.stderr)
                 if chosen.save:
                     KEPT.keep(key, row, others)
     if chosen.against:

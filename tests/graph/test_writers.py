@@ -26,6 +26,7 @@ from cocite.cli.main import cli, main
 from cocite.errors import UsageError
 from cocite.graph import writers
 from cocite.graph.writers import ARRAYS, TABLES, WRITERS, Columns, TableFile, Types
+from cocite.graph.writers.tables import ROWS, staged
 from cocite.query.batch.outputs import OUTPUTS
 
 
@@ -251,3 +252,11 @@ def test_without_pyarrow_an_arrow_file_is_refused_before_any_work(
     monkeypatch.setitem(sys.modules, "pyarrow.ipc", None)
     with pytest.raises(UsageError, match=r"an Arrow file needs pyarrow.*arrow\]"):
         writers.check_output(tmp_path / "x.arrow", overwrite=False)
+
+
+def test_a_column_that_is_empty_for_long_is_written(tmp_path: Path) -> None:
+    empty = np.full(5_000, None, object)
+    rows = [{"node": np.array([f"n{i}" for i in range(5_000)], object), "title": empty}]
+    with staged(tmp_path / "x", rows, {"node": "VARCHAR", "title": "VARCHAR"}) as found:
+        counted = found.execute(f"SELECT count(node), count(title), count(*) FROM {ROWS}")
+        assert counted.fetchall() == [(5_000, 0, 5_000)]

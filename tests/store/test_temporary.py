@@ -85,7 +85,7 @@ def test_nothing_is_left_of_what_fails(place: Path) -> None:
 
 
 def run(code: str) -> list[Path]:
-    quiet = "ignore:.*multi-threaded, use of fork:DeprecationWarning"  # Python 3.12 and later
+    quiet = "ignore:This process:DeprecationWarning"  # Python 3.12 and later
     command = [sys.executable, "-W", quiet, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from cocite.database import open_duckdb
 from cocite.errors import ResourceError
 from cocite.graph.writers.formulas import safe_columns
@@ -83,10 +85,17 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types) -> Iterator[Any]
         columns = ", ".join(f'"{title}" {kind}' for title, kind in types.items())
         connection.execute(f"CREATE TABLE {ROWS}({columns})")
         for piece in pieces:
-            connection.register("piece", dict(piece))
-            connection.execute(f"INSERT INTO {ROWS} SELECT * FROM piece")
+            known = {title: column for title, column in piece.items() if not _is_empty(column)}
+            chosen = ", ".join(f'"{title}"' if title in known else "NULL" for title in types)
+            connection.register("piece", known)
+            connection.execute(f"INSERT INTO {ROWS} SELECT {chosen} FROM piece")
             connection.unregister("piece")
         yield connection
+
+
+def _is_empty(column: NDArray[Any]) -> bool:
+    """Whether it is of objects of which none is there: DuckDB before 2.0 fails at them."""
+    return column.dtype == object and not any(value is not None for value in column)
 
 
 def _text(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> bytes:

@@ -1,0 +1,124 @@
+"""Measure what things cost, reproduce the runs made here, and say what larger webs take.
+
+    python -m benchmarks.simulator measure GRAPH      constants of this machine, some two minutes
+    python -m benchmarks.simulator reproduce          the kept runs, measured and simulated
+    python -m benchmarks.simulator sizes              1, 4 and 100 billion pages
+
+``measure`` keeps what it finds in ``benchmarks/results/cluster.json``. The runs are made anew by
+
+    python -m benchmarks.cluster_build GRAPH
+    python -m benchmarks.cluster_blocks GRAPH --samples 32
+    python -m benchmarks.cluster_serving INDEX
+
+of the same GRAPH, and an index of it by psimrank; each takes less than five minutes and keeps its
+figures there, too. ``--write`` puts tables into docs/cluster.md. ``reproduce`` fails if a figure is
+off by more than 30 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.block import ROOT
+from benchmarks.simulator import reproduce, sizes
+from benchmarks.simulator.constants import keep_quiet, kept, read
+
+DOCUMENT = ROOT / "docs" / "cluster.md"
+MARKS = {
+    "sizes": (
+        "<!-- figures: python -m benchmarks.simulator sizes --write -->",
+        "<!-- end of figures -->",
+    ),
+    "reproduce": (
+        "<!-- runs: python -m benchmarks.simulator reproduce --write -->",
+        "<!-- end of runs -->",
+    ),
+}
+
+
+def block(name: str) -> str:
+    """What the document has between the marks of that name."""
+    found, runs = read()
+    if name == "sizes":
+        return "\n".join(
+            sizes.table([each for web in sizes.WEBS for each in sizes.plans(web, found)])
+        )
+    here = kept()["constants"]["here"]
+    said = (
+        f"Constants of {here['date']}, {here['machine']}, of which others took "
+        f"{100 * here['others']:.0f} %, and a graph of {here['of']['nodes']:,} nodes and "
+        f"{here['of']['edges']:,} links."
+    )
+    rows = list(reproduce.figures(found, runs))
+    if not rows:
+        return said + " Of the runs none is kept: they take a quiet machine."
+    dates = sorted(run["date"] for run in runs.values())
+    said += f" Runs of {dates[0]} to {dates[-1]}."
+    return said + "\n\n" + "\n".join(reproduce.table(rows))
+
+
+def within(text: str, name: str) -> str:
+    """The document's ``text`` with that block anew."""
+    begin, end = MARKS[name]
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    return f"{head}{begin}\n{block(name)}\n{end}{tail}"
+
+
+def main() -> None:
+    """As told."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.simulator",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    measured = verbs.add_parser("measure", help="the constants")
+    measured.add_argument("graph", metavar="GRAPH")
+    measured.add_argument(
+        "--only", metavar="PARTS", help="samples,blocks,workers,calls,questions: some of them"
+    )
+    measured.add_argument(
+        "--keep", action="store_true", help="keep constants of a busy machine, too"
+    )
+    for name in MARKS:
+        verbs.add_parser(name).add_argument(
+            "--write", action="store_true", help=f"put the table into {DOCUMENT.relative_to(ROOT)}"
+        )
+    asked = parser.parse_args()
+    if asked.verb == "measure":
+        _measure(asked)
+        return
+    print(block(asked.verb))
+    if asked.write:
+        DOCUMENT.write_text(within(DOCUMENT.read_text("utf-8"), asked.verb), "utf-8")
+    if asked.verb == "reproduce":
+        off = [row for row in reproduce.figures(*read()) if abs(row.off) > reproduce.ALLOWED]
+        if off:
+            raise SystemExit(
+                "\n".join(f"{row.run}, {row.what}: {100 * row.off:+.0f} %" for row in off)
+            )
+
+
+def _measure(asked: argparse.Namespace) -> None:
+    from benchmarks.simulator.measure import PARTS, measure  # with Ray, which sizes do not take
+
+    parts = asked.only.split(",") if asked.only else PARTS
+    if not set(parts) <= set(PARTS):
+        raise SystemExit(f"--only takes some of {','.join(PARTS)}")
+    found: dict[str, Any] = kept().get("constants", {}).get("here", {}) if asked.only else {}
+
+    def note(more: dict[str, Any]) -> None:
+        busy = max(more.get("others", 0.0), found.get("others", 0.0))
+        found.update(more, others=busy)
+        keep_quiet("constants", "here", found, asked.keep)
+
+    with tempfile.TemporaryDirectory(prefix="cocite-bench-") as name:
+        measure(asked.graph, parts, Path(name), note)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""The simulator of clusters: closed forms where there are some, what failures cost, and that it
+says what was measured here.
+
+The runs are those that are kept in ``benchmarks/results/cluster.json``; how they are measured anew
+stands in ``python -m benchmarks.simulator --help``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.simulator import constants, sizes
+from benchmarks.simulator.__main__ import DOCUMENT, MARKS, within
+from benchmarks.simulator.building import (
+    Coarse,
+    Fine,
+    Rank,
+    Weather,
+    coarse,
+    fine,
+    fine_calls,
+    rank,
+)
+from benchmarks.simulator.constants import read
+from benchmarks.simulator.events import Machine, World
+from benchmarks.simulator.reproduce import ALLOWED, figures
+from benchmarks.simulator.serving import NORMAL_99, Serving, serve
+
+import cocite
+from cocite.graph.in_blocks import BlockedGraph
+from cocite.graph.ingest_blocks import split
+from cocite.runner.crew import Alone
+
+STORM = Weather(stragglers=0.3, slower=2.0, lifetime=400.0, repair=20.0)
+BUILD = Coarse(hosts=3, processors=4, nodes=3, shards=36, work=7.0, begin=2.0, beside=1.5, each=4)
+WALK = Fine(
+    hosts=4, processors=2, blocks=8, nodes=1e6, samples=32, together=16, live=(1.0, 0.5, 0.25),
+    token=1e-7, layout=3e-8,
+)  # fmt: skip
+ASKED = Serving(
+    hosts=4, processors=2, nodes=4, shards=4, samples=10, replicas=1, median=0.003, spread=0.0,
+    front=0.001, merge=0.0005, trip=0.002, deadline=0.1,
+)  # fmt: skip
+
+
+def close(number: float) -> Any:
+    return pytest.approx(number, rel=1e-9)
+
+
+# -- processors --------------------------------------------------------------------------------
+
+
+def test_jobs_share_the_processors_of_a_machine() -> None:
+    world, ended = World(), list[float]()
+    machine = Machine(world, 2, speed=0.5)
+    for work in (1.0, 2.0, 4.0):
+        machine.do(work, lambda: ended.append(world.now))
+    world.run()
+    # Three get 1/3 of the speed each until the first ends, then each has a processor.
+    assert ended == [close(3), close(5), close(9)]
+    assert machine.busy * machine.speed == close(7)
+
+
+def test_a_job_that_is_dropped_leaves_its_share_to_others() -> None:
+    world, ended = World(), list[float]()
+    machine = Machine(world, 1)
+    machine.do(4.0, lambda: ended.append(world.now))
+    gone = machine.do(9.0, lambda: ended.append(-1.0))
+    world.after(2.0, lambda: machine.drop(gone))
+    world.run()
+    assert ended == [close(5)]
+
+
+# -- builds ------------------------------------------------------------------------------------
+
+
+def test_shards_on_machines_that_neither_fail_nor_lag() -> None:
+    found = coarse(replace(BUILD, fetch=3.0, wire=10.0, copied=100.0))
+    assert found.seconds == close(3 + 2 + 3 * 7 + 1.5)
+    assert found.processor == close(36 * 7 + 12 * 2 + 1.5)
+    assert found.wire == close(36 * 10 + 3 * 100)
+    assert found.again == 0
+    rest = coarse(replace(BUILD, shards=37))
+    assert rest.seconds == close(2 + 4 * 7 + 1.5)
+
+
+def test_nodes_of_one_machine_share_it() -> None:
+    plan = Coarse(
+        hosts=1, processors=2, nodes=4, shards=8, work=5.0, begin=1.0, beside=0.0, ray=0.1
+    )
+    found = coarse(plan)
+    assert found.seconds == close((8 * 5 + 4 * 1) / 2)
+    assert found.processor == close(8 * 5 + 4 * 1 + 0.1 * 4 * found.seconds)
+
+
+def test_a_node_that_is_lost_costs_what_it_was_at() -> None:
+    plan = Coarse(hosts=2, processors=1, nodes=2, shards=4, work=10.0, begin=0.0, beside=0.0)
+    lost = coarse(plan, Weather(repair=math.inf, failures=((5.0, 1),)))
+    assert (lost.seconds, lost.processor, lost.again) == (close(40), close(45), 1)
+    back = coarse(plan, Weather(repair=5.0, failures=((5.0, 1),)))
+    assert (back.seconds, back.again) == (close(30), 1)
+
+
+def test_blocks_that_neither_fail_nor_lag() -> None:
+    found = fine(WALK)
+    walk, laid = 32 * 1e6 * 1.75 * 1e-7, 32 * 1e6 * 3e-8
+    assert found.seconds == close(walk / 8 + laid / 3)  # all at a time; three samples at a time
+    assert found.processor == close(walk + laid)
+    sent = fine(replace(WALK, token_bytes=12, crossing=0.5, record_bytes=6, laid=8.0))
+    assert sent.wire == close(32 * 1e6 * (12 * 0.5 * 1.75 + 6 + 8))
+
+
+def test_samples_that_are_not_laid_out_begin_again_when_a_machine_is_lost() -> None:
+    walk, tree = 16 * 1e6 * 1.75 * 1e-7 / 8, 1e6 * 3e-8 / 3
+    assert fine(WALK).seconds == close(2 * (walk + 16 * tree))
+    lost = fine(WALK, Weather(repair=60.0, failures=((walk / 2, 2),)))
+    assert lost.again == 16
+    assert lost.seconds == close(fine(WALK).seconds + walk / 2 + 60)
+    later = fine(WALK, Weather(repair=60.0, failures=((walk + 12.5 * tree, 2),)))
+    assert later.again == 4  # twelve are finished, four walk again
+    # The twenty that are left walk in groups of sixteen and of four.
+    assert later.seconds == close(walk + 12.5 * tree + 60 + 20 / 16 * walk + 20 * tree)
+
+
+def test_a_build_that_loses_machines_faster_than_it_makes_samples_has_no_end() -> None:
+    hasty = Weather(lifetime=0.01, repair=0.0)
+    assert fine(WALK, hasty).seconds == math.inf
+
+
+def test_sweeps_by_blocks() -> None:
+    plan = Rank(
+        hosts=4, processors=1, blocks=4, sweeps=10, links=1e8, link=2e-9, borders=1e6, value=8,
+        hop=0.001,
+    )  # fmt: skip
+    found = rank(plan)
+    assert found.seconds == close(10 * (0.1 / 4 + 0.1 + 4 * 0.001))  # half of it one by one
+    assert found.processor == close(10 * 0.2)
+    assert found.wire == close(10 * 8e6)
+
+
+class Counting(Alone):
+    """Counts what is asked of a crew: calls, and answers that go from block to block."""
+
+    calls: list[tuple[str, int]]
+
+    def __init__(self, kind: Callable[..., Any], arguments: Sequence[Any], memory: int = 0) -> None:
+        super().__init__(kind, arguments, memory)
+        self.calls = []
+
+    def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
+        self.calls.append((method, answers))
+        return super().call(block, method, *arguments, answers=answers)
+
+
+def test_calls_and_parcels_are_those_of_a_build(tmp_path: Path) -> None:
+    graph = cocite.generate_web(tmp_path / "web", nodes=600, links=4000, seed=2)
+    split(graph, tmp_path / "blocks", 3)
+    crews: list[Counting] = []
+
+    def hire(*arguments: Any) -> Counting:
+        crews.append(Counting(*arguments))
+        return crews[-1]
+
+    blocked = BlockedGraph.open(tmp_path / "blocks", crew=hire)
+    cocite.build(blocked, tmp_path / "index", measure="psimrank", samples=5)
+    asked = crews[-1].calls
+    steps = sum(method == "step" for method, _ in asked) // 3
+    parcels = sum(answers - (method == "step") for method, answers in asked if answers > 1)
+    assert fine_calls(3, steps, 5) == (len(asked), parcels)
+
+
+# -- questions ---------------------------------------------------------------------------------
+
+
+def test_questions_to_machines_that_neither_fail_nor_lag() -> None:
+    found = serve(ASKED, 20, None)
+    assert found.took == [close(0.001 + 0.002 + 0.003 + 4 * 0.0005)] * 20
+    assert found.samples == [40] * 20
+    assert found.processor == close(20 * (0.001 + 4 * 0.0035))
+    together = serve(replace(ASKED, hosts=1, beside=True), 20, None)
+    assert together.took[0] == close(0.001 + 0.002 + 4 * 0.003 / 2 + 4 * 0.0005)
+    assert serve(replace(ASKED, ended=3), 5, None).samples == [10] * 5
+
+
+def test_a_lost_machine_costs_samples_and_two_deadlines() -> None:
+    found = serve(ASKED, 300, None, Weather(repair=1.0, failures=((0.0165, 2),)))
+    late = [i for i, took in enumerate(found.took) if took == close(0.1)]
+    assert len(late) == 2
+    assert [found.samples[i] for i in late] == [30, 30]
+    assert found.samples[0] == found.samples[-1] == 40
+    others = [each for i, each in enumerate(found.samples) if i not in late]
+    assert set(others) == {30, 40}
+    assert max(took for i, took in enumerate(found.took) if i not in late) < 0.01
+
+
+def test_the_spread_of_answers_is_that_of_a_lognormal() -> None:
+    spread = 0.4
+    plan = replace(ASKED, hosts=1, nodes=1, shards=1, spread=spread, front=0.0, merge=0.0, trip=0.0)
+    found = serve(replace(plan, deadline=9.0), 4000, None)
+    # The error of a quantile p of n is sqrt(p (1 - p) / n) / density, here of the logarithm.
+    assert math.log(found.percentile(0.5) / 0.003) == pytest.approx(0, abs=5 * spread * 0.02)
+    tail = math.log(found.percentile(0.99) / 0.003)
+    assert tail == pytest.approx(NORMAL_99 * spread, abs=5 * spread * 0.06)
+
+
+# -- chance ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", [lambda w: coarse(BUILD, w), lambda w: fine(WALK, w)])
+def test_a_seed_says_all(run: Callable[[Weather], Any]) -> None:
+    assert run(STORM) == run(STORM)
+    found = {run(replace(STORM, seed=seed)).seconds for seed in range(20)}
+    assert len(found) > 2
+    assert min(found) >= run(Weather()).seconds  # nothing is faster for it
+
+
+def test_a_seed_says_when_questions_come() -> None:
+    plan = replace(ASKED, spread=0.3)
+    assert serve(plan, 50, 200.0) == serve(plan, 50, 200.0)
+    assert serve(plan, 50, 200.0).took != serve(plan, 50, 200.0, Weather(seed=2)).took
+
+
+# -- what was measured -------------------------------------------------------------------------
+
+
+COMMANDS = {"build": "cluster_build GRAPH", "blocks": "cluster_blocks GRAPH"}
+COMMANDS["serving"] = "cluster_serving INDEX"
+
+
+def kept_run(name: str) -> dict[str, Any]:
+    _, runs = read()
+    if name not in runs:
+        pytest.skip(f"not measured on a quiet machine: python -m benchmarks.{COMMANDS[name]}")
+    found: dict[str, Any] = runs[name]
+    return found
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_runs_made_here_are_reproduced(name: str) -> None:
+    found = list(figures(read()[0], {name: kept_run(name)}))
+    assert len(found) >= 5
+    assert not [row for row in found if abs(row.off) > ALLOWED]
+
+
+def test_builds_made_here_have_the_bytes_of_one_machine() -> None:
+    run = kept_run("build")
+    assert all(run[name]["equal"] for name in ("cluster", "node killed", "driver killed"))
+
+
+def test_blocks_made_here_have_the_bytes_of_one_machine() -> None:
+    run = kept_run("blocks")
+    assert all(each["equal"] for each in run["indexes"].values())
+    assert run["ranks"]["equal"]
+
+
+def test_answers_made_here_are_those_of_one_machine_and_hold() -> None:
+    run = kept_run("serving")
+    assert run["same"] == 1
+    assert run["coverage"]["hold"] >= 0.95 * run["coverage"]["intervals"]
+
+
+def test_figures_of_a_busy_machine_are_kept_on_demand_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(constants, "FILE", tmp_path / "kept.json")
+    constants.keep_quiet("runs", "build", {"others": 0.05}, False)
+    constants.keep_quiet("runs", "blocks", {"others": 0.5}, False)
+    assert constants.kept() == {"runs": {"build": {"others": 0.05}}}
+    assert "others took 50 % of the processors: not kept" in capsys.readouterr().err
+    constants.keep_quiet("runs", "blocks", {"others": 0.5}, True)
+    assert set(constants.kept()["runs"]) == {"build", "blocks"}
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_the_document_is_made_of_the_results(name: str) -> None:
+    text = DOCUMENT.read_text("utf-8")
+    assert MARKS[name][0] in text
+    assert within(text, name) == text
+
+
+def test_sizes_fit_the_machines() -> None:
+    found, _ = read()
+    kind = sizes.Kind()
+    for web in sizes.WEBS:
+        plans = sizes.plans(web, found)
+        assert plans
+        for plan in plans:
+            assert plan.memory <= kind.room
+            assert plan.build.seconds * kind.processors * web.machines > plan.build.processor
+        wide = web.nodes > sizes.IDS
+        assert wide == all(plan.form.startswith("in ") and "blocks" in plan.form for plan in plans)
