@@ -24,6 +24,7 @@ BESIDE = {
     ("graph", "kernels"): "cleaning text and coding names are kernels",
     ("graph", "runner"): "texts are read, and links sorted, on several threads",
     ("graph", "database"): "links are read from databases, and results written to them",
+    ("graph", "copies"): "stores are read by URL, and stores and results are written there",
     ("graph", "extras"): "the libraries that objects are of are named when they are missing",
     ("database", "extras"): "without the driver of a server, the command that installs it is named",
     ("store", "memory"): "a full disk is reported in readable sizes",

@@ -74,6 +74,17 @@ def test_nodes_that_see_nothing_take_a_copy_and_send_shards(
     assert not list(via.rglob("*.*"))  # what was taken is removed
 
 
+def test_an_output_at_a_url_comes_by_it(
+    cluster: Cluster, graph: Graph, local: dict[str, bytes], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("COCITE_COPIES", str(tmp_path / "copies"))
+    bucket, options = tmp_path / "bucket", dict[str, Any](SHARDS)
+    url = f"file://{bucket}/web.index"
+    cocite.build(graph, url, measure="psimrank", cluster=cluster, **options)
+    assert content(bucket / "web.index") == local  # whose graph is beside it, too
+    assert {path.parent.name for path in bucket.rglob("*.*") if path.is_file()} <= {"web.index"}
+
+
 def test_a_graph_that_a_node_does_not_see_is_told(
     cluster: Cluster, graph: Graph, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""``cocite cache``: the compiled kernels that are kept; shown by ``cocite info --cache``, too."""
+"""``cocite cache``: compiled kernels, and copies of stores; ``cocite info --cache`` shows both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.text import and_of, facts_text
 from cocite.compiled.kept import Version, remove, versions_kept
 from cocite.compiled.place import VARIABLE, place
+from cocite.copies import Copy, copies_kept, remove_copies
 from cocite.documents import Document
+from cocite.errors import StoreError
 from cocite.memory import format_size
 
 __all__ = ["cache", "cache_reply"]
@@ -30,6 +32,9 @@ class CacheDocument(Document):
     kernels: int
     bytes: int
     versions: list[Version]
+    copies: list[Copy]
+    """Of stores that lie at URLs."""
+    bytes_of_copies: int
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class ClearedDocument(Document):
     """What was removed."""
 
     removed: list[Version]
+    copies: list[Copy]
     bytes: int
 
 
@@ -51,8 +57,18 @@ def cache_reply() -> Reply:
         sum(each.kernels for each in versions),
         sum(each.bytes for each in versions),
         versions,
+        copies := _copies(),
+        sum(each.bytes for each in copies),
     )
     return Reply(document, lambda: _text(document))
+
+
+def _copies() -> list[Copy]:
+    """Those that are kept; none where there is no place for them."""
+    try:
+        return copies_kept()
+    except StoreError:
+        return []
 
 
 def _text(found: CacheDocument) -> str:
@@ -66,6 +82,13 @@ def _text(found: CacheDocument) -> str:
         old += not each.current
         title = "of now" if each.current else f"old, {old}"
         shown[title] = f"{_kernels(each.kernels)}, {format_size(each.bytes)}{_made_by(each)}"
+    if found.copies:
+        count = len(found.copies)
+        size = format_size(found.bytes_of_copies)
+        shown["copies"] = f"{count:,} of stores at URLs, {size} (cocite cache clear --copies)"
+    for number, copy in enumerate(found.copies, 1):
+        read = ", being read" if copy.read else ""
+        shown[f"copy {number}"] = f"{copy.url or copy.name}, {format_size(copy.bytes)}{read}"
     if old:
         shown["to do"] = "cocite cache clear removes the old ones"
     return facts_text(shown)
@@ -82,9 +105,9 @@ def _made_by(version: Version) -> str:
 
 @click.group()
 def cache() -> None:
-    """Look after the compiled kernels that are kept.
+    """Look after the compiled kernels that are kept, and the copies of stores at URLs.
 
-    cocite info --cache shows where they are, and cocite warm compiles all of them.
+    cocite info --cache shows where they are, and cocite warm compiles all kernels.
     """
 
 
@@ -95,11 +118,26 @@ def cache() -> None:
     is_flag=True,
     help="Remove those of this version, too: they are compiled anew.",
 )
+@click.option(
+    "--copies",
+    is_flag=True,
+    help="Remove the copies of stores at URLs that nobody reads, and no kernels but with --all.",
+)
 @format_option
-def clear(every: bool, show: Show) -> None:
-    """Remove compiled kernels of other versions than this one."""
-    gone = remove(place(), every)
-    document = ClearedDocument(gone, sum(each.bytes for each in gone))
-    left = "" if every else "; that of now stays"
-    versions = f"{len(gone)} version{'' if len(gone) == 1 else 's'}"
-    show(Reply(document, lambda: f"removed {versions}, {format_size(document.bytes)}{left}"))
+def clear(every: bool, copies: bool, show: Show) -> None:
+    """Remove compiled kernels of other versions than this one, or copies of stores at URLs."""
+    gone = [] if copies and not every else remove(place(), every)
+    taken = remove_copies() if copies else []
+    size = sum(each.bytes for each in gone) + sum(each.bytes for each in taken)
+    document = ClearedDocument(gone, taken, size)
+    show(Reply(document, lambda: _cleared(document, every, copies)))
+
+
+def _cleared(found: ClearedDocument, every: bool, copies: bool) -> str:
+    parts = []
+    if every or not copies:
+        parts.append(f"{len(found.removed)} version{'' if len(found.removed) == 1 else 's'}")
+    if copies:
+        parts.append(f"{len(found.copies)} cop{'y' if len(found.copies) == 1 else 'ies'}")
+    left = "" if every or copies else "; that of now stays"
+    return f"removed {and_of(parts)}, {format_size(found.bytes)}{left}"

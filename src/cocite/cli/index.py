@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from cocite.cli.apart import blocks_apart
 from cocite.cli.completion import measure_names
@@ -25,6 +24,7 @@ from cocite.cli.options import (
     texts_options,
     verifying,
     via_option,
+    was_given,
 )
 from cocite.cli.outputs import Reply, Show
 from cocite.cli.progress import Stages
@@ -47,7 +47,9 @@ from cocite.measures.floors import FLOOR_WORDS, FLOORS
 from cocite.memory import format_size, format_time, give_back_at_once
 
 if TYPE_CHECKING:
+    from cocite.index.build import IndexBuild
     from cocite.index.documents import BuildDocument
+    from cocite.index.estimate import BuildReport
 
 __all__ = ["index", "measures"]
 
@@ -57,7 +59,14 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 
 @click.command(cls=SectionedVerb, epilog=f"The least --memory, by layout: {_FLOORS}. {FLOOR_WORDS}")
 @click.argument("graph", metavar="GRAPH|LINKS")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    help="The index to make: a directory, or a "
+    "URL (s3://..., gs://..., file://...), where it comes when it is whole.",
+)
 @click.option(
     "--settings",
     "chosen",
@@ -163,7 +172,7 @@ def index(
     command again, and it goes on. The same --seed gives the same index, whatever the threads, the
     memory, the blocks and the shards.
     """
-    from cocite.copies import copied
+    from cocite.copies import Sending, copied, is_url
     from cocite.graph import Graph
     from cocite.graph.in_blocks import is_blocked
     from cocite.index.asked import asked_settings
@@ -173,10 +182,9 @@ def index(
     from cocite.index.spread import of_nodes, spread_on
     from cocite.query.plan.precision import expected_error, standard_errors
 
-    source = click.get_current_context().get_parameter_source("measure")
     options = chosen_options(
         chosen,
-        None if source is ParameterSource.DEFAULT else measure,
+        measure if was_given("measure") else None,
         direction,
         layout,
         given(settings),
@@ -189,6 +197,9 @@ def index(
         texts_share=texts_share,
     )
     give_back_at_once()
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    beside = sending is not None and cluster is not None and not is_blocked(graph)
+    via = via or (f"{output}.building" if beside else None)
     with ExitStack() as stack:
         stored: Graph
         spread = None
@@ -203,29 +214,38 @@ def index(
             url = graph_url(graph)
             if url is None:
                 graph = graph_of(graph, lasting=True, memory=memory, threads=threads, **more)
-            place = graph if url is None else copied(url, "graph")
-            stored = Graph.open(place, verify=verifying())
+            found_at = graph if url is None else copied(url, "graph")
+            stored = Graph.open(found_at, verify=verifying())
             spread = stack.enter_context(spread_on(cluster, url, via))
             means = of_nodes(spread, means, threads, memory)
         how: dict[str, Any] = {"overwrite": overwrite, "restart": restart, "spread": spread}
-        work = stack.enter_context(IndexBuild(stored, output, options, means, **how))
+        how |= {"overwrite": True, "elsewhere": True} if sending else {}
+        place = sending.path if sending else output
+        work = stack.enter_context(IndexBuild(stored, place, options, means, **how))
         asked = asked_settings(options.measure, options.parts, {}, options.by, options.asks)
         errors = standard_errors(options.parts, asked, options.samples)
         # Nodes may be quite unlike this machine, so pilots here would say nothing of the time.
         told = f"on {spread.told()}" if spread else str(work.estimate())
         say(f"{output}: {told}{expected_error(errors)}")
-        stage = "sampling" if work.unit == "samples" else "computing"
-        with Stages({stage: work.unit, "refining": "nodes"}) as stages:
-            report = work.run(
-                lambda done, total: stages(stage, done, total),
-                lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
-            )
+        report = _run(work)
+        if sending is not None:
+            sending.send()
         found = BuildDocument.of(work, report, output)
         options = work.options
     for line in found.told.lines(stored, options):
         say(line)
-    ready = f"ready for decay {options.measure.ask_settings({})[DECAY]}" if refine else ""
-    show(Reply(found, lambda: _text(found, ready)))
+    decay = options.measure.ask_settings({})[DECAY] if refine else None
+    show(Reply(found, lambda: _text(found, f"ready for decay {decay}" if refine else "")))
+
+
+def _run(work: IndexBuild) -> BuildReport:
+    """Do the work of a build, and show how far it is."""
+    stage = "sampling" if work.unit == "samples" else "computing"
+    with Stages({stage: work.unit, "refining": "nodes"}) as stages:
+        return work.run(
+            lambda done, total: stages(stage, done, total),
+            lambda sweep, done, total: stages(f"refining {sweep + 1}", done, total),
+        )
 
 
 _NUMBERS = re.compile(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?")

@@ -52,7 +52,14 @@ and counted.
 
 @click.command(cls=SectionedVerb, help=_HELP)
 @click.argument("inputs", nargs=-1, metavar="[LINKS...]")
-@click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    help="The graph to make: a directory, or a "
+    "URL (s3://..., gs://..., file://...), where it comes when it is whole.",
+)
 @click.option(
     "--sql",
     metavar="QUERY",

@@ -58,6 +58,32 @@ _VERBS = {
 }
 
 
+class StoredPath(click.Path):
+    """A path, or the URL of a stored graph or index, of which a copy is kept: its path."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        """As of any path."""
+        if isinstance(value, str) and "://" in value:
+            from cocite.cli.links import graph_url
+
+            if graph_url(value) is not None:
+                from cocite.copies import copied
+
+                return str(copied(value))
+        return super().convert(value, param, ctx)
+
+
+_STORES = {"GRAPH", "INDEX"}
+"""What stores are called in help."""
+_BY_URL = {"index", "refresh", "ingest"}
+"""Verbs that go by the URL itself: nodes of a cluster keep copies of their own, and what is to be
+refreshed stays where it is.
+"""
 _PATHS = {"DIR", "FILE", "FILES", "FOLDER", "GRAPH", "INDEX", "LINKS", "OUTPUT"}
 """What paths are called in help."""
 
@@ -107,7 +133,8 @@ class _LazyGroup(click.Group):
             words = set(re.findall(r"[A-Z]+", parameter.metavar or ""))
             if parameter.type is click.STRING and words & _PATHS:
                 # Is checked where it is opened; only a shell is to know that it is a path.
-                parameter.type = click.Path(readable=False, allow_dash=True)
+                kind = StoredPath if words & _STORES and cmd_name not in _BY_URL else click.Path
+                parameter.type = kind(readable=False, allow_dash=True)
         return command
 
     def resolve_command(

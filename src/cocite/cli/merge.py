@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,13 @@ __all__ = ["merge"]
 
 @click.command()
 @click.argument("indexes", metavar="INDEX INDEX...", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, metavar="DIR", help="The index to make.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="DIR",
+    help="The index to make: a directory, or a URL, as for cocite index.",
+)
 @click.option(
     "--shard",
     type=click.IntRange(1),
@@ -44,15 +50,21 @@ def merge(
     index of the lost numbers (cocite verify names them), and join the two; with --overwrite the
     output may be one of them. A merge that is interrupted leaves nothing behind.
     """
+    from cocite.copies import Sending, is_url
     from cocite.index.documents import MergeDocument
     from cocite.index.merge import Merge
 
     begin = clock()
-    with Merge(indexes, output, shard=shard, overwrite=overwrite, verify=verifying()) as work:
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verifying()}
+    how |= {"overwrite": True, "elsewhere": True} if sending else {}
+    with Merge(indexes, sending.path if sending else output, **how) as work:
         numbers = f"{work.numbers.start} to {work.numbers.stop - 1}"
         say(f"{output}: samples {numbers}, from {len(indexes)} indexes")
         with Stages({"merging": "samples"}) as stages:
             work.run(lambda done, total: stages("merging", done, total))
+        if sending is not None:
+            sending.send()
         found = MergeDocument.of(work, clock() - begin, output)
     show(Reply(found, lambda: _text(found)))
 

@@ -10,23 +10,28 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeGuard
 
 from cocite.errors import CociteError, Damaged, StoreError, UsageError
 from cocite.extras import need
 from cocite.store import disk
 from cocite.store.beside import written_beside
 
-__all__ = ["Remote", "is_url"]
+__all__ = ["Remote", "bare", "is_url"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.+")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PIECE = 1 << 22
 
 
-def is_url(text: object) -> bool:
+def is_url(text: object) -> TypeGuard[str]:
     """Whether it is a URL and no path."""
     return isinstance(text, str) and _URL.fullmatch(text) is not None
+
+
+def bare(url: str) -> str:
+    """A URL without the name and the password of who uses it."""
+    return re.sub(r"^([^/]+//)[^/@]*@", r"\1", url)
 
 
 class Remote:
@@ -88,11 +93,33 @@ class Remote:
             self._fs.makedirs(self._path, exist_ok=True)
             self._fs.put_file(str(path), self._at(name))
 
+    def put_whole(self, path: Path, name: str) -> None:
+        """The same so that it has its name there when it is whole."""
+        with self._said(name), path.open("rb") as file:
+            self._fs.makedirs(self._path, exist_ok=True)
+            with self._fs.transaction, self._fs.open(self._at(name), "wb") as out:
+                while piece := file.read(_PIECE):
+                    out.write(piece)
+
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file there."""
+        """Write a small file there: it has its name when it is whole."""
         with self._said(name):
             self._fs.makedirs(self._path, exist_ok=True)
-            self._fs.pipe_file(self._at(name), data)
+            with self._fs.transaction:
+                self._fs.pipe_file(self._at(name), data)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        with self._said(name):
+            return bool(self._fs.exists(self._at(name)))
+
+    def names(self) -> list[str]:
+        """What is in it; nothing if it is not there."""
+        with self._said(""):
+            self._fs.invalidate_cache(self._path)
+            if not self._fs.exists(self._path):
+                return []
+            return [str(each).rsplit("/", 1)[1] for each in self._fs.ls(self._path, detail=False)]
 
     def remove(self, *names: str) -> None:
         """Remove files, those that are there."""

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cocite.copies import copied, is_url
 from cocite.errors import UsageError
 from cocite.evaluation.across import run_across
 from cocite.evaluation.across_report import AcrossDocument
@@ -74,8 +75,8 @@ def evaluate(
     Parameters
     ----------
     of
-        Indexes of one graph, or one graph, opened or as paths; with ``suite`` the folder of its
-        data (of a suite for graphs, the graph).
+        Indexes of one graph, or one graph, opened or as paths or URLs; with ``suite`` the folder of
+        its data (of a suite for graphs, the graph).
     suite
         A study that comes along, by name, or a TOML file; several for one table of all.
     labels, label_columns, separator
@@ -248,6 +249,7 @@ def _study(
     options: dict[str, Any],
 ) -> Study:
     """The study that the arguments name: of a suite, of a graph, or of indexes."""
+    of = [str(copied(each)) if is_url(each) else each for each in of]
     paths = [_path(each) for each in of]
     kinds = [kind_of(path) for path in paths]
     if suite is None and paths and all(kind == "index" for kind in kinds):

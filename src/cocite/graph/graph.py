@@ -85,14 +85,20 @@ class Graph(Exchanged):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Graph:
-        """Open the directory ``path``; nothing is read but its manifest. Whatever is computed from
+        """Open the directory ``path``, or a copy of what lies at a URL that fsspec reads; nothing
+        is read but its manifest. Whatever is computed from
         it first compares its files with their checksums (:meth:`check`), unless ``verify`` is
         false.
 
         Raises :class:`~cocite.errors.NotAStore`, :class:`~cocite.errors.WrongFormat` or
         :class:`~cocite.errors.Damaged`.
         """
-        return cls(Store.open(os.fspath(path), "graph", verify=verify))
+        place = os.fspath(path)
+        if "://" in place:  # nobody else waits for copies
+            from cocite.copies import copied
+
+            place = str(copied(place, "graph"))
+        return cls(Store.open(place, "graph", verify=verify))
 
     def __repr__(self) -> str:
         return f"Graph({str(self.path)!r}, nodes={self.nodes}, edges={self.edges})"

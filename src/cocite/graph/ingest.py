@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cocite.copies import sent
 from cocite.errors import ResourceError, UsageError
 from cocite.graph.exchange import store_object
 from cocite.graph.exclude import leave_out
@@ -57,6 +58,7 @@ __all__ = ["ingest"]
 _log = logging.getLogger(HUBS_LOG)
 
 
+@sent("graph", Graph.open)
 def ingest(
     inputs: Any = None,
     output: str | os.PathLike[str] | None = None,
@@ -110,8 +112,9 @@ def ingest(
         or igraph.
         Not needed with ``sql`` or ``database``.
     output
-        The directory to make. By default a temporary one, which goes with the last object that was
-        made of it.
+        The directory to make, or a URL that fsspec writes, where the graph comes when it is whole
+        (``copies/sending.py``). By default a temporary one, which goes with the last object that
+        was made of it.
     sql
         A query that gives links, in the place of ``inputs``: of ``database``, or of DuckDB, which
         reads files itself, ``"select src, dst from 'clicks.parquet'"``.

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.compiled.clock import clock
+from cocite.copies import bare, origin
 from cocite.engine.blocks_walk import Traffic
 from cocite.engine.certificate import SweepReport
 from cocite.engine.diagonal import diagonal_memory
@@ -76,11 +77,14 @@ class IndexBuild:
         overwrite: bool = False,
         restart: bool = False,
         spread: Spread | None = None,
+        elsewhere: bool = False,
     ) -> None:
         """``overwrite`` replaces ``output`` if it is an index; ``restart`` throws away what an
         unfinished build with other settings has left. With ``spread`` samples are drawn by the
-        nodes of a cluster; the means are those of a piece of work there.
+        nodes of a cluster; the means are those of a piece of work there. ``elsewhere``: it will not
+        stay at ``output``, so that where the graph is seen from there is not told.
         """
+        self._elsewhere = elsewhere
         self._spread = spread
         load_numba()  # its threads will; what it takes is to be seen by what is told of memory
         graph.check()
@@ -420,11 +424,23 @@ class IndexBuild:
                 "digest": graph.digest,
                 "edges": graph.edges,
                 "weighted": graph.in_weights is not None,
-                "path": os.path.relpath(graph.path.resolve(), self._draft.output.resolve()),
+                "path": self._graph_place(),
             },
             self.kept_pages,
             self._sides,
         )
+
+    def _graph_place(self) -> str:
+        """Where the graph is, as seen from the index: its URL, if it has one; beside an index that
+        will be elsewhere.
+        """
+        graph = self._graph.path.resolve()
+        url = origin(self._graph.path)
+        if url is not None:
+            return bare(url)
+        if self._elsewhere:
+            return os.path.join(os.pardir, graph.name)
+        return os.path.relpath(graph, self._draft.output.resolve())
 
     @property
     def _sides(self) -> Sides | None:

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.copies import is_url
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.titles import TITLE_FILES
 from cocite.index.facts import index_facts
@@ -84,12 +85,15 @@ class Merge:
         shard: int | None = None,
         overwrite: bool = False,
         verify: bool = True,
+        elsewhere: bool = False,
     ) -> None:
-        """``shard`` and ``overwrite`` as for a build; ``verify`` says whether what is read is
-        compared with its checksums. Raises :class:`UsageError` if the indexes do not fit together.
+        """``shard``, ``overwrite`` and ``elsewhere`` as for a build; ``verify`` says whether what
+        is read is compared with its checksums. Raises :class:`UsageError` if the indexes do not fit
+        together.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge joins two indexes or more: give all of them")
+        self._elsewhere = elsewhere
         self._indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
         for index in self._indexes:
             _check_alone(index)
@@ -207,8 +211,12 @@ class Merge:
     def _facts(self) -> dict[str, Any]:
         """Those of a build: the graph's path is seen from where the result will be."""
         first = self._indexes[0]
-        place = os.path.normpath(first.store.path.resolve() / first.graph["path"])
-        path = os.path.relpath(place, self._draft.output.resolve())
+        path = str(first.graph["path"])
+        if not is_url(path):
+            place = os.path.normpath(first.store.path.resolve() / path)
+            beside = os.path.join(os.pardir, os.path.basename(place))
+            seen = os.path.relpath(place, self._draft.output.resolve())
+            path = beside if self._elsewhere else seen
         names = str(first.store.facts["names"])
         graph = first.graph | {"path": path}
         facts = index_facts(first.nodes, names, self._options, graph, first.kept, first.names.sides)

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
+from cocite.copies import is_url
 from cocite.engine.certificate import SweepReport
 from cocite.errors import Busy, Damaged, ResourceError, UsageError
 from cocite.graph import Graph
@@ -93,6 +94,12 @@ class RefreshBuild(IndexBuild):
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
             raise UsageError(f"share is {share!r}; it is a number above 0, at most 1")
         graph.check()
+        if is_url(index):
+            raise UsageError(
+                f"{index} is a URL, and an index is refreshed where it lies: refresh one in a "
+                "directory, and copy it there, manifest.json last; or build it anew, with "
+                "--overwrite"
+            )
         self._old = old = StoredIndex.open(index, verify=verify)
         old.store.require(*_read_anyway(old))
         self._date, self._dated = _checked_date(date), date is not None

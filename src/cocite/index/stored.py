@@ -167,12 +167,17 @@ class StoredIndex:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:
-        """Open the directory ``path``, to be read for single questions, here and there; raises a
-        :class:`~cocite.errors.StoreError`. ``verify`` says whether what makes something of its
-        files compares them with their checksums first; opening does not.
+        """Open the directory ``path``, or a copy of what lies at a URL, to be read for single
+        questions, here and there; raises a :class:`~cocite.errors.StoreError`. ``verify`` says
+        whether what makes something of its files compares them with their checksums first; opening
+        does not.
         """
-        name = os.fspath(path)
-        return cls(Store.open(name, "index", Access.SCATTERED, is_shard, verify=verify))
+        place = os.fspath(path)
+        if "://" in place:  # nobody else waits for copies
+            from cocite.copies import copied
+
+            place = str(copied(place, "index"))
+        return cls(Store.open(place, "index", Access.SCATTERED, is_shard, verify=verify))
 
     def sound(self, most: int | None = None) -> StoredIndex:
         """The same without the shards that are found to be damaged, by their checksums; raises

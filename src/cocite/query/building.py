@@ -148,8 +148,9 @@ def build(
         Its files are compared with their checksums first, unless it was opened with
         ``verify=False``.
     output
-        The directory to make. A build that was interrupted is resumed. By default a temporary one,
-        which goes with the last object that was made of it.
+        The directory to make, or a URL that fsspec writes, where the index comes when it is whole
+        (``copies/sending.py``). A build that was interrupted is resumed. By default a temporary
+        one, which goes with the last object that was made of it.
     measure
         Such as ``"psimrank"``, ``"cocitation"`` or ``"ppr"``; ``cocite measures`` lists them all.
         By default ``neighbourhood``, which has an answer for every node that has a link.
@@ -214,7 +215,8 @@ def build(
         ``graph`` is a URL that fsspec reads, of which each node keeps a copy. The extra
         ``cluster``.
     via
-        Where nodes do not see the output: the URL of a folder by which the shards come.
+        Where nodes do not see the output: the URL of a folder by which the shards come; beside an
+        output that is a URL by default.
     progress
         Called with (done, total), in samples for measures that have them.
 
@@ -222,6 +224,7 @@ def build(
     ------
     UsageError, OutputExists, Busy, ResourceError
     """
+    from cocite.copies import Sending, is_url
     from cocite.index.build import IndexBuild
     from cocite.index.graph_told import GraphTold
     from cocite.index.keep import Keep
@@ -247,12 +250,17 @@ def build(
     means = Means.checked(threads, memory, shard, blocks, external)
     home = Temporary(_size(graph, options.samples), means.memory) if output is None else None
     place = home.path / "index" if home else Path(os.fspath(output or ""))
-    again = {"overwrite": overwrite, "restart": restart}
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    again: dict[str, Any] = {"overwrite": overwrite, "restart": restart}
+    if sending is not None:
+        place, again["overwrite"], again["elsewhere"] = sending.path, True, True
+        via = via or (f"{sending.url}.building" if cluster is not None else None)
     with spread_on(cluster, url, via) as spread:
         each = of_nodes(spread, means, threads, memory)
         with IndexBuild(graph, place, options, each, **again, spread=spread) as work:
             work.run(progress)
             options = work.options
+    place = place if sending is None else sending.send()
     for said in GraphTold.of(graph, options).lines(graph, options):
         _log.info(said)
     return Index(_opened(place, graph, home), means)
@@ -262,10 +270,10 @@ def _graph_of(
     graph: Graph | str | os.PathLike[str], verify: bool = True
 ) -> tuple[str | None, Graph]:
     """The URL of a stored graph, if it is given by one, and the graph, or a copy of it."""
-    from cocite.copies import copied, is_url
+    from cocite.copies import copied, is_url, origin
 
     if isinstance(graph, Graph):
-        return None, graph
+        return origin(graph.path), graph
     url = str(graph) if is_url(graph) else None
     return url, Graph.open(graph if url is None else copied(url, "graph"), verify=verify)
 
@@ -311,7 +319,8 @@ def merge(
         The directories of two or more, of the same graph, measure and settings; none that was
         refreshed.
     output
-        The directory to make. A merge that is interrupted leaves nothing.
+        The directory to make, or a URL, as for :func:`build`. A merge that is interrupted leaves
+        nothing.
     shard, overwrite, threads, memory
         As for :func:`build`; ``output`` may be one of the indexes if ``overwrite`` is true.
     verify
@@ -325,12 +334,17 @@ def merge(
         If they do not fit together.
     OutputExists, Busy, ResourceError, StoreError
     """
+    from cocite.copies import Sending, is_url
     from cocite.index.merge import Merge
 
     means = Means.checked(threads, memory, shard)
-    with Merge(indexes, output, shard=shard, overwrite=overwrite, verify=verify) as work:
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    how: dict[str, Any] = {"shard": shard, "overwrite": overwrite, "verify": verify}
+    how |= {"overwrite": True, "elsewhere": True} if sending else {}
+    place = sending.path if sending else output
+    with Merge(indexes, place, **how) as work:
         work.run(progress)
-    return Index(StoredIndex.open(output), means)
+    return Index(StoredIndex.open(place if sending is None else sending.send()), means)
 
 
 def refresh(

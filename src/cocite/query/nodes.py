@@ -158,6 +158,10 @@ def _opened(path: str, links: bool, given: Given) -> tuple[Names, Titles | None,
     """The names, the titles if there are any, and the graph if it is to be had; it must be, for
     ``links``.
     """
+    if "://" in path and not links:  # nobody else waits for copies
+        from cocite.copies import copied
+
+        path = str(copied(path))
     if kind_of(path) != "index":
         if given:
             raise UsageError(f"{path} is a graph itself: leave --graph out (graph=...)")

@@ -95,7 +95,8 @@ def _place(stored: StoredIndex, told: str) -> Path:
 def _there(stored: StoredIndex, told: str | None) -> Graph | None:
     """What is at a place that the index tells, if it is a graph."""
     try:
-        return None if told is None else Graph.open(_place(stored, told))
+        here = told is not None and "://" not in told
+        return Graph.open(_place(stored, str(told))) if here else None
     except StoreError:
         return None
 
@@ -106,6 +107,11 @@ def _remembered(stored: StoredIndex) -> Graph:
     name = stored.graph.get("name")
     if not isinstance(told, str):
         raise NotAStore(f"{index} does not say where its graph {name} is. {_GIVE}")
+    if "://" in told:
+        raise NotAStore(
+            f"the graph {name}, from which {index} was built, lay at {told}, from where nothing is "
+            f"fetched unasked. Give it: --graph {told} (graph={told!r})"
+        )
     path = _place(stored, told)
     try:
         found = Graph.open(path)

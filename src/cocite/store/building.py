@@ -36,6 +36,8 @@ _TRIES = 5
 _LONGEST = 100
 _FOLLOWING = ("/format", "/piece")
 """What in a plan follows from the release, or from other settings."""
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
+"""As it is, or as a path, which has lost a stroke."""
 _DIGEST = re.compile("[0-9a-f]{32}")
 
 
@@ -48,6 +50,11 @@ class Building:
 
     def __init__(self, output: str | Path, *, resumable: bool = False) -> None:
         self.output = Path(output)
+        if _URL.match(str(output)):
+            raise UsageError(
+                f"{output} is a URL, where this cannot be made: choose a directory. cocite index, "
+                "ingest and merge, and tables, can be made at a URL"
+            )
         if not self.output.name:
             raise UsageError(f"{str(output)!r} names no directory that could be made")
         self.path = self.output.with_name(self.output.name + ".building")

@@ -1,4 +1,4 @@
-"""Where a result goes: a file, whose kind its name tells, or what is said to be its kind.
+"""Where a result goes: a file, here or at a URL, whose kind its name tells, or what is said.
 
 All that verbs write goes to a :class:`Target`, which is made before any work is done, so that what
 cannot be written is refused then.
@@ -7,17 +7,21 @@ cannot be written is refused then.
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.copies import Remote, bare, is_url
 from cocite.database import is_address
-from cocite.errors import UsageError
+from cocite.errors import OutputExists, UsageError
 from cocite.graph.writers.writer import ArrayFile, Columns, TableFile, Types
 from cocite.store import check_file, written_beside
 
@@ -88,6 +92,62 @@ class FileTarget(Target):
             self.writer.write(Path(file.name), pieces, dtype, shape)
 
 
+@dataclass(frozen=True)
+class SentFile(FileTarget):
+    """A file at a ``url``: written here, in a temporary directory, then sent whole."""
+
+    url: str
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """Its URL, without a password."""
+        return bare(self.url)
+
+    def _folder(self) -> Remote:
+        return Remote(self.url.rpartition("/")[0])
+
+    def checked(self, overwrite: bool) -> SentFile:
+        """See that nothing is there, or that it may be replaced."""
+        if not overwrite and self._folder().has(self.path.name):
+            raise OutputExists(
+                f"{self.label} exists. Choose another output, or pass --overwrite (overwrite=True) "
+                "to replace it when the new one is complete"
+            )
+        return self
+
+    @contextmanager
+    def _sent(self) -> Iterator[FileTarget]:
+        with TemporaryDirectory(prefix="cocite-") as folder:
+            here = Path(folder, self.path.name)
+            yield FileTarget(here, self.writer)
+            self._folder().put_whole(here, self.path.name)
+
+    def write_table(
+        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
+    ) -> int | None:
+        """The file has its name there when it is whole."""
+        with self._sent() as here:
+            return here.write_table(pieces, types)
+
+    def write_array(
+        self, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
+    ) -> None:
+        """The same of an array."""
+        with self._sent() as here:
+            here.write_array(pieces, dtype, shape)
+
+
+def name_at(url: str) -> str:
+    """The name of the file at a URL; raises :class:`UsageError` for one that leads elsewhere."""
+    name = url.rpartition("/")[2]
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
+        raise UsageError(
+            f"{bare(url)} names no file that could be written: of a URL a name has letters, "
+            "digits, -, _ and . only"
+        )
+    return name
+
+
 def file_target(
     output: str | os.PathLike[str],
     writers: dict[str, TableFile | ArrayFile],
@@ -101,7 +161,8 @@ def file_target(
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.
     """
-    path = Path(output)
+    url = os.fspath(output)
+    path = Path(name_at(url)) if is_url(url) and not is_address(url) else Path(output)
     if is_address(os.fspath(output)):
         raise UsageError("a database is no file: name it by --to (to=), and no --output")
     ending = path.suffix if kind is None else f".{kind.lower()}"
@@ -117,4 +178,6 @@ def file_target(
     if isinstance(writer, TableFile):
         writer.ready()
         writer = writer.safe or writer if safe else writer
+    if is_url(url):
+        return SentFile(path, writer, url).checked(overwrite)
     return FileTarget(check_file(path, overwrite), writer)
