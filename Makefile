@@ -1,4 +1,4 @@
-# make demo | serve-demo | test | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | bench-peers | reproduce-sor: each makes its own environment first, from python3 and make alone.
+# make demo | serve-demo | test | test-quick | test-bounds | test-cluster | test-image | test-matrix | torture | check | audit | bench | bench-peers | docs | reproduce-sor: each makes its own environment first, from python3 and make alone.
 
 PYTHON ?= python3
 VENV := .venv
@@ -30,7 +30,7 @@ define pytest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(1)
 endef
 
-.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench bench-peers reproduce-sor lock clean
+.PHONY: demo serve-demo test test-quick test-bounds test-cluster test-image test-matrix imports torture check audit bench bench-peers docs reproduce-sor lock clean
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"cocite needs Python 3.11 or later; this is {v.major}.{v.minor}. Name another: make PYTHON=python3.12")'
@@ -102,6 +102,10 @@ audit: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.dev  # the documentation as a site; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/docs/trees docs build/docs/html
+	@echo "build/docs/html/index.html"
 
 # Other libraries, in an environment of their own, so that ours stays as it is locked. What does not
 # install is named and left out.

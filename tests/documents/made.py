@@ -1,0 +1,112 @@
+"""Small data of the kinds that the pages of docs/how-to begin with, each with groups that a good
+answer keeps together.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tests.graph.test_mediawiki import Row, dump
+
+__all__ = ["citations", "documentation", "hosts", "pairs", "wiki"]
+
+
+def pairs(groups: int, each: int, links: int, within: float) -> list[tuple[int, int]]:
+    """Links of ``groups * each`` nodes, group by group; most of a node's stay in its group."""
+    rng = np.random.default_rng(5)
+    found: set[tuple[int, int]] = set()
+    for node in range(groups * each):
+        for _ in range(links):
+            first = node // each * each
+            stays = rng.random() < within
+            other = int(first + rng.integers(each) if stays else rng.integers(groups * each))
+            if other != node:
+                found.add((node, other))
+    return sorted(found)
+
+
+SECTIONS = ("guide", "reference", "tutorial")
+SUBJECTS = ("install", "backup", "upgrade", "users", "mail", "search", "themes", "plugins")
+
+
+def documentation(folder: Path) -> None:
+    """A site in HTML: a menu on each page, links in texts, and one that leads nowhere."""
+    pages = [f"{section}/{subject}.html" for section in SECTIONS for subject in SUBJECTS]
+    menu = "".join(f'<a href="/{page}">{page}</a>' for page in ["index.html", *pages])
+    linked = pairs(len(SECTIONS), len(SUBJECTS), 4, 0.85)
+    of = {page: [pages[b] for a, b in linked if a == n] for n, page in enumerate(pages)}
+    of["index.html"] = pages
+    of["guide/mail.html"].append("guide/gone.html")
+    for page, tos in of.items():
+        text = " ".join(f'<p>See <a href="/{to}">that</a>.</p>' for to in tos)
+        path = folder / "site" / page
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = f"<!doctype html><title>On {page}</title><nav>{menu}</nav>"
+        path.write_text(f"{head}<main>{text}</main>")
+    (folder / "leave-out.txt").write_text("index.html\n")
+
+
+BIRDS = ["Grey_heron", "Night_heron", "Egret", "Stork", "Crane", "Ibis"]
+TREES = ["Oak", "Beech", "Birch", "Ash", "Elm", "Lime"]
+
+
+def wiki(folder: Path) -> None:
+    """A dump: articles on birds and on trees, a redirect, a red link."""
+    titles = [*BIRDS, *TREES]
+    name = "xxwiki-20260101-{}.sql.gz"
+    page = [(n, 0, title, 0, 0.5, None) for n, title in enumerate(titles, 1)]
+    page.append((90, 0, "Heron", 1, 0.5, None))
+    targets = [*titles, "Heron", "No_such_tree"]
+    links = [(a + 1, 0, b + 1) for a, b in pairs(2, len(BIRDS), 6, 0.9)]
+    links += [(3, 0, 13), (8, 0, 14)]  # the Egret to Heron; the Beech to what is not there
+    tables: dict[str, Sequence[Row]] = {
+        "page": page,
+        "linktarget": [(n, 0, title) for n, title in enumerate(targets, 1)],
+        "redirect": [(90, 0, "Grey_heron", "", "")],
+        "pagelinks": links,
+    }
+    for table, rows in tables.items():
+        (folder / name.format(table)).write_bytes(gzip.compress(dump(table, rows)))
+    labels = "".join(f"{each}\tbirds\n" for each in BIRDS)
+    labels += "".join(f"{each}\ttrees\n" for each in TREES)
+    (folder / "categories.tsv").write_text(labels)
+
+
+FIELDS = ("nests", "songs", "flight")
+
+
+def citations(folder: Path) -> None:
+    """Papers of three fields, each of which cites earlier ones only."""
+    each = 40
+    rows = []
+    for a, b in pairs(len(FIELDS), each, 6, 0.85):
+        if b % each < a % each:
+            new, old = (n // each + len(FIELDS) * (n % each) for n in (a, b))
+            rows.append(f"p{new:03}\tp{old:03}\n")
+    (folder / "citations.tsv").write_text("citing\tcited\n" + "".join(sorted(rows)))
+    papers = [(f"p{n:03}", FIELDS[n % len(FIELDS)]) for n in range(each * len(FIELDS))]
+    lines = [f"{paper}\tOn {field}, part {paper[1:]}\t{field}\n" for paper, field in papers]
+    (folder / "papers.tsv").write_text("paper\ttitle\tfield\n" + "".join(lines))
+    (folder / "references.txt").write_text("".join(f"{row.split()[1]}\n" for row in rows[-5:]))
+
+
+KINDS = ("museum", "club", "shop")
+
+
+def hosts(folder: Path) -> None:
+    """Vertices and edges as Common Crawl has them; a host links to hosts of its kind."""
+    each = 20
+    names = [f"org.example.{kind}{n}" for kind in KINDS for n in range(each)]
+    place = "cc-main-2026-sample-host-{}.txt.gz"
+    vertices = "".join(f"{n}\t{name}\n" for n, name in enumerate(names))
+    edges = "".join(f"{a}\t{b}\n" for a, b in pairs(len(KINDS), each, 8, 0.9))
+    for kind, text in (("vertices", vertices), ("edges", edges)):
+        (folder / place.format(kind)).write_bytes(gzip.compress(text.encode()))
+    shown = [".".join(reversed(name.split("."))) for name in names]
+    (folder / "mine.txt").write_text("".join(f"{name}\n" for name in shown[:each]))
+    subjects = "".join(f"{name}\t{KINDS[n // each]}\n" for n, name in enumerate(shown))
+    (folder / "subjects.tsv").write_text(subjects)

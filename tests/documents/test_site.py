@@ -1,0 +1,122 @@
+"""The documentation as a site: built as ``make docs`` does, warnings as errors; its links lead to
+pages and places that there are; it has all pages, verbs and public names. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+
+import cocite
+from cocite.cli.main import _VERBS
+from tests.interop.sites.pages import related
+
+for needed in ("sphinx", "furo", "myst_parser"):
+    pytest.importorskip(needed, reason=f"{needed} is not installed")
+
+ROOT = Path(__file__).parents[2]
+
+
+class Page(HTMLParser):
+    """Where a page links to, and the places on it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and name in ("href", "src"):
+                self.links.append(value)
+            elif value and name == "id":
+                self.places.add(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("documents")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", str(place / "t")]
+    command += [str(ROOT / "docs"), str(place / "html")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return place / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
+
+
+def test_links_lead_to_what_is_there(site: Path, pages: dict[Path, Page]) -> None:
+    wrong, seen = [], 0
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            seen += 1
+            there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            lost = not there.exists() or site.resolve() not in [there, *there.parents]
+            if not lost and parts.fragment and there in pages:
+                lost = unquote(parts.fragment) not in pages[there].places
+            if lost:
+                wrong.append(f"{path.relative_to(site)}: {link}")
+    assert seen > 1000
+    assert wrong == []
+
+
+def test_all_documents_are_pages_and_in_the_menu(site: Path, pages: dict[Path, Page]) -> None:
+    documents = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    assert len(documents) > 30
+    assert [name for name in documents if not (site / name).with_suffix(".html").exists()] == []
+    linked = {link.partition("#")[0] for link in pages[site / "index.html"].links}
+    assert {str(name.with_suffix(".html")) for name in documents} - linked <= {"index.html"}
+
+
+def test_the_reference_is_whole(site: Path, pages: dict[Path, Page]) -> None:
+    verbs = pages[site / "reference" / "cli.html"].places
+    assert {f"cocite-{verb}" for verb in _VERBS} <= verbs
+    text = (site / "reference" / "cli.html").read_text("utf-8")
+    assert text.count("Usage: cocite ") >= len(_VERBS)
+    public = {f"cocite.{name}" for name in cocite.__all__ if name != "__version__"}
+    public -= {"cocite.CociteError", "cocite.UnknownNode"}  # there as cocite.errors has them
+    public |= {"cocite.errors.CociteError", "cocite.errors.UnknownNode"}
+    assert public <= pages[site / "reference" / "python.html"].places
+
+
+def test_pages_have_related_ones_by_our_own_plug_in(site: Path) -> None:
+    shown = {
+        path.relative_to(site).as_posix(): [address for address, _ in related(path)]
+        for path in site.rglob("*.html")
+    }
+    assert sum(map(bool, shown.values())) >= 12
+    assert max(map(len, shown.values())) == 5
+    assert not shown["reference/changes.html"]
+
+
+def test_only_pages_of_contents_have_directives() -> None:
+    allowed = {"index.md", "start.md", "guides.md", "theory.md", "figures.md"}
+    for path in (ROOT / "docs").rglob("*.md"):
+        has = "\n```{" in "\n" + path.read_text("utf-8")
+        assert has == (path.name in allowed or path.parent.name == "reference"), path
+
+
+def test_the_citation_is_of_this_release() -> None:
+    stated = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert stated["cff-version"] == "1.2.0"
+    assert {name: stated[name] for name in ("title", "version", "license", "abstract")} == {
+        "title": project["name"],
+        "version": project["version"],
+        "license": project["license"],
+        "abstract": project["description"],
+    }
