@@ -29,6 +29,7 @@ from tests.store.enemy import change_file, rewrite
 FORMAT = Path(manifest.__file__).with_name("FORMAT.md")
 CASES: dict[str, dict[str, Any]] = {
     "trees": {"layout": "trees", "measure": "simrank", "refine": True, "samples": 3},
+    "packed": {"layout": "packed", "measure": "simrank", "samples": 3},
     "paths": {"layout": "paths", "samples": 3},
     "compact": {"measure": "compact-simrank", "samples": 3},
     "minhash": {"measure": "xjaccard", "samples": 3},

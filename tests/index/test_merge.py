@@ -25,6 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "trees": {},
     "both": {"measure": "simrank", "direction": "both"},
     "paths": {"layout": "paths"},
+    "packed": {"layout": "packed"},
     "compact": {"measure": "compact-simrank"},
     "minhash": {"measure": "xjaccard", "length": 3},
     "sketch": {"measure": "xjaccard", "bits": 3},

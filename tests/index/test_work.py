@@ -40,6 +40,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "trees-external": ("psimrank", ONE | {"blocks": 3, "external": True}),
     "trees-hubs": ("simrank", ONE | {"hubs": "idf"}),
     "paths": ("psimrank", ONE | {"layout": "paths"}),
+    "packed": ("psimrank", ONE | {"layout": "packed"}),
     "compact": ("compact-simrank", ONE | {"layout": "compact"}),
     "minhash": ("xjaccard", {"threads": 2, "memory": "1GB"}),
     "minhash-blocks": ("xjaccard", ONE | {"blocks": 2}),

@@ -263,6 +263,9 @@ def test_sigterm_loses_no_request_in_flight(server: Server) -> None:
 def test_a_server_that_is_about_to_end_says_so_and_goes_on(folder: Path, start: Start) -> None:
     own = start(str(folder / "web.index"), "--workers", "2", "--drain-time", "60")
     assert own.get("/readyz").json == {"status": "ready"}
+    pid = own.process.pid
+    os.kill(int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[-1]), signal.SIGKILL)
+    time.sleep(0.5)  # another one is started in its place, and does not listen yet
     os.kill(own.process.pid, signal.SIGTERM)
     own.until(lambda: all(own.get("/readyz").status == 503 for _ in range(10)))
     assert own.get("/readyz").json == {"status": "ending"}

@@ -25,7 +25,9 @@ OF_TEMPFILE = {"NamedTemporaryFile", "mkdtemp", "mkstemp"}
 ALLOWED = {
     "__main__.py": "standard error",
     "copies/cache.py": "copies of graphs, which are fetched anew when they are lost",
+    "copies/sending.py": "a private directory beside the copies, in which an output is made",
     "copies/urls.py": "a directory of another machine that has become empty",
+    "interop/sites/related.py": "what the next build of a site reads, made anew when it is lost",
     "runner/ray/nodes.py": "the note of a local cluster, and its temporary directory",
     "graph/readers/html/archive.py": "pages of an archive, in scratch files",
     "service/log.py": "standard error",

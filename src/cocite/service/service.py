@@ -303,8 +303,9 @@ class Service:
 
     def draining(self) -> None:
         """The server is about to end: it says that it is not ready, and goes on."""
-        self.ready = False
-        self.log.say("about to end: not ready any more")
+        if self.ready:
+            self.ready = False
+            self.log.say("about to end: not ready any more")
 
     def _watch(self) -> None:
         looked = time.monotonic()

@@ -19,7 +19,9 @@ import signal
 import socket
 import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from granian.constants import HTTPModes, Interfaces
@@ -33,6 +35,8 @@ from cocite.service.config import FOLDER, Config
 
 __all__ = ["address", "serve"]
 
+_TOLD = 1.0
+"""After how many seconds processes are told again that the server is about to end."""
 _ENDING = 30
 """Seconds that processes have to end."""
 _HEAD = 48 << 10
@@ -56,9 +60,13 @@ class _Server(MPServer):
         super()._serve_loop(spawn_target, target_loader)  # type: ignore[no-untyped-call]
         if self.drain and self.interrupt_signal:
             self.main_loop_interrupt.clear()
-            for worker in self.wrks:
-                os.kill(worker.inner.pid, signal.SIGUSR1)
-            self.main_loop_interrupt.wait(self.drain)  # or until it is told again
+            end = monotonic() + self.drain
+            told = False
+            while not told and (left := end - monotonic()) > 0:
+                for worker in self.wrks:  # again and again: one that still starts does not listen
+                    with suppress(ProcessLookupError):
+                        os.kill(worker.inner.pid, signal.SIGUSR1)
+                told = self.main_loop_interrupt.wait(min(_TOLD, left))
 
     def _reload(self, spawn_target: Any, target_loader: Any) -> None:
         self.reload_signal = False
@@ -114,6 +122,7 @@ def serve(config: Config) -> None:
             workers_kill_timeout=_ENDING,
         )
         server.drain = config.drain
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # and of processes, until they hear it
         server.serve(target_loader=partial(application, config), wrap_loader=False)
 
 

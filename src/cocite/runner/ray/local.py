@@ -43,6 +43,7 @@ __all__ = [
 _MOST = 64
 _LOCAL = re.compile(r"local:([0-9]{1,4})")
 _TOKEN = "RAY_AUTH_TOKEN"
+_PATIENCE = "RAY_worker_register_timeout_seconds"
 _SECONDS = 30.0
 
 
@@ -78,7 +79,13 @@ def _environment() -> dict[str, str]:
     found = dict(os.environ)
     source = str(Path(__file__).parents[3])
     found["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return found | {"RAY_USAGE_STATS_ENABLED": "0"}
+    # On a busy machine a worker takes longer to start than the minute that Ray gives it; then it
+    # starts another one, for ever.
+    patient = os.environ.get(_PATIENCE, "600")
+    return found | {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        _PATIENCE: patient,
+    }
 
 
 class LocalNodes:
