@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from cocite.errors import LostWorker
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.means import Means
 from cocite.ranking import pagerank
 from cocite.runner.hired import Hired, hiring
 from cocite.runner.ray import Cluster
+from tests.cluster.work import Counter
 from tests.conftest import MakeGraph
 from tests.index.test_external import files, tangled
 from tests.index.test_in_blocks import built, in_blocks
@@ -123,3 +125,21 @@ def test_actors_and_nodes_that_are_killed_in_the_middle_change_nothing(
     assert len(crews) == 1
     assert crews[0].lost >= 2
     assert files(tmp_path / "split" / "x.index") == files(graph.path.parent / "x.index")
+
+
+def test_who_is_lost_between_two_calls_does_not_answer_as_if_it_knew(cluster: Cluster) -> None:
+    crew = Hired(cluster, Counter, [(1,), (5,)], 1 << 20)
+    assert crew.take([*crew.call(0, "add", 1), *crew.call(1, "add", 1)]) == [2, 6]
+    crew.actors[0].kill(restart=True)
+    until = time.monotonic() + 120
+    while not crew.actors[0].alive(5):
+        assert time.monotonic() < until
+    for _ in range(2):
+        with pytest.raises(LostWorker):
+            crew.take(crew.call(0, "add", 1))
+    for handle in crew.call(0, "halves", answers=2):
+        with pytest.raises(LostWorker):
+            crew.take([handle])
+    assert crew.take(crew.call(1, "add", 1)) == [7]
+    crew.again()
+    assert crew.take([*crew.call(0, "add", 1), *crew.call(1, "add", 1)]) == [2, 8]

@@ -1,8 +1,9 @@
 """The crew of a cluster: one actor a block, spread over its nodes (``crew.py``, ``ray/``).
 
 A handle is an answer on the cluster: as an argument of a call it goes from node to node, not
-through this process. Who is lost is made anew by Ray, and knows nothing; calls that were under way
-raise :class:`~cocite.errors.LostWorker` where they are taken.
+through this process. Who is lost is made anew by Ray, and knows nothing; calls that were under way,
+and those that come before :meth:`Hired.again`, raise :class:`~cocite.errors.LostWorker` where they
+are taken.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Hired:
         self.actors = cluster.actors(
             kind, arguments, threads=threads, memory=memory, restarts=_RESTARTS
         )
+        self._mark()
 
     def __del__(self) -> None:
         with suppress(Exception):  # the cluster may be gone
@@ -70,8 +72,8 @@ class Hired:
         """Ask; handles come at once."""
         actor = self.actors[block]
         if answers == 1:
-            return [actor.call(method, *arguments)]
-        return list(actor.call_for(answers, method, *arguments))
+            return [actor.call(method, *arguments, mark=self.lost)]
+        return list(actor.call_for(answers, method, *arguments, mark=self.lost))
 
     def take(self, handles: Sequence[Answer[Any]]) -> list[Any]:
         """Wait for them."""
@@ -88,6 +90,12 @@ class Hired:
                         f"block {number} was lost, and nobody has taken it up within "
                         f"{_SECONDS:.0f} seconds. See cocite cluster status, and repeat the command"
                     )
+        self._mark()
+
+    def _mark(self) -> None:
+        """From now on who is made anew is told from who knows what was asked before."""
+        for actor in self.actors:
+            actor.mark(self.lost)
 
 
 def hiring(cluster: Cluster) -> Hiring:

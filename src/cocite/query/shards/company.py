@@ -79,6 +79,7 @@ class _Server:
         self.samples = 0
         self.probe: Answer | None = None
         self.process: int | None = None
+        self.doubted = False
         self.restarts = 0
         self.refused: StoreError | None = None
 
@@ -294,6 +295,7 @@ class Company:
             self._late += calls
             for call in calls if blamed else ():
                 call.server.breaker.silent()
+                call.server.doubted = True  # it may be another process when it answers again
         self._wake.set()
 
     def _failed(self, server: _Server, error: Exception) -> None:
@@ -352,7 +354,12 @@ class Company:
                 call.server.waiting -= 1
 
     def _probe(self) -> None:
-        servers = [s for each in self._servers for s in each if s.breaker.open or not s.samples]
+        servers = [
+            s
+            for each in self._servers
+            for s in each
+            if s.breaker.open or s.doubted or not s.samples
+        ]
         for server in servers:
             if server.probe is None:
                 with suppress(Exception):
@@ -375,9 +382,10 @@ class Company:
                 server.samples = holds.samples
                 if server.process not in (None, holds.process):
                     server.restarts += 1
-                server.process = holds.process
+                server.process, server.doubted = holds.process, False
                 if holds.mark == self._mark:
-                    server.breaker.answered()
+                    if server.breaker.open:  # else only a question that is answered counts
+                        server.breaker.answered()
                 else:
                     server.breaker.failed("it holds another index")
 

@@ -87,20 +87,31 @@ def translated(error: Exception) -> Exception:
 
 
 class Held:
-    """The value that an actor holds, made where the actor is; called by the names of methods."""
+    """The value that an actor holds, made where the actor is; called by the names of methods.
+
+    Who relies on what earlier calls have left in the value marks it, and tells the mark at each
+    call: one that was made anew has none, also if no call was under way when it was lost.
+    """
 
     def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
         self._value = attempt(kind, *arguments)
+        self._mark: int | None = None
 
-    def call(self, method: str, *arguments: Any) -> Any:
-        """``value.method(*arguments)``."""
+    def take_mark(self, mark: int) -> None:
+        """Calls tell this mark from now on."""
+        self._mark = mark
+
+    def call(self, method: str, *arguments: Any, mark: int | None = None) -> Any:
+        """``value.method(*arguments)``; :class:`LostWorker` if it does not have this ``mark``."""
         if isinstance(self._value, Failed):
             return self._value
+        if mark is not None and mark != self._mark:
+            return Failed.of(LostWorker("an actor was lost, and is there anew"))
         return attempt(getattr(self._value, method), *arguments)
 
-    def call_for(self, parts: int, method: str, *arguments: Any) -> Any:
+    def call_for(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
         """The same of a method that gives so many values, each an answer of its own."""
-        found = self.call(method, *arguments)
+        found = self.call(method, *arguments, mark=mark)
         if isinstance(found, Failed):
             return found if parts == 1 else [found] * parts
         values = list(found)
@@ -122,16 +133,23 @@ class Actor:
 
     handle: Any
 
-    def call(self, method: str, *arguments: Any) -> Answer[Any]:
-        """Begin ``value.method(*arguments)`` there. Calls are done one after another, in the order
-        in which they came; an :class:`Answer` among the arguments is waited for.
-        """
-        return Answer(self.handle.call.remote(method, *map(_sent, arguments)))
+    def mark(self, mark: int) -> None:
+        """Have it take a mark, before any later call."""
+        self.handle.take_mark.remote(mark)
 
-    def call_for(self, parts: int, method: str, *arguments: Any) -> list[Answer[Any]]:
+    def call(self, method: str, *arguments: Any, mark: int | None = None) -> Answer[Any]:
+        """Begin ``value.method(*arguments)`` there. Calls are done one after another, in the order
+        in which they came; an :class:`Answer` among the arguments is waited for. It raises
+        :class:`LostWorker` if the value does not have this ``mark``.
+        """
+        return Answer(self.handle.call.remote(method, *map(_sent, arguments), mark=mark))
+
+    def call_for(
+        self, parts: int, method: str, *arguments: Any, mark: int | None = None
+    ) -> list[Answer[Any]]:
         """The same of a method that gives so many values: an answer for each of them."""
         call = self.handle.call_for.options(num_returns=parts)
-        found = call.remote(parts, method, *map(_sent, arguments))
+        found = call.remote(parts, method, *map(_sent, arguments), mark=mark)
         return [Answer(each) for each in ([found] if parts == 1 else found)]
 
     def alive(self, seconds: float = 1.0) -> bool:
@@ -144,8 +162,12 @@ class Actor:
         return True
 
     def kill(self, *, restart: bool = False) -> None:
-        """End it at once, as a fault would if it is to ``restart``."""
-        library().kill(self.handle, no_restart=not restart)
+        """End it at once, as a fault would if it is to ``restart``; it is gone if there is no
+        connection any more, and Ray would make a cluster to look for it.
+        """
+        ray = library()
+        if ray.is_initialized():
+            ray.kill(self.handle, no_restart=not restart)
 
 
 def _sent(argument: Any) -> Any:
