@@ -5,11 +5,8 @@
                       other is laid out: ``layouts/minhash/blocks.py``, ``layouts/sketch/blocks.py``
 
 Before the first ring nothing is sent: what place a node has in an order, everybody can draw. What a
-sample is laid out from is asked for ahead of the one before it, and comes to the conductor piece by
-piece, who writes it to a scratch file. Blobs are those of one machine, to the byte.
-
-If somebody is lost, the samples that are not laid out are scanned again; those that are finished
-stay, and what a build has written stays (``index/sharded.py``).
+sample is laid out from comes to the conductor piece by piece, who writes it to a scratch file; what
+is done if somebody is lost: ``layouts/apart.py``. Blobs are those of one machine, to the byte.
 
 Memory of a block: its links and rows of values (``engine/blocks_scan.py``), and 4 bytes a node,
 ring and sample for the winners, 24 a node and ring for a sample that is laid out. Of the conductor:
@@ -19,12 +16,10 @@ Source: 001, section 2.3.1.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import xxhash
@@ -34,41 +29,25 @@ from cocite.engine.blocks_scan import BlocksScan, ScanBlock, block_scan_bytes
 from cocite.engine.blocks_walk import Traffic
 from cocite.engine.rings import LANES, ring_orders
 from cocite.engine.scan import Fold
-from cocite.errors import LostWorker
 from cocite.graph.in_blocks import BlockedLinks, GraphBlock
-from cocite.layouts.blobs import Blob, Maker
+from cocite.layouts.apart import ApartMaker, ApartWork
+from cocite.layouts.blobs import Blob
 from cocite.layouts.memory_plan import MemoryPlan, see_apart, too_little
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.together import TogetherMaker
 from cocite.layouts.trees.external import Words
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED
-from cocite.runner.crew import Alone, Crew
-from cocite.store import ScratchFile
 
 __all__ = ["BlocksRingMaker", "RingBlock", "RingWork", "fit_ring_blocks"]
 
-_LOSSES = 8
-"""How often in a row somebody may be lost before a sample is finished."""
 _AHEAD = 2
 """Samples that are laid out at a time."""
 _LAID_OUT = 24
 """Bytes a node and ring of a sample that is laid out: pairs, groups and cells."""
 
 
-@dataclass(frozen=True)
-class RingWork:
-    """What a :class:`RingBlock` is to do: the graph in blocks, its digest and cuts; the part."""
-
-    folder: str
-    digest: str
-    cuts: tuple[int, ...]
-    plan: PartPlan
-
-    @property
-    def nodes(self) -> int:
-        """Of the whole graph."""
-        return self.cuts[-1]
+class RingWork(ApartWork):
+    """What a :class:`RingBlock` is to do."""
 
     @property
     def length(self) -> int:
@@ -122,75 +101,35 @@ class RingBlock(ScanBlock):
         return self._winners[:, sample - self._samples.start]
 
 
-class BlocksRingMaker(TogetherMaker):
-    """Makes blobs of a graph in blocks; each lasts until the next one is made."""
+class BlocksRingMaker(ApartMaker[RingWork]):
+    """Makes blobs of a graph in blocks."""
 
+    ahead = _AHEAD
     kind: ClassVar[type[RingBlock]]
     """What holds a block."""
 
     def __init__(
         self, links: BlockedLinks, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
-        super().__init__(numbers, fit.together)
         graph = links.whole
         work = RingWork(str(graph.path.absolute()), graph.digest, tuple(graph.cuts), part)
-        arguments = [(work, block) for block in range(graph.blocks)]
-        self.work, self.blob = work, ScratchFile(folder)
-        self.crew: Crew = (graph.crew or Alone)(self.kind, arguments, fit.memory)
+        super().__init__(self.kind, work, graph, fit, folder, numbers)
         self.scan = BlocksScan(self.crew, work.nodes)
-        self._asked: dict[int, Any] = {}
-        self._held = range(0)
-        self._losses = 0
 
     @property
     def traffic(self) -> Traffic:
         """What blocks have sent each other."""
         return self.scan.traffic
 
-    def _make(self, samples: range) -> None:
-        while True:
-            self._asked = {}
-            try:
-                self.scan.begin("rings", [(samples,)] * self.crew.size, len(samples))
-                for step in range(1, self.work.length + 1):
-                    self.scan.step("ring", step, samples=len(samples))
-                self._held = samples
-                return
-            except LostWorker as error:
-                self._lost(error)
+    def draw(self, samples: range) -> None:
+        """One scan a ring, of all of them."""
+        self.scan.begin("rings", [(samples,)] * self.crew.size, len(samples))
+        for step in range(1, self.work.length + 1):
+            self.scan.step("ring", step, samples=len(samples))
 
-    def _layers(self) -> list[Maker]:
-        return [self._lay_out]
-
-    def _lay_out(self, sample: int) -> Blob:
-        while True:
-            try:
-                for ahead in range(sample, min(sample + _AHEAD, self._held.stop)):
-                    if ahead not in self._asked:
-                        self._asked[ahead] = self.ask(ahead)
-                blob = self.put_together(sample, self._asked.pop(sample))
-                self._losses = 0
-                return blob
-            except LostWorker as error:
-                self._lost(error)
-                self._make(range(sample, self._held.stop))
-
-    def _lost(self, error: LostWorker) -> None:
-        """Somebody was lost: those who are there anew know nothing of what was scanned."""
-        self._losses += 1
-        if self._losses > _LOSSES:
-            raise error
-        self._asked = {}
+    def forget(self) -> None:
+        """Of the scan."""
         self.scan.forget()
-        self.crew.again()
-
-    @abstractmethod
-    def ask(self, sample: int) -> Any:
-        """Have the blocks lay a sample out; returns handles of what comes of it."""
-
-    @abstractmethod
-    def put_together(self, sample: int, asked: Any) -> Blob:
-        """The blob, from what was asked for."""
 
     def written(self, pieces: Iterator[NDArray[np.uint32]]) -> int:
         """Write pieces of the blob one behind the other; returns its digest."""

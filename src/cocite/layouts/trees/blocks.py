@@ -9,8 +9,7 @@ another; they are asked for several samples ahead, and while one block lays out 
 before it lays out the next. Positions and ranges come to the conductor piece by piece, who writes
 them to a scratch file. The blob is that of ``build.py``, to the byte.
 
-If somebody is lost, the walks of the samples that are not laid out begin again; those that are
-finished stay, and what a build has written stays (``index/sharded.py``).
+What is done if somebody is lost: ``layouts/apart.py``.
 
 Memory of a block: its rows, 21 bytes a node, 64 for each of ``rows`` rows under way, and of each
 sample that walks 36 a node at most. Of the conductor: a piece of a blob.
@@ -33,46 +32,32 @@ from cocite.engine.blocks_walk import BlocksWalk, BlockWalker, Traffic, placed_l
 from cocite.engine.parcels import TOKENS, Letters, Mailbox, Parcel, pack, unpacked
 from cocite.engine.together import TOGETHER
 from cocite.engine.weights import step_weights
-from cocite.errors import LostWorker
 from cocite.graph.in_blocks import BlockedLinks, GraphBlock
 from cocite.graph.rows import Links
-from cocite.layouts.blobs import Blob, Maker
+from cocite.layouts.apart import ApartMaker, ApartWork
+from cocite.layouts.blobs import Blob
 from cocite.layouts.memory_plan import MemoryPlan, see_apart, too_little
 from cocite.layouts.plan import PartPlan
-from cocite.layouts.together import TogetherMaker
 from cocite.layouts.trees.block import EIGHT, BlockTrees, range_cuts
 from cocite.layouts.trees.external import Words
 from cocite.layouts.trees.format import blob_words
 from cocite.means import Means
 from cocite.measures import LENGTH, SEED
-from cocite.runner.crew import Alone, Crew
-from cocite.store import ScratchFile
 
 __all__ = ["BlocksMaker", "TreeBlock", "fit_blocks"]
 
 _ROWS = 1 << 16
 _SAMPLE_NODE = 36
 """Bytes a node of a block, of each sample that walks: tokens come and go, and records."""
-_LOSSES = 8
-"""How often in a row somebody may be lost before a sample is finished."""
 _AHEAD = 3
 """Samples that are laid out at a time."""
 
 
 @dataclass(frozen=True)
-class BlockWork:
-    """What a :class:`TreeBlock` is to do: the graph in blocks, its digest and cuts; the part."""
+class BlockWork(ApartWork):
+    """What a :class:`TreeBlock` is to do, with so many ``rows`` under way."""
 
-    folder: str
-    digest: str
-    cuts: tuple[int, ...]
-    plan: PartPlan
     rows: int
-
-    @property
-    def nodes(self) -> int:
-        """Of the whole graph."""
-        return self.cuts[-1]
 
     @property
     def width(self) -> int:
@@ -182,65 +167,35 @@ class _LaidOut:
     places: list[list[Any]]  # by range, from each block
 
 
-class BlocksMaker(TogetherMaker):
-    """Makes blobs of a graph in blocks; each lasts until the next one is made."""
+class BlocksMaker(ApartMaker[BlockWork]):
+    """Makes blobs of a graph in blocks."""
+
+    ahead = _AHEAD
 
     def __init__(
         self, links: BlockedLinks, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
-        super().__init__(numbers, fit.together)
         graph = links.whole
         work = BlockWork(
             str(graph.path.absolute()), graph.digest, tuple(graph.cuts), part, fit.rows
         )
-        self._nodes, self._ranges = work.nodes, range_cuts(work.nodes, work.width)
-        hire = graph.crew or Alone
-        arguments = [(work, block) for block in range(graph.blocks)]
-        self._crew: Crew = hire(TreeBlock, arguments, fit.memory)
-        self._walk = BlocksWalk(self._crew, work.nodes, part.settings[LENGTH])
+        super().__init__(TreeBlock, work, graph, fit, folder, numbers)
+        self._ranges = range_cuts(work.nodes, work.width)
+        self._walk = BlocksWalk(self.crew, work.nodes, part.settings[LENGTH])
         self._live: dict[int, tuple[int, ...]] = {}
-        self._asked: dict[int, _LaidOut] = {}
-        self._blob = ScratchFile(folder)
-        self._losses = 0
 
     @property
     def traffic(self) -> Traffic:
         """What blocks have sent each other."""
         return self._walk.traffic
 
-    def _make(self, samples: range) -> None:
-        self._asked = {}
-        while True:
-            try:
-                self._live = self._walk.walk(samples)
-                return
-            except LostWorker as error:
-                self._lost(error)
+    def draw(self, samples: range) -> None:
+        """All walks of them."""
+        self._live = self._walk.walk(samples)
 
-    def _layers(self) -> list[Maker]:
-        return [self._lay_out]
-
-    def _lay_out(self, sample: int) -> Blob:
-        while True:
-            try:
-                blob = self._put_together(sample)
-                self._losses = 0
-                return blob
-            except LostWorker as error:
-                self._lost(error)
-                self._make(range(sample, max(self._live) + 1))
-
-    def _lost(self, error: LostWorker) -> None:
-        """Somebody was lost: those who are there anew know nothing of what was walked."""
-        self._losses += 1
-        if self._losses > _LOSSES:
-            raise error
-        self._asked = {}
-        self._crew.again()
-
-    def _ask(self, sample: int) -> None:
+    def ask(self, sample: int) -> _LaidOut:
         """Have a sample laid out, block after block, as soon as each can."""
-        crew, blocks = self._crew, self._crew.size
+        crew, blocks = self.crew, self.crew.size
         told: list[list[Any]] = [[] for _ in range(blocks)]
         ranges = self._ranges.size - 1
         found = _LaidOut(0, [], [], [[] for _ in range(ranges)])
@@ -256,38 +211,36 @@ class BlocksMaker(TogetherMaker):
                 told[other].append(parcel)
             for number, parcel in enumerate(rest[behind:]):
                 found.places[number].append(parcel)
-        self._asked[sample] = found
+        return found
 
-    def _put_together(self, sample: int) -> Blob:
-        for ahead in range(sample, min(sample + _AHEAD, max(self._live) + 1)):
-            if ahead not in self._asked:
-                self._ask(ahead)
-        found, crew = self._asked.pop(sample), self._crew
-        members = int(crew.take([found.members])[0])
+    def put_together(self, sample: int, asked: _LaidOut) -> Blob:
+        """Positions, then members and labels."""
+        crew = self.crew
+        members = int(crew.take([asked.members])[0])
         digest, at = xxhash.xxh3_64(), 0
-        for handle in found.positions:
+        for handle in asked.positions:
             at = self._write(crew.take([handle])[0], at, digest)
         parts = [
             crew.call(number, "collect", sample, members, *places, answers=2)
-            for number, places in enumerate(found.places)
+            for number, places in enumerate(asked.places)
         ]
         labels = at + members
         last = labels
         for member, packed in parts:
             at = self._write(crew.take([member])[0], at, digest)
             last = self._write(crew.take([packed])[0], last, None)
-        words = blob_words(self._nodes, members)
-        self._blob.write(4 * last, np.zeros(words - last, np.uint32))
-        for piece in Words(self._blob, labels, words):
+        words = blob_words(self.work.nodes, members)
+        self.blob.write(4 * last, np.zeros(words - last, np.uint32))
+        for piece in Words(self.blob, labels, words):
             digest.update(piece.view(np.uint8).data)
-        self._walk.traffic = self.traffic.plus(trees=sum(crew.take(found.sent)))
+        self._walk.traffic = self.traffic.plus(trees=sum(crew.take(asked.sent)))
         live = self._live[sample]
-        return Blob(Words(self._blob, 0, words), members, live, digest.intdigest())
+        return Blob(Words(self.blob, 0, words), members, live, digest.intdigest())
 
     def _write(self, words: NDArray[np.uint32], at: int, digest: xxhash.xxh3_64 | None) -> int:
         """Write words of the blob; returns where the next are."""
         words = np.ascontiguousarray(words)
-        self._blob.write(4 * at, words)
+        self.blob.write(4 * at, words)
         if digest is not None:
             digest.update(words.view(np.uint8).data)
         return at + words.size
