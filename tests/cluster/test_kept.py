@@ -25,6 +25,8 @@ def test_a_local_cluster_is_started_shown_and_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COCITE_CACHE", str(tmp_path))
+    # Ray has never run here: there is no folder of its own.
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert "no local cluster is up; cocite cluster up" in cocite("cluster", "down", ok=False)
     up = json.loads(cocite("cluster", "up", "--local", "2", "--format", "json"))
     note = tmp_path / "cluster.json"
@@ -49,6 +51,7 @@ def test_a_local_cluster_is_started_shown_and_ended(
         cocite("cluster", "down")
     assert not note.exists()
     gone(family)
+    assert not list(tmp_path.glob("ray*"))
 
 
 def test_nodes_end_with_their_driver_even_if_it_is_killed() -> None:

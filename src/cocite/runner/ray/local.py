@@ -157,6 +157,8 @@ def _told(process: subprocess.Popen[str]) -> dict[str, Any]:
     except ValueError:
         found = {"error": "their process ended"}
     if "error" in found:
+        with suppress(subprocess.TimeoutExpired):  # it removes what it has begun
+            process.wait(_SECONDS)
         _end(process)
         raise ClusterError(
             f"local nodes did not start: {found['error']}. Each takes a few hundred megabytes of "

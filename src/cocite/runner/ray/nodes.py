@@ -114,6 +114,10 @@ def main() -> None:
             _say(out, error="another one is up")
             return
     folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=_short())
+    # Ray also notes the newest cluster for ray.init("auto"), in a folder that it expects to be
+    # there, and that may be another user's: these nodes are nobody's newest.
+    os.environ["RAY_TMPDIR"] = folder
+    os.mkdir(os.path.join(folder, "ray"))
     try:
         nodes = _started(asked.nodes, folder)
         if held is not None:
