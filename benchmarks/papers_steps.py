@@ -33,6 +33,11 @@ RESERVE = 0.35
 """The share of the free disk that an index of samples may take: later steps need some, too."""
 MINHASH = 8
 """Bytes a node, sample and step of min-hashes. Where they do not fit, 8 bits of each are taken."""
+SCANNED = 4
+"""Bytes of scratch a node, sample and step while min-hashes are made. Where they do not fit, fewer
+steps are."""
+CARRIED = 66
+"""Bytes of memory a node that a refresh takes at least."""
 INDEXES = ("psimrank", "simrank", "xjaccard", "neighbourhood")
 Found = dict[str, Any]
 Chosen = dict[str, Any]
@@ -102,10 +107,13 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
             settings["samples"] = chosen["samples"] or free_samples(chosen["nodes"], free)
         elif measure == "xjaccard":
             settings["samples"] = 16
-            least = MINHASH * 16 * chosen["length"] * chosen["nodes"]
-            if least > 0.8 * shutil.disk_usage(folder).free:
+            free, step = 0.8 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
+            length = chosen["length"]
+            if MINHASH * step * length > free:
                 settings["bits"] = 8
-        if measure != "neighbourhood":
+                length = max(1, min(length, int(free / (SCANNED + 1) / step)))
+            settings["length"] = length
+        if measure in ("psimrank", "simrank"):
             settings["length"] = chosen["length"]
         output = folder / f"{measure}.index"
         spent, index = timed(
@@ -193,17 +201,19 @@ def leave_out(folder: Path, chosen: Chosen) -> Found:
 
 
 def refresh(folder: Path, chosen: Chosen) -> Found:
+    # What carries samples over holds a walk, a sample and where nodes were at once.
+    memory = max(chosen["memory"], CARRIED * chosen["nodes"])
     spent, index = timed(
         lambda: cocite.refresh(
             folder / "psimrank.index",
             folder / "later.graph",
-            memory=chosen["memory"],
+            memory=memory,
             restart=True,
             again=True,
         )
     )
     size = bytes_of(folder / "psimrank.index")
-    return {"spent": spent, "bytes": size, "repr": repr(index)[-200:]}
+    return {"spent": spent, "bytes": size, "memory": memory, "repr": repr(index)[-200:]}
 
 
 STEPS: dict[str, Callable[[Path, Chosen], Found]] = {
