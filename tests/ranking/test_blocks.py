@@ -140,7 +140,7 @@ def test_the_memory_decides_the_number_of_blocks(
 def test_weights_are_in_the_budget(make_graph: MakeGraph) -> None:
     """What just holds the links alone does not hold their weights."""
     graph = make_graph([(a, b, 1 + a) for a in range(60) for b in range(60)], weight_column=3)
-    enough = 126 * graph.nodes + 8 * graph.edges
+    enough = 166 * graph.nodes + 8 * graph.edges
     assert plan_ranks(graph, enough).blocks == 0
     with pytest.raises(ResourceError, match="however many blocks"):
         plan_ranks(graph, enough, weighted=True)
