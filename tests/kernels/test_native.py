@@ -173,7 +173,8 @@ def test_arguments_have_the_kinds_that_numba_gives_them() -> None:
     assert native.kinds((np.zeros(2, ">u4"),)) is None
     assert native.kinds(("text",)) is None
     assert native.kinds((1 << 63,)) is None
-    assert native.kinds((None, (rows, None))) == kinds_of((typeof(None), typeof((rows, None))))
+    absent: tuple[Any, ...] = (None, (rows, None))
+    assert native.kinds(absent) == kinds_of(tuple(map(typeof, absent)))
 
 
 MANY = """
