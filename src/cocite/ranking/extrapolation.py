@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.ranking.lumping import Lumped
-from cocite.ranking.vectors import Vector, pieces
+from cocite.ranking.vectors import PIECE, Vector, pieces
 from cocite.store import forget
 
 __all__ = ["Extrapolation"]
@@ -79,7 +79,7 @@ class Extrapolation:
 
         size = rank_extrapolate.BEFORE
         whole, found = np.zeros((size, size)), np.zeros((size, size))
-        for part in pieces(0, z.size, *self._before, z, facts):
+        for part in pieces(0, z.size, *self._before, z, facts, kept=PIECE):
             before = tuple(array[part] for array in self._before)
             rank_extrapolate.products(before, z[part], facts[part], found)
             whole += found
@@ -88,7 +88,7 @@ class Extrapolation:
     def _combine(self, z: NDArray[Any], shares: Vector) -> None:
         from cocite.kernels import rank_extrapolate
 
-        for part in pieces(0, z.size, *self._before, z):
+        for part in pieces(0, z.size, *self._before, z, kept=PIECE):
             before = tuple(array[part] for array in self._before)
             rank_extrapolate.combine(before, z[part], shares)
         forget(*self._before)

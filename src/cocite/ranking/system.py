@@ -122,7 +122,7 @@ class System:
             size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
             # What later rows changed leaves ``change`` at most in those before them; a balance of
             # the mass moves what the teleport brings. Then the residuals of all nodes have sum 0.
-            residual = margin * (balance * change + abs(1 - owed / mass) * owed) / size
+            residual = margin * (balance * change + abs(1 - balance) * owed) / size
             yield Sweep(number, residual, lambda: self._whole(z, where))
             if not alone and ahead.wants(number):
                 self.links.bring(z)
