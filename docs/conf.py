@@ -76,7 +76,9 @@ def of_pages_included(app: Sphinx, path: Path, name: str, source: list[str]) -> 
 def by_keys(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Have what may be wider than the screen, blocks of text and tables, be scrolled by keys."""
     for wide in ("<pre", '<div class="table-wrapper'):
-        context["body"] = context.get("body", "").replace(wide, f'{wide[:4]} tabindex="0"{wide[4:]}')
+        context["body"] = context.get("body", "").replace(
+            wide, f'{wide[:4]} tabindex="0"{wide[4:]}'
+        )
 
 
 class CliReference(SphinxDirective):
