@@ -97,7 +97,7 @@ def test_a_refreshed_index_and_one_that_lost_samples(make_graph: MakeGraph, tmp_
     old = make_graph(EDGES[:300])
     path = tmp_path / "x"
     cocite.build(old, path, samples=24, shard=6, measure="psimrank")
-    index = cocite.refresh(path, make_graph(EDGES), renew=0.25)
+    index = cocite.refresh(path, make_graph(EDGES), share=0.25)
     assert len(index.stored.freshness.generations) == 2
     for asked in ASKED:
         assert many(index, **asked) == rows(index, **asked)

@@ -110,7 +110,7 @@ class LabelledNames(Names):
         """The id of a label, or of a stored name; None if no node has it."""
         return self._stored.find(self.labels.text(name))
 
-    def found(self, names: Sequence[object]) -> NDArray[np.int64]:
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
         """The ids of many labels, or stored names; -1 for those that no node has."""
         whole = isinstance(names, np.ndarray) and self.labels is INTEGERS
         return self._stored.found(names if whole else list(map(self.labels.text, names)))

@@ -97,7 +97,7 @@ class IntegerNames(Names):
         place = self._place(int(name))
         return place if place < self._count and self._value(place) == int(name) else None
 
-    def found(self, names: Sequence[object]) -> NDArray[np.int64]:
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
         """Of an array of whole numbers all at once."""
         if not isinstance(names, np.ndarray) or names.dtype.kind not in "iu" or not self._count:
             return super().found(names)
@@ -196,7 +196,7 @@ class TextNames(Names):
                 raise self.damaged()
         return None
 
-    def found(self, names: Sequence[object]) -> NDArray[np.int64]:
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
         """All at once: the first name of each hash is mostly the one, and else it is looked for."""
         texts = list(map(str, names))
         hashes = (name_hash(text.encode("utf-8", "surrogatepass")) for text in texts)

@@ -266,7 +266,7 @@ class PairsDocument(Document):
         """A row a pair; what was written is a fact a row."""
         if self.output is not None:
             return super().rows()
-        columns: dict[str, Sequence[Any]] = {"a": self.pairs.a, "b": self.pairs.b}
+        columns: dict[str, Any] = {"a": self.pairs.a, "b": self.pairs.b}
         columns |= {title: getattr(self.pairs, title).tolist() for title in Score._fields}
         if self.titles is not None:
             for title, texts in zip(("a_title", "b_title"), self.titles, strict=True):

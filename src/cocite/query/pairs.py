@@ -16,7 +16,7 @@ meeting times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -90,7 +90,7 @@ def _block(
 
 
 def _first_alone(
-    workers: list[Callable[[int], tuple[int, Score]]], places: list[int], pace: Pace
+    workers: Sequence[Callable[[int], tuple[int, Score]]], places: list[int], pace: Pace
 ) -> Iterator[tuple[int, Score]]:
     """All pairs, the first before the others begin, as what all need is made with it."""
     yield from map(workers[0], places[:1])

@@ -25,6 +25,7 @@ __all__ = ["Similarities", "columns_of_pairs", "ids_of", "unknown_nodes"]
 
 Ids = NDArray[np.uint32]
 Floats = NDArray[np.float64]
+Column = Sequence[Any] | NDArray[Any]
 _PIECE = 1 << 14
 _SHOWN = 3
 _FORM = (
@@ -40,8 +41,8 @@ class Similarities(Writable):
     given. An item is a :class:`Score`.
     """
 
-    a: Sequence[Any]
-    b: Sequence[Any]
+    a: Column
+    b: Column
     score: Floats
     stderr: Floats
     low: Floats
@@ -111,12 +112,13 @@ class Similarities(Writable):
             yield piece
 
 
-def _listed(column: Sequence[Any]) -> list[Any]:
+def _listed(column: Column) -> list[Any]:
     """A column as a list of Python's own values."""
-    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return found
 
 
-def columns_of_pairs(a: Any, b: Any = None) -> tuple[Sequence[Any], Sequence[Any]]:
+def columns_of_pairs(a: Any, b: Any = None) -> tuple[Column, Column]:
     """Two columns of names, lists or arrays of equal length, from both, or from one value that has
     both. Raises :class:`UsageError`.
     """
@@ -130,7 +132,7 @@ def columns_of_pairs(a: Any, b: Any = None) -> tuple[Sequence[Any], Sequence[Any
     return one, other
 
 
-def _apart(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
+def _apart(pairs: Any) -> tuple[Column, Column]:
     """The two columns of a table, an array, or rows."""
     if isinstance(pairs, str | bytes | dict):
         raise UsageError(f"pairs is {type(pairs).__name__}; {_FORM}")
@@ -157,7 +159,7 @@ def _apart(pairs: Any) -> tuple[Sequence[Any], Sequence[Any]]:
     return [row[0] for row in rows], [row[1] for row in rows]
 
 
-def _column(values: Any, title: str) -> Sequence[Any]:
+def _column(values: Any, title: str) -> Column:
     """A column as a list, or an array of whole numbers."""
     if isinstance(values, str | bytes):
         raise UsageError(f"{title} is one text; {_FORM}")
@@ -169,11 +171,11 @@ def _column(values: Any, title: str) -> Sequence[Any]:
         return values.to_pylist() if hasattr(values, "to_pylist") else list(values)
     if values.ndim != 1:
         raise UsageError(f"{title} has {values.ndim} dimensions; a column of names has one")
-    found: Sequence[Any] = values if values.dtype.kind in "iu" else values.tolist()
+    found: Column = values if values.dtype.kind in "iu" else values.tolist()
     return found
 
 
-def ids_of(names: Names, column: Sequence[Any], title: str, numbers: bool) -> Ids:
+def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
     """uint32[pairs]: the ids of a column of names, or of ``numbers``, which are ids themselves.
 
     Raises :class:`UsageError` for what is no id, and for names that no node has, all counted.
