@@ -102,7 +102,8 @@ class IntegerNames(Names):
         if not isinstance(names, np.ndarray) or names.dtype.kind not in "iu" or not self._count:
             return super().found(names)
         wanted = np.where(names < 0, 0, names).astype(np.uint64)
-        places, there = wanted, wanted < self._count
+        places: NDArray[Any] = wanted
+        there = wanted < self._count
         if self._values is not None:
             places = np.searchsorted(self._values, wanted)
             there = self._values[np.minimum(places, self._count - 1)] == wanted
