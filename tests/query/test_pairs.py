@@ -68,7 +68,7 @@ def test_many_pairs_say_what_each_says(
         return real(*args)
 
     monkeypatch.setattr(pairs, "together", together)
-    more = [{"decay": 0.3}, {"by": "t <= 2"}, {"evidence": "geometric"}]
+    more: list[dict[str, Any]] = [{"decay": 0.3}, {"by": "t <= 2"}, {"evidence": "geometric"}]
     for asked in ASKED + more * (kind in TREES[:2]):
         expected = rows(index, **asked)
         assert many(index, **asked) == expected
