@@ -55,7 +55,7 @@ def test_pairs_are_printed_and_written(
     parquet = tmp_path / "pairs.parquet"
     assert main([*asked, "pairs.tsv", "-o", str(parquet), "--threads", "1"]) == 0
     assert "4 pairs" in capsys.readouterr().out
-    assert duckdb.sql(f"SELECT * FROM '{parquet}'").fetchall() == expected
+    assert duckdb.read_parquet(str(parquet)).fetchall() == expected
     again = tmp_path / "again.jsonl"
     assert main([*asked, str(parquet), "-o", str(again), "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["pairs"] == 4

@@ -83,7 +83,7 @@ def similarity(
 
     Write -- before names that begin with -.
     """
-    level = {
+    level: dict[str, Any] = {
         "refine": refine,
         "target_error": target_error,
         "confidence": confidence,
