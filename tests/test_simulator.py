@@ -43,7 +43,7 @@ WALK = Fine(
     token=1e-7, layout=3e-8,
 )  # fmt: skip
 ASKED = Serving(
-    hosts=4, processors=2, nodes=4, shards=4, samples=10, replicas=1, median=0.003, spread=0.0,
+    hosts=4, processors=2, nodes=4, shards=4, samples=10, replicas=1, mean=0.003, spread=0.0,
     front=0.001, merge=0.0005, trip=0.002, deadline=0.1,
 )  # fmt: skip
 
@@ -203,9 +203,17 @@ def test_the_spread_of_answers_is_that_of_a_lognormal() -> None:
     plan = replace(ASKED, hosts=1, nodes=1, shards=1, spread=spread, front=0.0, merge=0.0, trip=0.0)
     found = serve(replace(plan, deadline=9.0), 4000, None)
     # The error of a quantile p of n is sqrt(p (1 - p) / n) / density, here of the logarithm.
-    assert math.log(found.percentile(0.5) / 0.003) == pytest.approx(0, abs=5 * spread * 0.02)
-    tail = math.log(found.percentile(0.99) / 0.003)
+    median = 0.003 * math.exp(-(spread**2) / 2)
+    assert math.log(found.percentile(0.5) / median) == pytest.approx(0, abs=5 * spread * 0.02)
+    tail = math.log(found.percentile(0.99) / median)
     assert tail == pytest.approx(NORMAL_99 * spread, abs=5 * spread * 0.06)
+
+
+def test_a_slow_question_is_slow_for_all_shards() -> None:
+    plan = replace(ASKED, spread=0.8, front=0.0, merge=0.0, trip=0.0, deadline=9.0)
+    one = serve(replace(plan, nodes=1, shards=1), 50, None)
+    many = serve(plan, 50, None)
+    assert many.took == pytest.approx(one.took)
 
 
 # -- chance ------------------------------------------------------------------------------------

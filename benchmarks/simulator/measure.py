@@ -4,9 +4,9 @@
     blocks       a build and a ranking over blocks in this one process, each call timed: tokens,
                  trees, sweeps, and what the conductor does with what it gets
     workers      a build by shards on two local Ray nodes: how workers begin, what Ray takes
-    calls        builds of a tiny graph over 2 and 12 blocks on two nodes: nothing but overhead, so
+    calls        builds of a tiny graph over 2 and 6 blocks on two nodes: nothing but overhead, so
                  that what a call and a parcel take comes out of two equations
-    questions    over 2 and 4 shards on two nodes: what each shard adds
+    questions    over 2 and 6 shards on three nodes: what each shard adds
 
 The runs that are simulated are others: of more samples, shards, blocks and nodes.
 """
@@ -143,17 +143,19 @@ def workers(place: str, nodes: int, folder: Path) -> dict[str, Any]:
 
 
 def calls(folder: Path) -> dict[str, Any]:
-    """A tiny graph: 2 blocks and 12, one group of samples and three."""
+    """A tiny graph: 2 blocks and 6, one group of samples and three, after one that is not told:
+    the first crew of a cluster takes longer to come.
+    """
     graph = cocite.generate_web(folder / "tiny", nodes=2000, links=10_000, seed=1)
     rows: list[tuple[int, int, float, float]] = []
     last: dict[str, float] = {}
     with Cluster.connect("local:2") as cluster:
         hall = cluster_blocks.Hall(cluster)
-        for count in (2, 12):
+        for count in (2, 6):
             split(graph, folder / f"tiny-{count}", count)
             blocked = BlockedGraph.open(folder / f"tiny-{count}", crew=hall)
             told = {}
-            for size in (GROUP, 3 * GROUP):
+            for size in (2, GROUP, 3 * GROUP):
                 output = folder / f"tiny-{count}-{size}"
                 told[size] = cluster_blocks.built(blocked, output, "psimrank", size, hall)
                 print(count, size, json.dumps(told[size]), file=sys.stderr, flush=True)
@@ -179,6 +181,7 @@ def calls(folder: Path) -> dict[str, Any]:
 
 def ranked(blocked: BlockedGraph, hall: cluster_blocks.Hall) -> dict[str, float]:
     """What a ranking takes to begin, and a sweep of a block."""
+    pagerank(blocked, max_sweeps=1)
     taken, walls, sweeps = [], [], []
     for most in (1, 1000):
         begin, cpu = time.monotonic(), time.process_time()
@@ -205,15 +208,15 @@ def solved(rows: Sequence[tuple[int, int, float]]) -> tuple[float, float]:
 
 
 def questions(index: Path) -> dict[str, Any]:
-    """Over 2 shards and 4, on two nodes: what is the same for all, and what each shard adds."""
+    """Over 2 shards and 6, on three nodes: what is the same for all, and what each shard adds."""
     told = {}
-    with Cluster.connect("local:2") as cluster:
-        for shards in (2, 4):
+    with Cluster.connect("local:3") as cluster:
+        for shards in (2, 6):
             told[shards] = cluster_serving.speed(str(index), cluster, shards, 200)["cluster"]
             print(shards, told[shards], file=sys.stderr)
-    two, four = told[2], told[4]
-    merge = max(0.0, (four["asker_cpu"] - two["asker_cpu"]) / 2)
-    call = max(0.0, (four["servers_cpu"] - two["servers_cpu"]) / 2)
+    two, six = told[2], told[6]
+    merge = max(0.0, (six["asker_cpu"] - two["asker_cpu"]) / 4)
+    call = max(0.0, (six["servers_cpu"] - two["servers_cpu"]) / 4)
     found = {
         "front": max(0.0, two["asker_cpu"] - 2 * merge),
         "merge": merge,
@@ -225,13 +228,13 @@ def questions(index: Path) -> dict[str, Any]:
 
 def fitted(found: dict[str, float], told: dict[int, dict[str, Any]]) -> dict[str, float]:
     """The way there and back, and the spread of a server's time, with which the simulated questions
-    over 2 and 4 shards take what the measured ones took: the median, and the 99th percentile.
+    over 2 and 6 shards take what the measured ones took: the median, and the 99th percentile.
     """
 
     def simulated(shards: int, trip: float, spread: float) -> tuple[float, float]:
         work = found["ask_call"] + found["ask_all"] / shards
         run = Serving(
-            1, float(cores()), 2, shards, 1, 1, work, spread, found["front"], found["merge"], trip,
+            1, float(cores()), 3, shards, 1, 1, work, spread, found["front"], found["merge"], trip,
             60.0, beside=True,
         )  # fmt: skip
         served = serve(run, 400, None)

@@ -1,7 +1,7 @@
 """Questions to shards on several machines: who answers in time, and with how many samples.
 
 A question costs who asks ``front`` processor seconds, goes to one holder of each shard (the one
-with the fewest questions), costs that machine a drawn number of processor seconds, and who asks
+with the fewest questions), costs that machine so many processor seconds, and who asks
 ``merge`` seconds an answer, one answer after another. It ends when all have answered, or at the
 deadline by those that have. A machine that fails answers nothing; when two questions in a row have
 waited for it in vain nobody asks it any more, and after ``repair`` it is back
@@ -31,7 +31,8 @@ class Serving:
     """``shards`` of ``samples`` each with ``replicas`` over ``nodes``, on ``hosts`` of so many
     ``processors`` each; there are so many ``askers``, each with a processor of its own, or they
     share those of the first host (``beside``). A shard's answer takes a lognormal time of that
-    ``median`` and ``spread`` (of its logarithm). ``ended`` shards are gone for good.
+    ``mean`` and ``spread`` (of its logarithm), drawn a question: pages with large trees have them
+    in most samples, so all shards take long for them. ``ended`` shards are gone for good.
     """
 
     hosts: int
@@ -40,7 +41,7 @@ class Serving:
     shards: int
     samples: int
     replicas: int
-    median: float
+    mean: float
     spread: float
     front: float
     merge: float
@@ -110,9 +111,9 @@ class _Service:
                 question.left[shard] = min(there, key=lambda node: self.load[node])
         if not question.left:
             self.end(question)
+        work = plan.mean * math.exp(plan.spread * (self.drawn.gauss(0.0, 1.0) - plan.spread / 2))
         for shard, node in list(question.left.items()):
             self.load[node] += 1
-            work = plan.median * math.exp(plan.spread * self.drawn.gauss(0.0, 1.0))
             self.world.after(plan.trip, self._going(question, shard, node, work))
 
     def _going(self, question: _Question, shard: int, node: int, work: float) -> Callable[[], None]:
