@@ -369,6 +369,8 @@ def test_a_batch_is_its_single_questions(
 ) -> None:
     index = built(measure, layout, direction)
     assert index.related_many(SOME, 9) == [index.related(node, 9) for node in SOME]
+    pairs = [(SOME[0], other) for other in SOME]
+    assert list(index.similarities(pairs)) == [index.similarity(*pair) for pair in pairs]
 
 
 @every
