@@ -41,9 +41,7 @@ def test_it_saves_half_of_the_sweeps_and_changes_no_rank(
 
 
 @pytest.mark.parametrize("precision", ["double", "single"])
-def test_blocks_look_ahead_as_one_machine_does(
-    web: Graph, tmp_path: Path, precision: str
-) -> None:
+def test_blocks_look_ahead_as_one_machine_does(web: Graph, tmp_path: Path, precision: str) -> None:
     stop = Residual(1e-11 if precision == "double" else 1e-6)
     truth = pagerank(web, stop=stop, precision=precision)
     assert truth.convergence.sweeps > 8
