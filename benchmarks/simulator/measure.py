@@ -156,7 +156,7 @@ def calls(folder: Path) -> dict[str, Any]:
         for count in (2, 6):
             split(graph, folder / f"tiny-{count}", count)
             blocked = BlockedGraph.open(folder / f"tiny-{count}", crew=hall)
-            told = {}
+            told: dict[int, dict[str, Any]] = {}
             for size in (2, GROUP, 3 * GROUP) * 3:
                 output = folder / f"tiny-{count}-{size}"
                 shutil.rmtree(output, ignore_errors=True)
