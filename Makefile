@@ -91,14 +91,15 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Known vulnerabilities of all that we pin, and what a plain installation holds (sbom.json, CycloneDX).
+# What a plain installation holds (sbom.json, CycloneDX), and known vulnerabilities of all that we pin;
+# a package that nobody knows of is a failure, as it was not looked up.
 audit: $(VENV)/.dev
-	$(BIN)/uv tool run pip-audit --disable-pip --require-hashes -r requirements.lock -r requirements-dev.lock
 	@folder=$$(mktemp -d) || exit 1; trap 'rm -rf "$$folder"' EXIT INT TERM; \
 	$(BIN)/uv venv --quiet --python $(BIN)/python "$$folder/plain" \
 	&& $(BIN)/uv pip install --quiet --python "$$folder/plain/bin/python" --require-hashes -r requirements.lock \
 	&& $(BIN)/uv tool run --from cyclonedx-bom cyclonedx-py environment --pyproject pyproject.toml "$$folder/plain/bin/python" -o sbom.json
 	@echo "sbom.json: what a plain installation holds"
+	$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes -r requirements.lock -r requirements-dev.lock
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
     python -m benchmarks.pagerank GRAPH...
     python -m benchmarks.pagerank GRAPH... --memory 9MB --memory 20MB
+    python -m benchmarks.pagerank GRAPH... --alone
 
 Each GRAPH is a stored graph. The error is the L1 distance to our own ranks at a residual of 1e-14,
 which igraph confirms. cocite's tolerance is set so that its certified error is below the bound;
@@ -10,7 +11,8 @@ out by name. Times are medians of several runs in this process, with the links i
 library's own form already.
 
 With ``--memory`` it is cocite alone, with so much memory: the same ranks, in processor time (user
-and system), the runs taking turns with those in memory; the files are in the system's cache.
+and system), the runs taking turns with those in memory; the files are in the system's cache. With
+``--alone`` it is cocite with and without what looks ahead of sweeps, by turns, in processor time.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite import Graph
 from cocite.ranking import Residual, Sweeps, pagerank
+from cocite.ranking.extrapolation import Extrapolation
 
 Vector = NDArray[np.float64]
 Solver = Callable[[], Vector]
@@ -161,16 +165,38 @@ def on_disk(graph: Graph, sizes: list[str], runs: int) -> list[list[Any]]:
     ]
 
 
+def alone(graph: Graph, runs: int) -> list[list[Any]]:
+    """With extrapolation and by sweeps alone: title, sweeps, seconds."""
+    titles = {"with extrapolation": Extrapolation.wants, "sweeps alone": lambda *_: False}
+    seconds: dict[str, list[float]] = {title: [] for title in titles}
+    sweeps = {}
+    for run in range(runs + 1):
+        for title, wants in titles.items():
+            with mock.patch.object(Extrapolation, "wants", wants):
+                begin = time.process_time()
+                found = pagerank(graph, stop=Residual(1e-8 * (1 - DAMPING)))
+                if run > 0:
+                    seconds[title].append(time.process_time() - begin)
+            sweeps[title] = found.convergence.sweeps
+    return [[title, sweeps[title], statistics.median(seconds[title])] for title in titles]
+
+
 def main() -> None:
     """A table for each graph."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pagerank", description=__doc__)
     parser.add_argument("graphs", nargs="+", metavar="GRAPH")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--memory", action="append", metavar="SIZE", help="repeatable")
+    parser.add_argument("--alone", action="store_true")
     chosen = parser.parse_args()
     for path in chosen.graphs:
         graph = Graph.open(path)
         print(f"\n{path}: {graph.nodes:,} nodes, {graph.edges:,} links\n")
+        if chosen.alone:
+            print("| | sweeps | seconds |\n| --- | --- | --- |")
+            for title, sweeps, seconds in alone(graph, chosen.runs):
+                print(f"| {title} | {sweeps} | {seconds:.3f} |", flush=True)
+            continue
         if chosen.memory:
             print("| memory | blocks | seconds | times |\n| --- | --- | --- | --- |")
             for size, blocks, seconds, times in on_disk(graph, chosen.memory, chosen.runs):

@@ -73,6 +73,14 @@ def of_pages_included(app: Sphinx, path: Path, name: str, source: list[str]) -> 
         source[0] = source[0].replace(f"]({there})", f"](docs/{page})")
 
 
+def by_keys(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Have what may be wider than the screen, blocks of text and tables, be scrolled by keys."""
+    for wide in ("<pre", '<div class="table-wrapper'):
+        context["body"] = context.get("body", "").replace(
+            wide, f'{wide[:4]} tabindex="0"{wide[4:]}'
+        )
+
+
 class CliReference(SphinxDirective):
     """``cli_reference``: a section for each verb of the command line, with all of its help."""
 
@@ -102,5 +110,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls."""
     app.connect("source-read", of_pages)
     app.connect("include-read", of_pages_included)
+    app.connect("html-page-context", by_keys)
     app.add_directive("cli_reference", CliReference)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

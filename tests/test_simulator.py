@@ -43,7 +43,7 @@ WALK = Fine(
     token=1e-7, layout=3e-8,
 )  # fmt: skip
 ASKED = Serving(
-    hosts=4, processors=2, nodes=4, shards=4, samples=10, replicas=1, median=0.003, spread=0.0,
+    hosts=4, processors=2, nodes=4, shards=4, samples=10, replicas=1, mean=0.003, spread=0.0,
     front=0.001, merge=0.0005, trip=0.002, deadline=0.1,
 )  # fmt: skip
 
@@ -179,11 +179,12 @@ def test_calls_and_parcels_are_those_of_a_build(tmp_path: Path) -> None:
 
 def test_questions_to_machines_that_neither_fail_nor_lag() -> None:
     found = serve(ASKED, 20, None)
-    assert found.took == [close(0.001 + 0.002 + 0.003 + 4 * 0.0005)] * 20
+    # From the first that is asked on, a quarter of what asking takes later, who asks waits for it.
+    assert found.took == [close(0.001 / 4 + 0.002 + 0.003 + 4 * 0.0005)] * 20
     assert found.samples == [40] * 20
     assert found.processor == close(20 * (0.001 + 4 * 0.0035))
-    together = serve(replace(ASKED, hosts=1, beside=True), 20, None)
-    assert together.took[0] == close(0.001 + 0.002 + 4 * 0.003 / 2 + 4 * 0.0005)
+    together = serve(replace(ASKED, hosts=1, beside=True, front=0.0), 20, None)
+    assert together.took[0] == close(0.002 + 4 * 0.003 / 2 + 4 * 0.0005)
     assert serve(replace(ASKED, ended=3), 5, None).samples == [10] * 5
 
 
@@ -203,9 +204,17 @@ def test_the_spread_of_answers_is_that_of_a_lognormal() -> None:
     plan = replace(ASKED, hosts=1, nodes=1, shards=1, spread=spread, front=0.0, merge=0.0, trip=0.0)
     found = serve(replace(plan, deadline=9.0), 4000, None)
     # The error of a quantile p of n is sqrt(p (1 - p) / n) / density, here of the logarithm.
-    assert math.log(found.percentile(0.5) / 0.003) == pytest.approx(0, abs=5 * spread * 0.02)
-    tail = math.log(found.percentile(0.99) / 0.003)
+    median = 0.003 * math.exp(-(spread**2) / 2)
+    assert math.log(found.percentile(0.5) / median) == pytest.approx(0, abs=5 * spread * 0.02)
+    tail = math.log(found.percentile(0.99) / median)
     assert tail == pytest.approx(NORMAL_99 * spread, abs=5 * spread * 0.06)
+
+
+def test_a_slow_question_is_slow_for_all_shards() -> None:
+    plan = replace(ASKED, spread=0.8, front=0.0, merge=0.0, trip=0.0, deadline=9.0)
+    one = serve(replace(plan, nodes=1, shards=1), 50, None)
+    many = serve(plan, 50, None)
+    assert many.took == pytest.approx(one.took)
 
 
 # -- chance ------------------------------------------------------------------------------------

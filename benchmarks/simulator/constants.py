@@ -46,9 +46,9 @@ class Constants:
     ``block_begin`` of a block, ``block_start`` with what its process takes to be there; the same of
     PageRank, ``rank_begin`` and ``rank_start``; ``hop`` seconds until the next block is at work.
 
-    Questions: ``front`` and ``merge`` (a shard) of who asks; ``ask_call`` of a server, and
-    ``ask_all`` of all of them together; ``ask_spread`` of the logarithm of their time; ``trip``
-    seconds there and back.
+    Questions: ``front`` of who asks, for all shards, and ``merge`` a shard; ``ask_call`` of a
+    server, and ``ask_all`` of all of them together; ``ask_spread`` of the logarithm of a question's
+    time; ``trip`` seconds there and back.
     """
 
     link_bytes: float

@@ -1,7 +1,8 @@
 """Questions to shards on several machines: who answers in time, and with how many samples.
 
-A question costs who asks ``front`` processor seconds, goes to one holder of each shard (the one
-with the fewest questions), costs that machine a drawn number of processor seconds, and who asks
+A question goes to one holder of each shard, the one with the fewest questions, and to one after
+another, as that costs who asks a part of ``front`` processor seconds each. It costs the holder so
+many processor seconds, and who asks
 ``merge`` seconds an answer, one answer after another. It ends when all have answered, or at the
 deadline by those that have. A machine that fails answers nothing; when two questions in a row have
 waited for it in vain nobody asks it any more, and after ``repair`` it is back
@@ -31,7 +32,9 @@ class Serving:
     """``shards`` of ``samples`` each with ``replicas`` over ``nodes``, on ``hosts`` of so many
     ``processors`` each; there are so many ``askers``, each with a processor of its own, or they
     share those of the first host (``beside``). A shard's answer takes a lognormal time of that
-    ``median`` and ``spread`` (of its logarithm). ``ended`` shards are gone for good.
+    ``mean`` and ``spread`` (of its logarithm), drawn a question: pages with large trees have them
+    in most samples, so all shards take long for them, and so does who adds up what they tell.
+    ``ended`` shards are gone for good.
     """
 
     hosts: int
@@ -40,7 +43,7 @@ class Serving:
     shards: int
     samples: int
     replicas: int
-    median: float
+    mean: float
     spread: float
     front: float
     merge: float
@@ -68,10 +71,13 @@ class Served:
 
 
 class _Question:
-    """One that is under way: ``left`` holders that have not answered."""
+    """One that is under way: ``left`` holders that have not answered; all that is done for it takes
+    ``factor`` times as long as in the mean.
+    """
 
-    def __init__(self, begun: float) -> None:
+    def __init__(self, begun: float, factor: float) -> None:
         self.begun, self.open = begun, True
+        self.factor = factor
         self.left: dict[int, int] = {}
         self.answered = 0
         self.queue = 0
@@ -97,23 +103,33 @@ class _Service:
 
     def ask(self) -> None:
         """A question comes."""
-        question = _Question(self.world.now)
+        spread = self.plan.spread
+        factor = math.exp(spread * (self.drawn.gauss(0.0, 1.0) - spread / 2))
+        question = _Question(self.world.now, factor)
         self.world.after(self.plan.deadline, lambda: self.end(question))
-        self.front.do(self.plan.front, lambda: self.send(question))
-
-    def send(self, question: _Question) -> None:
-        plan = self.plan
-        for shard in range(plan.ended, plan.shards):
-            holders = [(shard + i) % plan.nodes for i in range(plan.replicas)]
+        for shard in range(self.plan.ended, self.plan.shards):
+            holders = [(shard + i) % self.plan.nodes for i in range(self.plan.replicas)]
             there = [node for node in holders if self.known[node]]
             if there:
                 question.left[shard] = min(there, key=lambda node: self.load[node])
-        if not question.left:
+        if question.left:
+            self.send(question, deque(question.left.items()))
+        else:
             self.end(question)
-        for shard, node in list(question.left.items()):
+
+    def send(self, question: _Question, waiting: deque[tuple[int, int]]) -> None:
+        """To one holder after another."""
+        plan = self.plan
+
+        def sent() -> None:
+            shard, node = waiting.popleft()
             self.load[node] += 1
-            work = plan.median * math.exp(plan.spread * self.drawn.gauss(0.0, 1.0))
+            work = plan.mean * question.factor
             self.world.after(plan.trip, self._going(question, shard, node, work))
+            if waiting:
+                self.send(question, waiting)
+
+        self.front.do(plan.front / plan.shards * question.factor, sent)
 
     def _going(self, question: _Question, shard: int, node: int, work: float) -> Callable[[], None]:
         def back() -> None:
@@ -141,7 +157,7 @@ class _Service:
             elif not question.left:
                 self.end(question)
 
-        self.front.do(self.plan.merge, merged)
+        self.front.do(self.plan.merge * question.factor, merged)
 
     def end(self, question: _Question) -> None:
         if not question.open:

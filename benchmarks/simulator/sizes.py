@@ -210,9 +210,8 @@ def _served(web: Web, found: Constants, kind: Kind, held: float) -> tuple[float,
     work = found.ask_call + found.ask_all / shards
     if held > kind.room:
         work += _COLD_READS * SAMPLES / shards * _COLD_SECONDS
-    mean = work * math.exp(found.ask_spread**2 / 2)
     asker = found.front + shards * found.merge
-    rate = 0.5 * min(shards / asker, kind.processors / mean)
+    rate = 0.5 * min(shards / asker, kind.processors / work)
     run = Serving(
         shards, kind.processors, shards, shards, 1, 1, work, found.ask_spread, found.front,
         found.merge, found.trip, 1.0, askers=shards,

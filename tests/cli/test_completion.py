@@ -21,11 +21,19 @@ from cocite.cli.main import main
 LINKS = "New York\tLos Angeles\nNew Yorker\tLos Angeles\nhttp://a.org/x\thttp://a.org/o'b\n"
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("completion")
+    (place / "links.tsv").write_text(LINKS)
+    cocite.ingest(place / "links.tsv", place / "links.graph", header="no")
+    return place
+
+
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, to work in."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "links.tsv").write_text(LINKS)
-    cocite.ingest("links.tsv", "links.graph", header="no")
     return tmp_path
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,26 @@ LONG = "Ypsilon, or the letter that comes before the last one in the alphabet of
 TITLES = f"x\tThe page X\ny\t{LONG}\na\t東京の頁は広い\n"
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "links.tsv").write_text(LINKS)
-    (tmp_path / "titles.tsv").write_text(TITLES, "utf-8")
-    cocite.ingest("links.tsv", "g", titles="titles.tsv")
-    cocite.ingest("links.tsv", "plain")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("titles")
+    (place / "links.tsv").write_text(LINKS)
+    (place / "titles.tsv").write_text(TITLES, "utf-8")
     options: dict[str, Any] = {"measure": "psimrank", "samples": 32, "direction": "both"}
-    cocite.build("g", "i", **options)
-    cocite.build("plain", "j", **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        cocite.ingest("links.tsv", "g", titles="titles.tsv")
+        cocite.ingest("links.tsv", "plain")
+        cocite.build("g", "i", **options)
+        cocite.build("plain", "j", **options)
+    return place
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy, to work in."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -285,7 +285,7 @@ def test_without_the_graph_links_have_no_direction(
     shutil.copytree(chain / "g", tmp_path / "g")
     cocite.build(tmp_path / "g", tmp_path / "i", measure="proximity")
     shutil.move(tmp_path / "g", tmp_path / "moved")
-    assert "p0 … p1 – p2\n" in ask(capsys, tmp_path / "i", "p0", "p2")[1]
+    assert "p0 ┄ p1 – p2\n" in ask(capsys, tmp_path / "i", "p0", "p2")[1]
     found = ask(capsys, tmp_path / "i", "p0", "p2", "--graph", tmp_path / "moved")[1]
     assert "p0 → p1 ↔ p2" in found
 
@@ -306,10 +306,10 @@ def test_a_page_is_listed_once_and_signs_are_told(
         out = ask(capsys, tmp_path / "i", a, b)[1]
         assert "links" not in out.splitlines()[0]
         shown += out
-        for sign, told in (("~", "both are linked with the same pages"), ("…", "several links")):
+        for sign, told in (("~", "both are linked with the same pages"), ("┄", "several links")):
             assert (told in out) == any(f" {sign} " in line for line in out.splitlines()[2:-2])
     assert "a ~ b: both" in shown
-    assert "a … b: several" in shown
+    assert "a ┄ b: several" in shown
     halves = [
         cocite.build(graph, tmp_path / name, measure=name).why("a", "b")
         for name in ("shared-nearest", "proximity")
@@ -319,6 +319,21 @@ def test_a_page_is_listed_once_and_signs_are_told(
         for reason in half.reasons:
             whole[reason.node] -= weight * reason.share
     assert all(abs(left) < 1e-9 for left in whole.values())
+
+
+def test_names_are_not_cut_for_titles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"guide/{name}.html" for name in ("backup", "mail", "both")]
+    (tmp_path / "l.tsv").write_text("".join(f"{names[2]}\t{name}\n" for name in names[:2]))
+    (tmp_path / "t.tsv").write_text("".join(f"{n}\tThe page called {n}\n" for n in names))
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", titles=tmp_path / "t.tsv")
+    cocite.build(graph, tmp_path / "i", measure="ppr", direction="any")
+    for columns, titled in (("90", False), ("200", True)):
+        monkeypatch.setenv("COLUMNS", columns)
+        out = ask(capsys, tmp_path / "i", *names[:2])[1]
+        assert "guide/backup.html ← guide/both.html → guide/mail.html\n" in out
+        assert ("The page called guide/both.html" in out) == titled
 
 
 def test_small_scores_have_decimals_enough(

@@ -4,6 +4,7 @@ pages and places that there are; it has all pages, verbs and public names. Nothi
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -101,6 +102,14 @@ def test_pages_have_related_ones_by_our_own_plug_in(site: Path) -> None:
     assert sum(map(bool, shown.values())) >= 12
     assert max(map(len, shown.values())) == 5
     assert not shown["reference/changes.html"]
+
+
+def test_what_may_be_wider_than_the_screen_is_scrolled_by_keys(site: Path) -> None:
+    """Blocks of text, and tables: a browser only scrolls by keys what can be focused."""
+    text = "".join(path.read_text("utf-8") for path in site.rglob("*.html"))
+    wide = re.findall(r'<pre\b[^>]*>|<div\b[^>]*"table-wrapper[^>]*>', text)
+    assert {"<pre", "<div"} == {start[:4] for start in wide}
+    assert [start for start in wide if 'tabindex="0"' not in start] == []
 
 
 def test_only_pages_of_contents_have_directives() -> None:

@@ -8,7 +8,6 @@ import resource
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -39,21 +38,23 @@ sys.exit(code)
 """
 
 
-def bomb(path: Path, pieces: Iterable[bytes]) -> Path:
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """600 MB of one line, in 600 kB."""
+    path = tmp_path_factory.mktemp("endless") / "x.tsv.gz"
     with gzip.open(path, "wb", compresslevel=9) as file:
-        for piece in pieces:
+        for piece in [b"a\tx y\nb\tx z\nc\t", *[MEGABYTE] * 600, b"\n"]:
             file.write(piece)
     return path
 
 
 @pytest.mark.parametrize("option", ["--labels", "--texts"])
 def test_a_line_without_end_is_refused_in_little_memory(
-    make_graph: MakeGraph, tmp_path: Path, option: str
+    make_graph: MakeGraph, tmp_path: Path, endless: Path, option: str
 ) -> None:
-    """600 MB of one line, in 600 kB: it took 2.5 GB, and 3 GB as a text."""
+    """It took 2.5 GB, and 3 GB as a text."""
     cocite.build(make_graph(NODES), tmp_path / "i")
-    file = bomb(tmp_path / "x.tsv.gz", [b"a\tx y\nb\tx z\nc\t", *[MEGABYTE] * 600, b"\n"])
-    command = ["evaluate", tmp_path / "i", option, file, "--memory", "300MB"]
+    command = ["evaluate", tmp_path / "i", option, endless, "--memory", "300MB"]
     done = subprocess.run(
         [sys.executable, "-c", CHILD, *map(str, command)],
         check=False,
@@ -65,11 +66,10 @@ def test_a_line_without_end_is_refused_in_little_memory(
     assert int(done.stderr.splitlines()[-1]) < 600
 
 
-def test_titles_have_an_end_too(tmp_path: Path) -> None:
+def test_titles_have_an_end_too(tmp_path: Path, endless: Path) -> None:
     """The same line, as titles of a graph: it took 4.1 GB."""
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in NODES))
-    file = bomb(tmp_path / "x.tsv.gz", [b"a\tx y\nb\tx z\nc\t", *[MEGABYTE] * 600, b"\n"])
-    command = ["ingest", tmp_path / "l.tsv", "-o", tmp_path / "g", "--titles", file]
+    command = ["ingest", tmp_path / "l.tsv", "-o", tmp_path / "g", "--titles", endless]
     done = subprocess.run(
         [sys.executable, "-c", CHILD, *map(str, command), "--memory", "400MB"],
         check=False,

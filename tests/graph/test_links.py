@@ -36,6 +36,11 @@ def degrees(links: Links) -> np.ndarray:
     return np.bincount(links.neighbours, minlength=links.nodes).astype(np.uint32)
 
 
+@pytest.fixture(autouse=True)
+def every_graph_is_ingested() -> None:
+    """Not here: it is there, and what is tested is how its links are turned."""
+
+
 @settings(max_examples=30)
 @given(graphs(), st.booleans())
 def test_out_links_are_those_of_brute_force(

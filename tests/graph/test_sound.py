@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,21 @@ def changed(graph: Graph, name: str, change: Callable[[Any], Any]) -> Graph:
     return Graph.open(graph.path)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("sound")
+    rows = "".join(f"{a}\t{b}\t{weight}\n" for a, b, weight in EDGES)
+    (place / "links.tsv").write_text(rows)
+    (place / "nodes.tsv").write_text("".join(f"{name}\n" for name in NAMES))
+    plain: dict[str, Any] = {"delimiter": "tab", "header": "no", "weight_column": "3"}
+    cocite.ingest(place / "links.tsv", place / "g", nodes=place / "nodes.tsv", **plain)
+    return place / "g"
+
+
 @pytest.fixture
-def graph(make_graph: MakeGraph) -> Graph:
-    return make_graph(EDGES, NAMES, weight_column="3")
+def graph(made: Path, tmp_path: Path) -> Graph:
+    """A copy, to be spoilt."""
+    return Graph.open(shutil.copytree(made, tmp_path / "g"))
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,7 @@ def test_threads_and_pieces_change_nothing(
     path = written(tmp_path, b"".join(rows))
     wanted = both(path, tmp_path / "graph", threads=1, undirected=undirected)
     monkeypatch.setattr(integers, "_PIECE", 777)
+    monkeypatch.setattr(straight, "_ALONE", 0)
     monkeypatch.setattr(straight, "_AT_ONCE", 1000)
     monkeypatch.setattr(straight, "_SLICE", 1000)
     monkeypatch.setattr(straight, "_ROWS", 999)

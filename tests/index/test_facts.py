@@ -83,7 +83,7 @@ FACTS: list[tuple[tuple[str | int, ...], list[Any]]] = [
     (("graph", "digest"), ["", "x" * 32, "../x", None, 5]),
     (("graph", "edges"), [-1, "7", None, 2**63]),
     (("graph", "weighted"), [0, None, "no"]),
-    (("graph", "path"), ["", "/etc", "a\0b", None, 5, ["x"]]),
+    (("graph", "path"), ["", "/etc", "a\0b", "x" * 300, "é" * 128, "x/" * 3000, None, 5, ["x"]]),
     (("parts",), [[], None, {}, [None], "x", [[]]]),
     (("parts", 0, "measure"), ["simrank", "blend:psimrank+ppr", None, "nothing"]),
     (("parts", 0, "direction"), ["out", "both", "", "in.", "../in", None, ["in"]]),

@@ -173,6 +173,8 @@ def test_arguments_have_the_kinds_that_numba_gives_them() -> None:
     assert native.kinds((np.zeros(2, ">u4"),)) is None
     assert native.kinds(("text",)) is None
     assert native.kinds((1 << 63,)) is None
+    absent: tuple[Any, ...] = (None, (rows, None))
+    assert native.kinds(absent) == kinds_of(tuple(map(typeof, absent)))
 
 
 MANY = """
@@ -203,3 +205,35 @@ def test_numba_takes_over_from_many_calls(tmp_path: Path) -> None:
     assert [line.split(" ", 1)[0] for line in runs[1]] == ["False", "True"]
     assert {line.split(" ", 1)[0] for line in runs[0]} == {"True"}  # to compile it
     assert runs[0][1].split(" ", 1)[1] == runs[1][1].split(" ", 1)[1]
+
+
+THREADS = """
+import sys, threading
+import numpy as np
+from cocite.kernels import brief
+from cocite.kernels.rank import collect
+
+def call():
+    sums = np.ones(2)
+    core = np.array([0, 1, 3], np.uint64), np.array([0, 0, 1], np.uint32), None
+    collect(core, np.uint64(0), np.uint64(3), np.array([0.5, 0.25]), sums)
+    found.append(sums.tolist())
+
+found = []
+for scope in (brief(), threading.Lock()):
+    with scope:
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join()
+    print("numba" in sys.modules, *found[-1])
+"""
+
+
+def test_threads_of_a_brief_work_do_not_load_numba() -> None:
+    """By a kernel that is told that there are no weights, which is None."""
+    env = {name: text for name, text in os.environ.items() if not name.startswith("NUMBA_")}
+    runs = [
+        subprocess.run([sys.executable, "-c", THREADS], env=env, capture_output=True, check=True)
+        for _ in range(2)  # the first one compiles it, where nothing is kept yet
+    ]
+    assert runs[1].stdout.decode().splitlines() == ["False 1.5 1.75", "True 1.5 1.75"]

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,6 +23,7 @@ from cocite import Graph, Hit, Index, Score, UnknownNode
 from cocite.errors import UsageError
 from cocite.measures import BY, MEASURES, Measure, find_measure
 from cocite.query.confidence import BOUNDS
+from tests.batches import all_rows
 from tests.conftest import MakeGraph, of_texts
 from tests.oracles.graphs import Edges, graphs
 
@@ -369,6 +369,8 @@ def test_a_batch_is_its_single_questions(
 ) -> None:
     index = built(measure, layout, direction)
     assert index.related_many(SOME, 9) == [index.related(node, 9) for node in SOME]
+    pairs = [(SOME[0], other) for other in SOME]
+    assert list(index.similarities(pairs)) == [index.similarity(*pair) for pair in pairs]
 
 
 @every
@@ -376,8 +378,7 @@ def test_a_file_of_all_is_the_single_questions(
     built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
-    index.related_all(tmp_path / "all.parquet", 9, threads=2)
-    rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
+    rows = all_rows(index, tmp_path / "all", 9, threads=2)
     wide = 3 if index.samples else 5  # intervals cost a look at all samples: not unless asked for
     assert rows == [
         (node, rank, *hit[:wide])

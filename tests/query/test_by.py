@@ -21,6 +21,7 @@ from cocite.errors import UsageError
 from cocite.query.confidence import BOUNDS
 from cocite.query.documents import RelatedDocument
 from cocite.store import Store
+from tests.batches import all_rows
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles import compact as compacted
 from tests.oracles import meeting, walks
@@ -231,8 +232,7 @@ def test_all_ways_to_ask_agree(
             assert score.score == 1 or b != node or "xjaccard" in measure
         hits = index.related(node, 5, by=by)
         assert 0 <= index.certain(node, hits, by=by) <= 5
-    index.related_all(tmp_path / "all.parquet", 4, by=by)
-    rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
+    rows = all_rows(index, tmp_path / "all", 4, by=by)
     assert rows == [
         (node, rank, hit.node, hit.score, hit.stderr)
         for node in index.nodes
@@ -270,10 +270,8 @@ def test_a_batch_is_right_where_steps_are_worth_nothing_or_more_and_more(
         graph, graph.path.with_suffix(".i"), samples=3, length=4, seed=n, measure="psimrank"
     )
     nodes = data.draw(st.permutations([str(i) for i in range(n)]))
-    output = graph.path.with_suffix(".parquet")
-    index.related_all(output, k, nodes=nodes, by=by, overwrite=True)
-    rows = duckdb.execute(f"SELECT node, related, score FROM '{output}'").fetchall()
-    assert rows == [
+    rows = all_rows(index, graph.path.with_suffix(".all"), k, nodes=nodes, by=by, overwrite=True)
+    assert [(node, related, score) for node, _, related, score, _ in rows] == [
         (node, hit.node, hit.score) for node in nodes for hit in index.related(node, k, by=by)
     ]
 

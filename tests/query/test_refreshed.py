@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +19,7 @@ from cocite.errors import UsageError
 from cocite.layouts.reader import Span
 from cocite.query import source
 from cocite.query.confidence import BOUNDS, Draws, around, leading_certain
+from tests.batches import all_rows
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles import betting
 from tests.oracles import refreshed as exact
@@ -214,13 +214,11 @@ def test_scores_on_any_graphs(
     path = stored[0][0].path.with_suffix(".index")
     case = refresh_through(stored, path, share, 6, measure="psimrank")
     check_scores(case, list(case.index.nodes))
-    check_batch(case.index, path.with_suffix(".parquet"), 3)
+    check_batch(case.index, path.with_suffix(".all"), 3)
 
 
 def check_batch(index: Index, output: Path, k: int, **options: Any) -> None:
-    index.related_all(output, k, threads=2, overwrite=True, **options)
-    rows = duckdb.execute(f"SELECT * FROM '{output}'").fetchall()
-    assert rows == [
+    assert all_rows(index, output, k, threads=2, overwrite=True, **options) == [
         (node, rank, hit.node, hit.score, None if math.isnan(hit.stderr) else hit.stderr)
         for node in index.nodes
         for rank, hit in enumerate(index.related(node, k, **options), 1)
@@ -234,8 +232,8 @@ def test_a_file_of_all_is_the_single_questions(
 ) -> None:
     index = made(measure, direction, refreshes).index
     for k in (1, 5, 100):
-        check_batch(index, tmp_path / f"{k}.parquet", k)
-    check_batch(index, tmp_path / "some.parquet", 5, exclude_prefix="p1", min_score=0.2)
+        check_batch(index, tmp_path / f"{k}", k)
+    check_batch(index, tmp_path / "some", 5, exclude_prefix="p1", min_score=0.2)
 
 
 @every

@@ -43,7 +43,7 @@ _VERBS = {
         "cocite.cli.related_all",
         "Write the most related nodes of every node to a file.",
     ),
-    "similarity": ("cocite.cli.query", "Tell how similar two nodes are."),
+    "similarity": ("cocite.cli.similarity", "Tell how similar two nodes are, or many pairs."),
     "exact": ("cocite.cli.exact", "Compute the exact similarity of all pairs of nodes."),
     "why": ("cocite.cli.why", "Show which pages make two nodes similar."),
     "serve": ("cocite.cli.serve", "Answer questions over HTTP."),

@@ -1,4 +1,4 @@
-"""``cocite related`` and ``cocite similarity``: ask an index, or a graph."""
+"""``cocite related``: ask an index, or a graph."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ from cocite.cli.filters import filter_options, order_options
 from cocite.cli.links import dialect_options
 from cocite.cli.options import (
     SectionedVerb,
-    format_option,
     graph_format_option,
     means_options,
     names_in,
     was_given,
 )
 from cocite.cli.outputs import Reply, Show, prints_json
-from cocite.cli.text import and_of, facts_text, table_text
+from cocite.cli.text import and_of, table_text
 from cocite.cli.wide import left_out, narrowed, with_titles
 from cocite.errors import UnknownNode, UsageError
 from cocite.measures import MEASURES
 
 if TYPE_CHECKING:
     from cocite.query import Hit, Index, Score
-    from cocite.query.documents import RelatedDocument, SimilarityDocument
+    from cocite.query.documents import RelatedDocument
 
-__all__ = ["related", "similarity"]
+__all__ = ["bound_option", "confidence_option", "error_text", "is_open", "related"]
 
 
 _FILTERS = ("min_score", "min_confidence", "prefix", "exclude_prefix", "other_sites")
@@ -247,7 +246,7 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
     named = None if found.titles is None else [hit.title or "" for hit in hits]
     titles, shown, left = narrowed(titles, rows, _GIVE_WAY, named)
     text = table_text(*with_titles(titles, shown, named)) + left_out(left)
-    if closer and found.surely and any(map(_open, hits)):
+    if closer and found.surely and any(map(is_open, hits)):
         text += f"\nscores have no error of samples; {closer} brings low and high closer together"
     if len(hits) == 1:
         return text
@@ -260,15 +259,15 @@ def _related_text(found: RelatedDocument, filters: dict[str, Any], closer: str) 
 
 def _numbers(hit: Hit) -> list[str]:
     """Score, error, low and high."""
-    return [f"{hit.score:.4f}", _error(hit.stderr), f"{hit.low:.4f}", f"{hit.high:.4f}"]
+    return [f"{hit.score:.4f}", error_text(hit.stderr), f"{hit.low:.4f}", f"{hit.high:.4f}"]
 
 
-def _error(value: float) -> str:
+def error_text(value: float) -> str:
     """An error: 0.0000 is none at all."""
     return "<0.0001" if 0 < value < 0.00005 else f"{value:.4f}"
 
 
-def _open(found: Hit | Score) -> bool:
+def is_open(found: Hit | Score) -> bool:
     """Whether its interval is one as it is shown."""
     return f"{found.low:.4f}" != f"{found.high:.4f}"
 
@@ -297,75 +296,3 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
     if certain == 0:
         return f"the order is not certain from rank {rank} on{tie}"
     return f"the order is certain up to rank {rank - 1}{tie}"
-
-
-@click.command(cls=SectionedVerb)
-@click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@click.argument("a", metavar="A", shell_complete=node_names)
-@click.argument("b", metavar="B", shell_complete=node_names)
-@refine_options
-@confidence_option
-@bound_option
-@dialect_options
-@asking_options
-@means_options
-@format_option
-def similarity(
-    index: str,
-    a: str,
-    b: str,
-    show: Show,
-    refine: bool,
-    target_error: float | None,
-    confidence: float,
-    bound: str,
-    **options: Any,
-) -> None:
-    """Tell how similar the nodes A and B are, with the interval that holds the true score.
-
-    Write -- before names that begin with -.
-    """
-    from cocite.query.documents import SimilarityDocument
-
-    opened_index, settings = opened(index, options, (a, b))
-    a, b = as_stored(opened_index, index, (a, b), options["side"])
-    with preparing(opened_index, refine or target_error is not None):
-        found = SimilarityDocument.of(
-            opened_index,
-            a,
-            b,
-            refine=refine,
-            target_error=target_error,
-            confidence=confidence,
-            bound=bound,
-            **settings,
-        )
-    closer = narrowing(opened_index.stored.measure, found.settings)
-    show(Reply(found, lambda: _similarity_text(found, closer)))
-
-
-def _similarity_text(found: SimilarityDocument, closer: str) -> str:
-    score = found.found
-    held = ", for certain" if found.surely else f" ({found.confidence:.0%})"
-    if closer and found.surely and _open(score):
-        held += f"; {closer} narrows it"
-    length = found.settings.get("length")
-    steps = {}
-    if found.settings.get("by") == "hitting" and isinstance(length, int) and found.a != found.b:
-        mean = (1 - score.score) * (length + 1)
-        steps = {"meeting": f"{mean:.2f} steps on average, {length + 1} where they do not meet"}
-    return facts_text(
-        {
-            "a": _called(found.a, found.titles, 0),
-            "b": _called(found.b, found.titles, 1),
-            "score": f"{score.score:.4f}",
-            "error": _error(score.stderr),
-            "interval": f"{score.low:.4f} to {score.high:.4f}{held}",
-            **steps,
-        }
-    )
-
-
-def _called(node: str, titles: Sequence[str] | None, place: int) -> str:
-    """A name, and its title, if it has one."""
-    return f"{node}  {titles[place]}" if titles and titles[place] else node

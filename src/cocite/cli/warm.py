@@ -246,6 +246,9 @@ def _ask(index: Path) -> None:
         _may("related", index, _FIRST, *refine)
         _may("similarity", index, _FIRST, _SECOND, *refine)
         _may("related", index, _FIRST, _SECOND, *refine)
+    pairs = index.with_suffix(".tsv")
+    pairs.write_text(f"{_FIRST}\t{_SECOND}\n")
+    _may("similarity", index, "--pairs", pairs)
     _may("why", index, _FIRST, _SECOND)
     _may("related-all", index, "-o", index.with_suffix(".csv"))
 

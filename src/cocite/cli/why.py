@@ -167,7 +167,8 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
             for reason, (way, at) in zip(reasons, ways, strict=True)
         ]
     # Paths tell more than what counts them: where they would be cut to pieces, that gives way.
-    wanted = min(_LEGIBLE, max((len(_joined(way, signs)) for way, _ in ways), default=0))
+    longest = max((len(_joined(way, signs)) for way, _ in ways), default=0)
+    wanted = min(_LEGIBLE, longest)
     for title in ("steps", "samples", "share"):
         left = _left(columns)
         if left - left // 3 < wanted:
@@ -175,7 +176,11 @@ def _table(opened_index: Index, found: WhyDocument, asked: _Asked) -> str:
     left = _left(columns)
     names += [f"{found.others:,} other" + "s" * (found.others > 1)] * (found.others > 0)
     widest = max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3))
-    ends = _cut if found.titles is None else cut_to  # of a title the end says least
+    titled = found.titles is not None
+    if titled and left - widest < longest:  # rather names that are whole than titles that are cut
+        names[: len(reasons)] = map(_page, reasons)
+        widest, titled = max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3)), False
+    ends = cut_to if titled else _cut  # of a title the end says least
     columns["page"] = [padded(ends(name, widest), widest) for name in names]
     columns["path"] = [_fitted(*way, max(_LEAST, left - widest), signs) for way in ways] + [
         signs["gap"]
@@ -207,22 +212,21 @@ def _left(columns: dict[str, list[str]]) -> int:
     return shutil.get_terminal_size().columns - used - _GAP
 
 
-_SIGNS = ("to", "from", "both", "line", "near")
+_SIGNS = ("to", "from", "both", "line", "near", "by")
 _LEGEND = {
     "near": "a{near}b: both are linked with the same pages",
     "line": "a{line}b: a link of which it is not known which way it goes",
     "by": "a{by}b: several links lead from one to the other",
 }
-"""What signs mean that are no arrows."""
+"""What signs mean that are no arrows. None is like that of what is left out."""
 
 
 def _signs() -> dict[str, str]:
     """Arrows and dots, for terminals that have them and for those that do not."""
     utf = (sys.stdout.encoding or "").lower().startswith("utf")
-    arrows = ("→", "←", "↔", "–", "~") if utf else ("->", "<-", "<->", "-", "~")
+    arrows = ("→", "←", "↔", "–", "~", "┄") if utf else ("->", "<-", "<->", "-", "~", "--")
     signs = dict(zip(_SIGNS, (f" {arrow} " for arrow in arrows), strict=True))
-    gap = "…" if utf else "..."
-    return signs | {"gap": gap, "by": f" {gap} "}
+    return signs | {"gap": "…" if utf else "..."}
 
 
 _Way = list[tuple[str, str | None]]

@@ -5,9 +5,9 @@ of a kernel and its types lies an object file of the same machine code (``kernel
 LLVM links it into the process, which takes a few milliseconds, and ctypes calls it, without the
 interpreter's lock.
 
-Arguments are arrays, numbers, and tuples of these; what is returned is a number, some numbers, or
-nothing. A kernel is called as Numba's own code calls it: a place for what it returns, one for what
-went wrong, and then the arguments, arrays flattened to
+Arguments are arrays, numbers, None, and tuples of these; what is returned is a number, some
+numbers, or nothing. A kernel is called as Numba's own code calls it: a place for what it returns,
+one for what went wrong, and then the arguments, arrays flattened to
 
     0, 0, size, bytes an item, address, shape..., strides...
 
@@ -36,7 +36,18 @@ import numpy as np
 from cocite.compiled import kept
 from cocite.compiled.place import place
 
-__all__ = ["NONE", "NUMBERS", "Native", "kept_as", "kinds", "load", "name_of", "packed", "wanted"]
+__all__ = [
+    "NONE",
+    "NOTHING",
+    "NUMBERS",
+    "Native",
+    "kept_as",
+    "kinds",
+    "load",
+    "name_of",
+    "packed",
+    "wanted",
+]
 
 NUMBERS: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -54,6 +65,9 @@ NUMBERS: dict[str, Any] = {
 """Numbers by the names of NumPy's types and Numba's."""
 
 Kinds = tuple[Any, ...]
+
+NOTHING = "none"
+"""The kind of None, which is passed as a pointer to nothing."""
 
 NONE: tuple[str, list[str], bytes] = "", [], b""
 """What is kept of a kernel that cannot be called so."""
@@ -91,7 +105,7 @@ def _kind(value: Any) -> Any:
         return value.dtype.name if value.dtype.name in NUMBERS else None
     if kind is tuple:
         return kinds(value)
-    return None
+    return NOTHING if value is None else None
 
 
 @cache
@@ -174,6 +188,8 @@ class Native:
 def _flat_types(kind: Any) -> list[Any]:
     if isinstance(kind, tuple):
         return [each for inner in kind for each in _flat_types(inner)]
+    if kind == NOTHING:
+        return [ctypes.c_void_p]
     if not kind.endswith("]"):
         return [NUMBERS[kind]]
     dimensions = int(kind.partition("[")[2][:-3])

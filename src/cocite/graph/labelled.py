@@ -13,7 +13,7 @@ Cost: nothing for the first two; for the third two dictionaries with an entry a 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -109,6 +109,11 @@ class LabelledNames(Names):
     def find(self, name: object) -> int | None:
         """The id of a label, or of a stored name; None if no node has it."""
         return self._stored.find(self.labels.text(name))
+
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+        """The ids of many labels, or stored names; -1 for those that no node has."""
+        whole = isinstance(names, np.ndarray) and self.labels is INTEGERS
+        return self._stored.found(names if whole else list(map(self.labels.text, names)))
 
     def see_that_none_is(self, name: str) -> None:
         """See that no stored name is so."""

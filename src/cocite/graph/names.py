@@ -13,7 +13,7 @@ A lookup by name costs a binary search and the decoding of one block; about 10 t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,18 @@ class IntegerNames(Names):
             return None
         place = self._place(int(name))
         return place if place < self._count and self._value(place) == int(name) else None
+
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+        """Of an array of whole numbers all at once."""
+        if not isinstance(names, np.ndarray) or names.dtype.kind not in "iu" or not self._count:
+            return super().found(names)
+        wanted = np.where(names < 0, 0, names).astype(np.uint64)
+        places: NDArray[Any] = wanted
+        there = wanted < self._count
+        if self._values is not None:
+            places = np.searchsorted(self._values, wanted)
+            there = self._values[np.minimum(places, self._count - 1)] == wanted
+        return np.where(there & (names >= 0), places, -1).astype(np.int64)
 
     def see_that_none_is(self, name: str) -> None:
         if self._values is not None and bool((self._values[1:] <= self._values[:-1]).any()):
@@ -184,6 +196,19 @@ class TextNames(Names):
             if name_hash(found.encode()) != wanted:
                 raise self.damaged()
         return None
+
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+        """All at once: the first name of each hash is mostly the one, and else it is looked for."""
+        texts = list(map(str, names))
+        hashes = (name_hash(text.encode("utf-8", "surrogatepass")) for text in texts)
+        wanted = np.fromiter(hashes, np.uint32, len(texts))
+        places = np.minimum(np.searchsorted(self._hashes, wanted), self._count - 1)
+        if not self._count:
+            return np.full(len(texts), -1, np.int64)
+        ids = self._nodes(self._by_hash[places])
+        each = zip(texts, ids.tolist(), self.names(ids), strict=True)
+        found = (i if text == name else self.find(text) for text, i, name in each)
+        return np.fromiter((-1 if i is None else i for i in found), np.int64, len(texts))
 
     def see_that_none_is(self, name: str) -> None:
         wanted = name.encode("utf-8", "surrogatepass")

@@ -131,6 +131,11 @@ class Names(ABC):
         """The ids of many names, uint32[len(names)]; raises :class:`UnknownNode`."""
         return np.fromiter((self.id(name) for name in names), np.uint32, len(names))
 
+    def found(self, names: Sequence[object] | NDArray[Any]) -> NDArray[np.int64]:
+        """The ids of many names, int64[len(names)]; -1 for those that no node has."""
+        each = (self.find(str(name)) for name in names)
+        return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
+
     def complete(self, prefix: str, limit: int = 10, but: str | None = None) -> list[str]:
         """The first ``limit`` names that begin with ``prefix``, in the order of names; none that
         begins with ``but``.

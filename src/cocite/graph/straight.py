@@ -30,6 +30,7 @@ from cocite.graph.readers.options import Progress
 from cocite.graph.readers.text import READER
 from cocite.graph.rows import DEGREES, OFFSETS, SOURCES, Links
 from cocite.graph.storing import How, graph_facts
+from cocite.kernels import brief
 from cocite.means import Means
 from cocite.memory import OWN_MEMORY
 from cocite.runner.team import Team
@@ -40,6 +41,8 @@ __all__ = ["Straight", "store_straight"]
 _AT_ONCE, _SLICE, _ROWS = 1 << 21, 8 << 20, 1 << 20
 """Links that are dealt out at a time, bytes of rows that are turned, and entries that are written:
 between two of them an interruption is heeded."""
+_ALONE = 1 << 22
+"""Links that one thread sorts as fast as several: each of them goes through all links."""
 _MOST_LINKS = 1 << 32
 _SPARSE = 16
 """How much larger than the number of links the ids may be, beside a million."""
@@ -77,14 +80,15 @@ def store_straight(
         need = max(8 * rows + 4 * links, 8 * links) + 36 * bound
         return need <= room and links < _MOST_LINKS
 
-    pairs = read_integers(sources, options, means.threads, fits, progress)
-    if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
-        return None
-    progress("numbering the names", 0, 0)
-    with Team(means.threads) as team:
-        graph = _Sorter(pairs, how, team).run(progress)
-    facts, files = graph.write(directory, how, each * pairs.rows, progress)
-    return Straight(facts, files, pairs.found)
+    with brief():
+        pairs = read_integers(sources, options, means.threads, fits, progress)
+        if pairs is None or not pairs.rows or pairs.bound > _SPARSE * pairs.rows + (1 << 20):
+            return None
+        progress("numbering the names", 0, 0)
+        with Team(means.threads if each * pairs.rows > _ALONE else 1) as team:
+            graph = _Sorter(pairs, how, team).run(progress)
+        facts, files = graph.write(directory, how, each * pairs.rows, progress)
+        return Straight(facts, files, pairs.found)
 
 
 def _may(sources: Sequence[Source], options: ReadOptions, how: How) -> bool:

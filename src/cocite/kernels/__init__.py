@@ -10,6 +10,6 @@ This package is the only place that imports Numba, and nothing does before there
 compile or much to compute (``_jit.py``): one question does not pay for it.
 """
 
-from cocite.kernels._jit import helper, kernel, load_numba, prefetch, shared
+from cocite.kernels._jit import brief, helper, kernel, load_numba, prefetch, shared
 
-__all__ = ["helper", "kernel", "load_numba", "prefetch", "shared"]
+__all__ = ["brief", "helper", "kernel", "load_numba", "prefetch", "shared"]

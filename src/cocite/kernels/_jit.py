@@ -8,14 +8,17 @@ Loading Numba takes longer than most questions. So what is decorated waits (:cla
 run, when called, from the object code that is kept (``compiled/native.py``). Numba takes over, for
 all kernels and for good, when one is called of which nothing is kept for its types; when calls have
 taken as long as loading it does (``CALLS``: a call takes some 20 microseconds more without it);
-when another thread than the first calls one, as in servers and builds, which go on for longer; or
-when it is there anyway. It is the same machine code either way.
+when another thread than the first calls one, as in servers and builds, which go on for longer, but
+not those of work that makes few calls (``brief``); or when it is there anyway. It is the same
+machine code either way.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cocite.compiled import native
@@ -23,6 +26,7 @@ from cocite.compiled import native
 __all__ = [
     "CALLS",
     "Later",
+    "brief",
     "helper",
     "kernel",
     "leading_zeros",
@@ -49,6 +53,8 @@ class Later:
     """Of all in this process, without Numba."""
     loaded = False
     """Whether Numba is there."""
+    briefs = 0
+    """Pieces of work under way whose threads go without Numba, too."""
 
     def __init__(self, decorator: str, function: Any = None) -> None:
         """Without a function it is what ``_numba`` has under that name."""
@@ -93,8 +99,20 @@ class Later:
 
 def _at_first() -> bool:
     """Whether Numba is not there, and not yet worth to be loaded."""
-    alone = threading.current_thread() is threading.main_thread()
+    alone = Later.briefs > 0 or threading.current_thread() is threading.main_thread()
     return alone and Later.calls < CALLS and "numba" not in sys.modules
+
+
+@contextmanager
+def brief() -> Iterator[None]:
+    """For work of a few calls in threads, which are not worth to load Numba for."""
+    with _lock:
+        Later.briefs += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            Later.briefs -= 1
 
 
 def load_numba() -> None:

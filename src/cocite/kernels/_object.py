@@ -21,7 +21,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import types
 
-from cocite.compiled.native import NUMBERS, Kinds
+from cocite.compiled.native import NOTHING, NUMBERS, Kinds
 
 __all__ = ["kinds_of", "object_of"]
 
@@ -43,7 +43,7 @@ def _kind_of(found: Any) -> Any:
             return f"{name}[{found.ndim}{found.layout}{'w' if found.mutable else 'r'}]"
     if type(found) in (types.Tuple, types.UniTuple):
         return kinds_of(found)
-    return str(found) if str(found) in NUMBERS else ""
+    return str(found) if str(found) in {*NUMBERS, NOTHING} else ""
 
 
 def _known(kinds: Kinds) -> bool:

@@ -251,8 +251,9 @@ def sweep(core: Any, at: Any, so_far: Any, z: Any, facts: Any, damping: Any, sum
 
     ``core`` has the ends of these rows behind the begin of the first; ``at`` is the number of the
     first link that is still to be added, of their first row in ``z``, and of that in the core.
-    ``so_far`` (float64) is what was added to each row before. Adds to ``sums`` float64[4]: the L1
-    change of y, z * reach, z * mass, and what of the latter the strip under way has so far.
+    ``so_far`` (float64) is what was added to each row before. Adds to ``sums`` float64[4]: what the
+    changes pass on to other rows, at most; z * reach; z * mass, and what of it the strip under way
+    has so far.
     """
     rows, links, weights = core
     begin, here, first = at
@@ -263,7 +264,8 @@ def sweep(core: Any, at: Any, so_far: Any, z: Any, facts: Any, damping: Any, sum
         begin = end
         place = np.uint64(i) + here
         new = (damping * gathered + facts[i, BASE]) * facts[i, SCALE]
-        change += abs(new - np.float64(z[place])) / facts[i, SCALE]
+        passed = 1.0 / facts[i, SCALE] - facts[i, MASS]  # damping * what links to other rows have
+        change += abs((new - np.float64(z[place])) * passed)
         mass += new * facts[i, MASS]
         reach += new * facts[i, REACH]
         z[place] = new

@@ -8,6 +8,7 @@ sorted. So scores are whole grains (``kernels/totals.py``), and both add up in t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = [
     "Estimate",
     "Ids",
     "Listed",
+    "PairsTold",
     "Reader",
     "SampledReader",
     "Span",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 Ids = NDArray[np.uint32]
+Values = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Estimate(NamedTuple):
@@ -68,6 +71,15 @@ class Listed(NamedTuple):
     certain: int
 
 
+class PairsTold(NamedTuple):
+    """What a part says of many pairs of different nodes: ``estimates`` float64[pairs, 2], grains
+    and variances; ``values(some)``, of a slice of them, as :meth:`SampledReader.values` has them.
+    """
+
+    estimates: NDArray[np.float64]
+    values: Callable[[slice], Values]
+
+
 class Reader(ABC):
     """Answers for one part of an index. Safe to share between threads."""
 
@@ -85,6 +97,17 @@ class Reader(ABC):
     @abstractmethod
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """The score of two nodes, which may be the same one."""
+
+    @property
+    def pairs_from(self) -> int | None:
+        """How many pairs :meth:`pairs` is quicker for than one after another; None if it answers
+        for none.
+        """
+        return None
+
+    def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairsTold:
+        """Many pairs of different nodes at once, as :meth:`pair` says of each, to the bit."""
+        raise NotImplementedError
 
     @abstractmethod
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:

@@ -38,7 +38,7 @@ from cocite.query.source import Given
 if TYPE_CHECKING:
     from cocite.query.evidence import Evidence
 
-__all__ = ["Answers", "Asked"]
+__all__ = ["Answers", "Asked", "joined"]
 
 Asked = tuple[int, ...]
 """Nodes asked together: the mean over them is what is told."""
@@ -149,14 +149,10 @@ class Answers:
             for node in nodes:
                 values, most = reader.values(node, others, own)
                 found.append((values, most) if share == 1 else (share * values, share * most))
-        shared = min(len(values) for values, _ in found)
-        values, most = found[0][0][-shared:], found[0][1][-shared:]
-        for more, greatest in found[1:]:
-            values, most = values + more[-shared:], most + greatest[-shared:]
         freshness = self._stored.freshness
         known = None if freshness.since is None else self._knowing(nodes, others)
-        draws = Draws(values, most, span, known, freshness.alike)
-        self._looked.at = (asked, key, draws) if values.size <= _KEPT else None
+        draws = joined(found, span, known, freshness.alike)
+        self._looked.at = (asked, key, draws) if draws.values.size <= _KEPT else None
         return draws
 
     @cached_property
@@ -254,18 +250,32 @@ class Answers:
     ) -> list[tuple[list[float], list[float]]]:
         """The ends of the intervals of some scores, for each confidence; whole grains, outwards."""
         room = self._spread(nodes, others, asked, confidences, bound)
-        room = np.ceil((room + self._certified(nodes, others, asked).T) * GRAINS)
-        middle = np.rint(np.array(scores) * GRAINS)
-        most = np.full(others.size, np.inf)
+        room += self._certified(nodes, others, asked).T
+        low, high = self._ends(room, np.array(scores), _are(others, nodes), asked)
+        return list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def _ends(
+        self,
+        room: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        same: NDArray[np.bool_],
+        asked: WholeSettings,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends of intervals, float64[confidences, h] both, that reach so far below and above
+        ``scores``, ``room`` float64[confidences, 2, h]; ``same`` are those of a node and itself.
+        """
+        room = np.ceil(room * GRAINS)
+        middle = np.rint(scores * GRAINS)
+        most = np.full(scores.size, np.inf)
         if all(reader.unit for reader in self.readers):
             most = np.maximum(middle, GRAINS)
         if len(self._sampled) == len(self.readers):
-            most[~_are(others, nodes)] = math.ceil(self._most(asked) * GRAINS)
+            most[~same] = math.ceil(self._most(asked) * GRAINS)
         low = np.maximum(0.0, middle - room[:, 0])
         # An estimate may be below 0, what it estimates is not.
         high = np.maximum(low, np.minimum(middle + room[:, 1], most))
         self.check(high.ravel().tolist())  # which nothing that is no number leaves alone
-        return list(zip((low / GRAINS).tolist(), (high / GRAINS).tolist(), strict=True))
+        return low / GRAINS, high / GRAINS
 
     def check(self, values: Iterable[float]) -> None:
         """Raise :class:`Damaged` if some are no numbers: no file that is whole makes such."""
@@ -304,6 +314,22 @@ class Answers:
 
     def _asked(self, settings: dict[str, AskValue]) -> WholeSettings:
         return self._stored.ask_settings(settings)
+
+
+def joined(
+    found: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    span: Span,
+    known: NDArray[np.int64] | None,
+    alike: int | None,
+) -> Draws:
+    """What the samples that all parts have say together, from the values of each and the most that
+    these may stand for.
+    """
+    shared = min(len(values) for values, _ in found)
+    values, most = found[0][0][-shared:], found[0][1][-shared:]
+    for more, greatest in found[1:]:
+        values, most = values + more[-shared:], most + greatest[-shared:]
+    return Draws(values, most, span, known, alike)
 
 
 def _are(others: NDArray[np.uint32], nodes: Asked) -> NDArray[np.bool_]:

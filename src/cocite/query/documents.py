@@ -32,10 +32,12 @@ from cocite.query.together import DEFAULT_TOGETHER
 
 if TYPE_CHECKING:
     from cocite.query.batch.run import BatchReport
+    from cocite.query.similarities import Similarities
 
 __all__ = [
     "INSIDE",
     "BatchDocument",
+    "PairsDocument",
     "RelatedDocument",
     "SimilarityDocument",
     "asked_of",
@@ -231,6 +233,45 @@ class SimilarityDocument(Document):
         titled = titles_of_pair(self.titles)
         titles = ("a", "b", *Score._fields, *titled)
         return Rows(titles, [(self.a, self.b, *self.found, *titled.values())])
+
+
+@dataclass(frozen=True)
+class PairsDocument(Document):
+    """How similar the nodes of many ``pairs`` are, in their order, each with its score. If they
+    were written, ``output`` says where, and ``pairs`` is how many.
+    """
+
+    measure: str
+    direction: str
+    settings: dict[str, Value]
+    confidence: float
+    bound: str
+    refined: bool
+    pairs: Similarities
+    titles: tuple[Sequence[str], Sequence[str]] | None
+    output: str | None
+    seconds: float
+    loss: dict[str, Any]
+
+    def facts(self) -> dict[str, Any]:
+        """A pair is an object with its score."""
+        facts = without(super().facts(), ("output", "seconds", *INSIDE))
+        if self.output is not None:
+            written = {"output": self.output, "pairs": len(self.pairs), "seconds": self.seconds}
+            return facts | written | self.loss
+        titles, rows = self.rows()
+        return facts | {"pairs": [dict(zip(titles, row, strict=True)) for row in rows]} | self.loss
+
+    def rows(self) -> Rows:
+        """A row a pair; what was written is a fact a row."""
+        if self.output is not None:
+            return super().rows()
+        columns: dict[str, Any] = {"a": self.pairs.a, "b": self.pairs.b}
+        columns |= {title: getattr(self.pairs, title).tolist() for title in Score._fields}
+        if self.titles is not None:
+            for title, texts in zip(("a_title", "b_title"), self.titles, strict=True):
+                columns[title] = [text or None for text in texts]
+        return Rows(list(columns), zip(*columns.values(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,15 @@ from cocite.graph.links import links_of
 from cocite.graph.rows import Links
 from cocite.index import StoredIndex
 from cocite.layouts.drawn.part import UnbuiltPart
-from cocite.layouts.reader import Estimate, Ids, Reader, Span, SummingReader
+from cocite.layouts.reader import (
+    Estimate,
+    Ids,
+    PairsTold,
+    Reader,
+    Span,
+    SummingReader,
+    Values,
+)
 from cocite.layouts.reasons import NOTHING, Graphs, Reasons
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.stored import StoredPart
@@ -110,6 +118,25 @@ class EvidenceReader(SummingReader):
             return found
         factor = self._factor(first, second)
         return Estimate(float(np.rint(found.grains * factor)), found.variance * factor * factor)
+
+    @property
+    def pairs_from(self) -> int | None:
+        """As without evidence."""
+        return self._inner.pairs_from
+
+    def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairsTold:
+        """Those of the part, each times its evidence."""
+        found = self._inner.pairs(first, second, settings)
+        each = zip(first.tolist(), second.tolist(), strict=True)
+        factors = np.fromiter((self._factor(*pair) for pair in each), float, first.size)
+        grains = np.rint(found.estimates[:, 0] * factors)
+        variances = found.estimates[:, 1] * factors * factors
+
+        def values(some: slice) -> Values:
+            least, most = found.values(some)
+            return least * factors[some], most * factors[some]
+
+        return PairsTold(np.column_stack((grains, variances)), values)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """The sums without evidence."""

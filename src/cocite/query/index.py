@@ -12,25 +12,24 @@ from numpy.typing import NDArray
 
 from cocite.codes import GRAINS
 from cocite.errors import UsageError
-from cocite.measures import AskValue, WholeSettings
+from cocite.measures import AskValue
+from cocite.query.comparing import Comparing
 from cocite.query.confidence import DEFAULT_BOUND, checked_confidence, leading_apart
-from cocite.query.draft import Drafting
 from cocite.query.filters import Filter
 from cocite.query.hits import HitLists, Hits
 from cocite.query.opened import DEFAULT_CONFIDENCE, DEFAULT_K, check_number, from_the_others
 from cocite.query.ordered import DEFAULT_ORDER, Order, RanksLike
-from cocite.query.scores import Hit, Score, scores_of
+from cocite.query.scores import Hit, scores_of
 from cocite.query.together import DEFAULT_TOGETHER, checked_together
 
 if TYPE_CHECKING:
     from cocite.query.batch.run import BatchReport
-    from cocite.query.refine.refiner import Level
     from cocite.query.related_graph import RelatedGraph
 
 __all__ = ["Index"]
 
 
-class Index(Drafting):
+class Index(Comparing):
     """Answers questions on one graph by one measure. Safe to share between threads."""
 
     def __repr__(self) -> str:
@@ -52,64 +51,6 @@ class Index(Drafting):
         and others may answer the next (``query/shards/``).
         """
         return self
-
-    @from_the_others
-    def similarity(
-        self,
-        a: object,
-        b: object,
-        *,
-        refine: bool = False,
-        target_error: float | None = None,
-        confidence: float = DEFAULT_CONFIDENCE,
-        bound: str = DEFAULT_BOUND,
-        **settings: AskValue,
-    ) -> Score:
-        """How similar two nodes are.
-
-        Parameters
-        ----------
-        a, b
-            Names of nodes.
-        refine, target_error
-            As in :meth:`related`. Where ``related(a)`` computes the score of ``b`` (SimRank,
-            XJaccard) this is the same; where it takes more samples, it stops as soon as the list is
-            settled, and a pair when its own error is reached.
-        confidence
-            The probability with which the interval holds the true score, in (0, 1).
-        bound
-            Where the interval comes from: ``betting``, ``bernstein`` or ``theorem5``
-            (``query/confidence.py``).
-        settings
-            What the measure takes when asking, such as ``decay=0.6`` (``cocite measures``). For
-            measures of walks ``by`` says what a meeting after t steps is worth, from 0 to 1: a
-            function of t, numbers for t = 1, 2, ..., an expression such as ``"t <= 3"``, or
-            ``"hitting"`` (``measures/meeting.py``). For ``simrank`` and ``psimrank``
-            ``evidence="geometric"`` or ``"exponential"`` takes scores times what the neighbours
-            that pages share tell (``measures/evidence.py``); it reads the graph.
-
-        Returns
-        -------
-        Score
-            ``score``, its ``stderr``, and its interval from ``low`` to ``high``.
-
-        Raises
-        ------
-        UnknownNode
-            If no node has the name.
-        UsageError
-            For a setting that the measure does not have, or a value that is not allowed.
-        """
-        asked = self._asked(settings)
-        checked_confidence(confidence, bound)
-        first, second = self._pair_of(a, b)
-        level = self._level(asked, refine, target_error, confidence, bound)
-        if level and self.refiner and first != second:
-            return Score(*next(self.refiner.pair(first, second, asked, level).rows()))
-        scores, errors = self._estimate(first, second, asked)
-        others = np.array([second], np.uint32)
-        ((low, high),) = self._intervals((first,), others, scores, asked, [confidence], bound)
-        return Score(scores[0], errors[0], low[0], high[0])
 
     @from_the_others
     def related(
@@ -386,31 +327,3 @@ class Index(Drafting):
         from cocite.query.batch.run import related_all
 
         return related_all(self.now, output, k, **options)
-
-    def _level(
-        self,
-        asked: WholeSettings,
-        refine: bool,
-        target: float | None,
-        confidence: float,
-        bound: str,
-        above: float | None = None,
-    ) -> Level | None:
-        """How far to refine; None for not at all."""
-        if not refine and target is None:
-            return None
-        from cocite.query.evidence import refuse_evidence
-        from cocite.query.refine.refiner import Level
-
-        if self._stored.drafted:
-            raise UsageError(
-                "refined answers are of pages that are in the graph: leave refine out for a draft"
-            )
-
-        refuse_evidence(self._stored.parts, asked)
-        level = Level.checked(target, confidence, above)
-        if bound != DEFAULT_BOUND and self.refiner:
-            raise UsageError(
-                f"refined answers have intervals of their own, not by {bound}: leave the bound out"
-            )
-        return level

@@ -228,14 +228,22 @@ class Apart:
         else:
             scale(z, factor)
 
+    def bring(self, z: NDArray[Any]) -> None:
+        """Have ``z`` here as the last sweep left it: what is lost later is made from that."""
+        self._again(lambda: self._settle(z), self._restore)
+        self._log = []
+
+    def replaced(self, z: NDArray[Any]) -> None:
+        """Hear that ``z`` is another one: the next sweep tells the blocks."""
+        self._z = None
+
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
         """(nodes of a block, what their in-neighbours contribute by ``z``): of all, or of dangling
         ones.
         """
         sweeping = self._z is z
         if sweeping:
-            self._again(lambda: self._settle(z), self._restore)
-            self._log = []  # z is here as it is now
+            self.bring(z)
         else:
             self._z = None
             self._again(lambda: self._begin(z, None), self._arrange)

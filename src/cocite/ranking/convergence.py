@@ -1,8 +1,9 @@
 """How PageRank converges: the residual, and the order that the ranks induce, sweep by sweep.
 
 Two iterations are followed from the same start, each for ``reference`` sweeps: power iteration,
-x <- G x, the plain one; and ours, Gauss-Seidel (``pagerank.py``). Both are compared with one order,
-that after ``reference`` sweeps of ours. After each sweep, with x of sum 1:
+x <- G x, the plain one; and ours, Gauss-Seidel (``pagerank.py``), without the extrapolation after
+every eighth sweep, as it is sweeps that are studied. Both are compared with one order, that after
+``reference`` sweeps of ours. After each sweep, with x of sum 1:
 
 * residual: ||G x - x||_1, computed from the vector and not estimated;
 * similarity of the top n: |A & B| / |A | B|, where A are the n highest nodes after the sweep and
@@ -221,7 +222,7 @@ def _power(system: System, where: Vector) -> Iterator[tuple[Vector, float]]:
 
 
 def _gauss_seidel(system: System, where: Vector) -> Iterator[tuple[Vector, float]]:
-    for sweep in system.sweeps(where, None):
+    for sweep in system.sweeps(where, None, alone=True):
         x = sweep.solution()
         x /= x.sum()
         residual = system.residual(x, where, where)
@@ -240,7 +241,7 @@ def _last(
     system: System, where: Vector, reference: int, progress: Callable[[str, int, int], None]
 ) -> Vector:
     """The ranks after ``reference`` sweeps of ours."""
-    for sweep in system.sweeps(where, None):
+    for sweep in system.sweeps(where, None, alone=True):
         progress("reference", sweep.number, reference)
         if sweep.number in (0, reference):
             break

@@ -53,6 +53,12 @@ class Resident:
         """Multiply all of ``z`` by ``factor``."""
         scale(z, factor)
 
+    def bring(self, z: NDArray[Any]) -> None:
+        """Have ``z`` here as the last sweep left it, which it is."""
+
+    def replaced(self, z: NDArray[Any]) -> None:
+        """Hear that ``z`` is another one, which the next sweep begins with anyway."""
+
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
         """(nodes, what their in-neighbours contribute by ``z``): of all, or of dangling ones."""
         from cocite.kernels import rank

@@ -1,6 +1,6 @@
 """What a ranking takes, told before it begins: everything in memory, or all on disk but one block.
 
-    in memory     126 bytes a node at most and the links twice (141, and weights twice as well)
+    in memory     166 bytes a node at most and the links twice (181, and weights twice as well)
     in blocks     any amount of memory from 8 MB on
 
 In blocks, a quarter of the memory, or half of a larger one, is for the block itself: for each of
@@ -8,8 +8,8 @@ its nodes the sum that is being made, and for each node of the core its contribu
 each. The rest holds what passes by. So the number of blocks goes as the nodes over the memory, and
 each block reads all of z once:
 
-    bytes read a sweep  = blocks * 8 a core node + 48 a core node + 4 to 8 a link of the core
-    bytes of scratch    = 8 a link (16 with weights) and 120 a node at most
+    bytes read a sweep  = blocks * 8 a core node + 68 a core node + 4 to 8 a link of the core
+    bytes of scratch    = 8 a link (16 with weights) and 160 a node at most
 
 Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
@@ -32,13 +32,13 @@ LEAST = 8 << 20
 """Memory below which it would be all boundaries."""
 _STREAMS = 12 << 20
 """What the pages take that come along with what is read: six files at a time, 2 MB of each."""
-_NODE, _WEIGHT_NODE = 126, 15
+_NODE, _WEIGHT_NODE = 166, 15
 """Bytes of a node while everything is in memory, and what weights add to them."""
-_TAKEN_NODE, _TAKEN_LINKING = 57, 34
+_TAKEN_NODE, _TAKEN_LINKING = 57, 74
 """Of these, bytes that are there at once: of any node, and of one with out-links beside that, as
 measured (``python -m benchmarks.memory``).
 """
-_SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 120, 20
+_SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
 _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
 """Bytes of a link of a strip while it is sorted: keys, words; a weight, a place, both sorted."""
 _LARGEST_STRIP = 1 << 22

@@ -23,6 +23,7 @@ from cocite.errors import NotConverged
 from cocite.graph import Graph
 from cocite.graph.in_blocks import BlockedGraph
 from cocite.ranking.blocked import Blocked
+from cocite.ranking.extrapolation import Extrapolation
 from cocite.ranking.lumping import Lumped
 from cocite.ranking.resident import Resident
 from cocite.ranking.room import RankRoom
@@ -82,8 +83,9 @@ class System:
 
     # -- solving --------------------------------------------------------------------------
 
-    def sweeps(self, where: Vector, guess: Vector | None) -> Iterator[Sweep]:
-        """Every sweep of the iteration for teleport ``where`` (sum 1), without end.
+    def sweeps(self, where: Vector, guess: Vector | None, alone: bool = False) -> Iterator[Sweep]:
+        """Every sweep of the iteration for teleport ``where`` (sum 1), without end; with what is
+        ahead of them after every eighth, unless they are to go ``alone``.
 
         Only a sweep of number 0, the solution, where there is nothing to iterate. Raises
         :class:`NotConverged` where a sweep ends in what is no number.
@@ -103,6 +105,9 @@ class System:
         # Within the rounding of its sums a balance would only add noise: residuals would end at
         # some 1e-14 (7e-15 on web-NotreDame) instead of falling to nothing.
         rounding = 8 * np.finfo(np.float64).eps * math.sqrt(core)
+        # What single precision loses where values are stored is in no change: it counts as another.
+        margin = 1 if self._dtype is np.float64 else 2
+        ahead = Extrapolation(self.lumped)
         for number in count(1):
             sums = np.zeros(4)
             self.links.sweep(z, self._facts, self._damping, sums)
@@ -115,8 +120,14 @@ class System:
             else:
                 balance = 1.0
             size = reach * balance + (1 - owed)  # the sum of y, dangling nodes included
-            residual = 2 * self._damping * change * balance / size
+            # What later rows changed leaves ``change`` at most in those before them; a balance of
+            # the mass moves what the teleport brings. Then the residuals of all nodes have sum 0.
+            residual = margin * (balance * change + abs(1 - balance) * owed) / size
             yield Sweep(number, residual, lambda: self._whole(z, where))
+            if not alone and ahead.wants(number):
+                self.links.bring(z)
+                if ahead.look(number, residual, z, self._facts):
+                    self.links.replaced(z)
 
     def solve(
         self,

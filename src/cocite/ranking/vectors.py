@@ -25,16 +25,21 @@ _KEPT = 1 << 16
 
 
 def pieces(
-    begin: int, end: int, *arrays: NDArray[Any], size: int | None = None, beside: Any = ()
+    begin: int,
+    end: int,
+    *arrays: NDArray[Any],
+    size: int | None = None,
+    beside: Any = (),
+    kept: int = _KEPT,
 ) -> Iterator[slice]:
     """The numbers from ``begin`` to ``end``, in slices. Of ``arrays`` these numbers are given back
-    as they are done, and all of those ``beside``, if they are files.
+    as they are done, when ``kept`` are, and all of those ``beside``, if they are files.
     """
     step, first = size or PIECE, begin
     for low in range(begin, end, step):
         last = min(low + step, end)
         yield slice(low, last)
-        if last - first >= _KEPT or last == end:
+        if last - first >= kept or last == end:
             forget(*(array[first:last] for array in arrays), *beside)
             first = last
 

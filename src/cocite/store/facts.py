@@ -16,6 +16,8 @@ from cocite.errors import Damaged
 __all__ = ["Facts"]
 
 _MOST = 2**63 - 1
+_LONGEST_NAME, _LONGEST_PATH = 255, 4096
+"""Bytes of a file's name, and characters of a path: no system that is in use has longer ones."""
 _DIGEST = re.compile("[0-9a-f]{32}")
 
 
@@ -74,7 +76,7 @@ class Facts:
     def relative(self, name: str) -> str:
         """A path that is seen from the store: it may lead out of it, as it is only read."""
         found = self.text(name)
-        if found and "\0" not in found and not found.startswith("/"):
+        if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
             return found
         raise self.refused(name, "a relative path")
 
@@ -109,3 +111,9 @@ _REBUILD = "Copy the directory again from where it was whole, or build it again"
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _is_too_long(path: str) -> bool:
+    """Whether no system has a file of that name."""
+    longest = max(len(name.encode("utf-8", "surrogatepass")) for name in path.split("/"))
+    return longest > _LONGEST_NAME or len(path) > _LONGEST_PATH

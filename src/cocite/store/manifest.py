@@ -345,7 +345,7 @@ def _other_format(directory: Path, found: object, version: object) -> str:
 
 
 def _not_a_store(directory: Path, kind: str) -> str:
-    if directory.name and directory.with_name(directory.name + ".building").is_dir():
+    if directory.name and os.path.isdir(directory.with_name(directory.name + ".building")):
         return (
             f"{directory} is not finished: it is being built, or its build was interrupted. Repeat "
             "the command that began it to go on"
@@ -356,7 +356,7 @@ def _not_a_store(directory: Path, kind: str) -> str:
             return message.removesuffix(".")  # a file by its name, and no store to be made
         maker = "cocite ingest LINKS" if kind == "graph" else "cocite index GRAPH"
         return f"{message} To make a stored {kind}: {maker} -o {directory}"
-    if directory.is_dir():
+    if os.path.isdir(directory):
         return f"{directory} has no {MANIFEST}: it is no stored {kind}"
     message = (
         f"{directory} is a file; a stored {kind} is a directory. To make a graph of a file of "

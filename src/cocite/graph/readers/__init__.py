@@ -5,7 +5,7 @@ of the table in ``recognise.py``.
 """
 
 from cocite.graph.readers.columns import read_columns
-from cocite.graph.readers.labelled import Labelled
+from cocite.graph.readers.labelled import Labelled, PairRows
 from cocite.graph.readers.options import PageOptions, ReadOptions
 from cocite.graph.readers.reader import Found, Job, LinkReader, Read, ReadsMany
 from cocite.graph.readers.recognise import FORMATS, Format, reader_of, readers
@@ -21,6 +21,7 @@ __all__ = [
     "Labelled",
     "LinkReader",
     "PageOptions",
+    "PairRows",
     "Read",
     "ReadOptions",
     "ReadsMany",

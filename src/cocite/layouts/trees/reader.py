@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from cocite.codes import GRAINS
 from cocite.deadline import check
 from cocite.errors import Damaged
-from cocite.layouts.reader import Ids, Listed, weights_of
+from cocite.layouts.reader import Ids, Listed, PairsTold, Values, weights_of
 from cocite.layouts.scratch import QueryScratch, borrowed
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.trees.format import labels_at
@@ -48,6 +48,40 @@ class TreeReader(ReplayedReader):
             if bad != _SOUND:
                 raise self._damaged(some.start + bad)
         return times
+
+    @property
+    def pairs_from(self) -> int | None:
+        """From where on a pass over each sample is less than a walk for each pair."""
+        return 1 + self.part.nodes // self._nodes_a_pair
+
+    def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairsTold:
+        """Sample after sample, all pairs of one before the next."""
+        from cocite.kernels import pairs
+
+        times = np.empty((self.part.samples, first.size), np.uint8)
+        for some in self.part.slices():
+            bad = int(self._pair_times(self.table[some], first, second, times[some]))
+            if bad != pairs.SOUND:
+                raise self._damaged(some.start + bad)
+        worth, estimates = self.worth(settings), np.empty((first.size, 2))
+        weights = np.zeros((256, 2), np.uint64)
+        weights[:16] = weights_of(worth.values)
+        known = self.part.freshness.knowing(first, second)
+        pairs.estimates(times, weights, known, estimates)
+        least, most = both_by_time(worth)
+
+        def values(some: slice) -> Values:
+            return np.take(least, times[:, some]), np.take(most, times[:, some])
+
+        return PairsTold(estimates, values)
+
+    _nodes_a_pair = 2048
+
+    def _pair_times(self, table: Any, first: Ids, second: Ids, out: Times) -> Any:
+        """Fill ``out`` with the meeting times of pairs; which sample is damaged."""
+        from cocite.kernels import pairs
+
+        return pairs.meeting_times(table, first, second, out)
 
     def _lookup(self) -> Any:
         """The kernels that look up samples."""

@@ -174,6 +174,13 @@ class SpreadIndex(Index):
         """As of any index."""
         return self.one_question().why_together(nodes, b, *args, **options)
 
+    def similarities(self, *args: Any, **options: Any) -> NoReturn:
+        """Not asked over servers of samples, which are for single questions."""
+        raise UsageError(
+            "servers of samples are for single questions; many pairs are asked of whole files: "
+            "open the index without them (cocite.open), or ask for one pair at a time"
+        )
+
     def related_all(self, *args: Any, **options: Any) -> NoReturn:
         """Not asked over servers of samples, which are for single questions."""
         raise UsageError(
@@ -252,6 +259,10 @@ class OneQuestion(Index):
         """As of any index."""
         self._hear(Wanted(pairs=(self._pair_of(a, b),)))
         return super().similarity(a, b, **options)
+
+    def similarities(self, *args: Any, **options: Any) -> NoReturn:
+        """Not asked over servers of samples."""
+        self._root.similarities(*args, **options)
 
     def related(self, node: object, *args: Any, **options: Any) -> Hits:
         """As of any index."""

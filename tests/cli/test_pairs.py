@@ -1,0 +1,111 @@
+"""``cocite similarity --pairs``: a file of pairs, printed or written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import cocite
+from cocite.cli.main import main
+
+PAIRS = [("one", "two"), ("two", "three"), ("one", "one"), ("hub", "one")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("pairs")
+    links = "hub\tone\nhub\ttwo\nhub\tthree\nother\tone\nother\ttwo\n"
+    (found / "links.tsv").write_text(links)
+    cocite.ingest(found / "links.tsv", found / "g", header="no")
+    cocite.build(found / "g", found / "i", samples=30, measure="psimrank")
+    (found / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    rows = "".join(f"{i},{b},{a}\n" for i, (a, b) in enumerate(PAIRS))
+    (found / "wide.csv").write_text("number,to,from\n" + rows)
+    (found / "bad.tsv").write_text("one\ttwo\nx\tone\ny\tz\n")
+    return found
+
+
+def test_pairs_are_printed_and_written(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    index = cocite.open("i")
+    expected = [(a, b, *index.similarity(a, b, decay=0.5)) for a, b in PAIRS]
+    asked = ["similarity", "i", "--decay", "0.5", "--pairs"]
+    assert main([*asked, "pairs.tsv", "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [tuple(pair.values()) for pair in told["pairs"]] == expected
+    assert told["settings"]["decay"] == 0.5
+    assert main([*asked, "wide.csv", "--pair-columns", "from,to", "--format", "csv"]) == 0
+    titles, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
+    assert titles == ["a", "b", "score", "stderr", "low", "high"]
+    assert [(a, b, *map(float, numbers)) for a, b, *numbers in rows] == expected
+    assert main([*asked, "pairs.tsv"]) == 0
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 6
+    assert "pairs.tsv: tab-separated, no header" in printed.err
+    parquet = tmp_path / "pairs.parquet"
+    assert main([*asked, "pairs.tsv", "-o", str(parquet), "--threads", "1"]) == 0
+    assert "4 pairs" in capsys.readouterr().out
+    assert duckdb.read_parquet(str(parquet)).fetchall() == expected
+    again = tmp_path / "again.jsonl"
+    assert main([*asked, str(parquet), "-o", str(again), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 4
+    lines = [tuple(json.loads(line).values()) for line in again.read_text().splitlines()]
+    assert lines == expected
+    assert main([*asked, "pairs.tsv", "-o", str(again)]) == 1
+    assert main([*asked, "pairs.tsv", "-o", str(again), "--overwrite"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["one", "two", "--pairs", "pairs.tsv"], "'one' is named beside --pairs"),
+        (["one"], "name two nodes, A and B; or a file of pairs"),
+        ([], "name two nodes, A and B; or a file of pairs"),
+        (["one", "two", "-o", "x.csv"], "--output goes with --pairs FILE"),
+        (["one", "two", "--overwrite"], "--overwrite goes with --pairs FILE"),
+        (["--pairs", "none.tsv"], "none.tsv"),
+        (["--pairs", "pairs.tsv", "-o", "x.png"], "it ends in one of"),
+        (["--pairs", "pairs.tsv", "--append"], "--append is for a table"),
+        (["--pairs", "wide.csv", "--pair-columns", "1"], "pair columns are two"),
+        (["--pairs", "wide.csv", "--pair-columns", "a,to"], "has no column 'a'"),
+        (["--pairs", "bad.tsv"], "3 of the names are no nodes: 'x'"),
+        (["--pairs", "pairs.tsv", "--side", "user"], "is not bipartite"),
+    ],
+)
+def test_what_is_refused(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    assert main(["similarity", "i", *arguments]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_pages_are_written_with_their_titles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "links.tsv").write_text("h\tx\nh\ty\n")
+    (tmp_path / "titles.tsv").write_text("x\tThe page X\n")
+    titles = tmp_path / "titles.tsv"
+    cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", header="no", titles=titles)
+    cocite.build(tmp_path / "g", tmp_path / "i", measure="cocitation")
+    (tmp_path / "pairs.tsv").write_text("x\ty\n")
+    asked = ["similarity", str(tmp_path / "i"), "--pairs", str(tmp_path / "pairs.tsv")]
+    assert main([*asked, "--format", "json"]) == 0
+    (pair,) = json.loads(capsys.readouterr().out)["pairs"]
+    assert (pair["a_title"], pair["b_title"]) == ("The page X", None)
+    assert main([*asked, "-o", str(tmp_path / "out.jsonl")]) == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text()) == pair

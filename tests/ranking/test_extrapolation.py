@@ -1,0 +1,80 @@
+"""What eight sweeps say of their end: fewer sweeps to the same ranks, the same bits anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cocite import Graph
+from cocite.ranking import Residual, pagerank, plan_ranks
+from cocite.ranking.extrapolation import Extrapolation, _least
+from cocite.ranking.lumping import Lumped
+from tests.conftest import MakeGraph
+from tests.index.test_in_blocks import in_blocks
+
+TIGHT = Residual(1e-11)
+
+
+@pytest.fixture
+def web(make_graph: MakeGraph) -> Graph:
+    """Pairs and rings that only link to themselves, and pages that lead there."""
+    pairs = [(a ^ swap, a ^ 1 ^ swap) for a in range(0, 40, 2) for swap in (0, 1)]
+    rings = [(a + i, a + (i - 1) % 5) for a in range(40, 80, 5) for i in range(5)]
+    rng = np.random.default_rng(5)
+    others = [(80 + a, b) for a, b in rng.integers(0, 120, (400, 2)).tolist()]
+    return make_graph(pairs + rings + others, range(200))
+
+
+def test_it_saves_half_of_the_sweeps_and_changes_no_rank(
+    web: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = pagerank(web, stop=TIGHT)
+    toward = pagerank(web, stop=Residual(1e-4), personalization=["7"])
+    monkeypatch.setattr(Extrapolation, "wants", lambda self, number: False)
+    plain = pagerank(web, stop=TIGHT)
+    assert found.convergence.sweeps < 0.5 * plain.convergence.sweeps
+    bounds = found.convergence.error_bound + plain.convergence.error_bound
+    assert np.abs(found.values - plain.values).sum() <= bounds
+    assert (toward.values >= 0).all()
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_blocks_look_ahead_as_one_machine_does(web: Graph, tmp_path: Path, precision: str) -> None:
+    stop = Residual(1e-11 if precision == "double" else 1e-6)
+    truth = pagerank(web, stop=stop, precision=precision)
+    assert truth.convergence.sweeps > 8
+    apart = in_blocks(web, tmp_path / "apart", 3)
+    for found in (
+        pagerank(web, stop=stop, precision=precision, blocks=3),
+        pagerank(apart, stop=stop, precision=precision),
+    ):
+        assert found.values.tobytes() == truth.values.tobytes()
+        assert found.convergence == truth.convergence
+
+
+def test_the_combination_of_steps_is_the_least() -> None:
+    rng = np.random.default_rng(3)
+    steps = rng.normal(size=(5, 40)) * 0.7 ** np.arange(5)[:, None]
+    shares = _least(steps @ steps.T)
+    assert shares is not None
+    rest = steps[:4] - steps[4]  # the last one has what is left to 1
+    best = np.linalg.lstsq(rest.T, -steps[4], rcond=None)[0]
+    assert np.allclose(shares, [*best, 1 - best.sum()], rtol=1e-6)
+    assert _least(np.zeros((5, 5))) is None
+    assert _least(np.full((5, 5), np.nan)) is None
+
+
+def test_without_gain_it_is_over(web: Graph) -> None:
+    lumped = Lumped(web, 0, False, plan_ranks(web, 1 << 30))
+    ahead, rng = Extrapolation(lumped), np.random.default_rng(1)
+    facts = np.ones((lumped.core, 4))
+    z = np.ones(lumped.core)
+    looked = []
+    for number in range(1, 30):
+        z += rng.random(z.size)
+        if ahead.wants(number):
+            looked.append(number)
+            assert ahead.look(number, 1.0 if number < 9 else 0.6, z, facts) == (number == 8)
+    assert looked == [3, 4, 5, 6, 7, 8, *range(11, 17)]
