@@ -107,11 +107,11 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
             settings["samples"] = chosen["samples"] or free_samples(chosen["nodes"], free)
         elif measure == "xjaccard":
             settings["samples"] = 16
-            free, step = 0.8 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
+            room, step = 0.8 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
             length = chosen["length"]
-            if MINHASH * step * length > free:
+            if MINHASH * step * length > room:
                 settings["bits"] = 8
-                length = max(1, min(length, int(free / (SCANNED + 1) / step)))
+                length = max(1, min(length, int(room / (SCANNED + 1) / step)))
             settings["length"] = length
         if measure in ("psimrank", "simrank"):
             settings["length"] = chosen["length"]
