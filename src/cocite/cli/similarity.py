@@ -17,13 +17,14 @@ from cocite.cli.outputs import Reply, Show
 from cocite.cli.query import bound_option, confidence_option, error_text, is_open
 from cocite.cli.targets import kind_option, to_options
 from cocite.cli.text import facts_text
+from cocite.graph.writers import TABLES, kinds_of
 
 if TYPE_CHECKING:
     from cocite.query.documents import SimilarityDocument
 
 __all__ = ["similarity"]
 
-_KINDS = ["parquet", "csv", "tsv", "jsonl", "arrow"]
+_KINDS = kinds_of(TABLES)
 
 
 @click.command(cls=SectionedVerb)
