@@ -47,7 +47,8 @@ def test_items_of_a_node_that_is_killed_are_done_again(tmp_path: Path) -> None:
         found += work
         assert found == list(range(1000, 1006))
         done = [path.name.split() for path in tmp_path.iterdir() if path.name.endswith("done")]
-        assert sorted(int(number) for number, *_ in done) == list(range(6))
+        # Twice, if a node is lost when an item is done and before its answer is sent.
+        assert {int(number) for number, *_ in done} == set(range(6))
         elsewhere = {int(number) for number, node, _ in done if node != one}
         assert at_work <= elsewhere  # what was lost was done again
         until = time.monotonic() + 60  # Ray looks at nodes now and then
