@@ -30,7 +30,7 @@ CONSOLE = re.compile(r"```console\n\$ (?P<command>[^\n]+)\n(?P<output>.*?)```", 
 PYTHON = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<output>.*?)```", re.S)
 SECONDS = re.compile(r"\b[0-9.]+ (s|min)\b")
 PROGRESS = re.compile(r"^[a-z]+ing[^:\n]*: [0-9.,]+ .*\n", re.M)
-MEMORY = re.compile(r"[0-9.]+ MB of memory on [0-9]+ threads?")
+MEMORY = re.compile(r"[0-9.]+ MB of memory(?: on [0-9]+ threads?|, which holds)")
 
 
 def comparable(text: str) -> str:

@@ -274,7 +274,7 @@ def now(what):
 
 small, large, memory = Graph.open(sys.argv[1]), Graph.open(sys.argv[2]), int(sys.argv[3])
 for blocks in (1, 3):
-    pagerank(small, blocks=blocks, stop=Sweeps(2))  # loads the kernels
+    pagerank(small, blocks=blocks, stop=Sweeps(9))  # loads the kernels
 Path("/proc/self/clear_refs").write_text("5")
 before = now("VmRSS")
 found = pagerank(large, memory=memory, stop=Sweeps(5))

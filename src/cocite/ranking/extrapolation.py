@@ -13,7 +13,8 @@ The sums go over pieces of one size in order, and the system of five equations i
 so it is the same to the bit wherever the vectors lie.
 
 Cost: five copies and two passes over six vectors in eight sweeps. Memory, from the third sweep
-on: five vectors of the core.
+on: five vectors of the core. Where blocks lie apart, whoever leads them brings the values of the
+core together for it, 8 bytes a node of it in six sweeps of eight.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Extrapolation:
         if place < BEFORE:
             if len(self._before) == place:  # the first time
                 self._before.append(self._lumped.scratch.zeros(z.size, z.dtype))
-            for part in pieces(0, z.size, self._before[place], z):
+            for part in pieces(0, z.size, self._before[place], z, kept=PIECE):
                 self._before[place][part] = z[part]
             return False
         shares = None

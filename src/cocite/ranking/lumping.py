@@ -156,11 +156,12 @@ class Lumped:
         kind = np.dtype(np.float64 if weights else np.uint32)
         found = self.scratch.zeros(self.nodes, kind)
         room = self.room
-        width = max(1, room.block // 2 // kind.itemsize) if room.blocks else self.nodes
+        width = max(1, room.block // 4 // kind.itemsize) if room.blocks else self.nodes
         for source in pieces(0, self.nodes, size=width):
             counts = np.zeros(source.stop - source.start, kind) if room.blocks else found
             for first, last, begin, end in self.stretches(0, self.nodes):
                 flags = taken(self.degrees[first:last])
+                self.rest(self.degrees[first:last])
                 if flags.any():
                     counted(
                         self.links_of(first, last),
@@ -171,8 +172,6 @@ class Lumped:
                         counts,
                     )
                 self.rest_links(first, last, begin, end)
-                if room.blocks:
-                    forget(self.degrees[first:last])
             for part in pieces(source.start, source.stop, found) if room.blocks else ():
                 found[part] = counts[part.start - source.start : part.stop - source.start]
         return found

@@ -3,7 +3,7 @@
     in memory     166 bytes a node at most and the links twice (181, and weights twice as well)
     in blocks     any amount of memory from 8 MB on
 
-In blocks, a quarter of the memory, or half of a larger one, is for the block itself: for each of
+In blocks, a fifth of the memory, or half of a larger one, is for the block itself: for each of
 its nodes the sum that is being made, and for each node of the core its contribution z, 8 bytes
 each. The rest holds what passes by. So the number of blocks goes as the nodes over the memory, and
 each block reads all of z once:
@@ -34,7 +34,7 @@ _STREAMS = 12 << 20
 """What the pages take that come along with what is read: six files at a time, 2 MB of each."""
 _NODE, _WEIGHT_NODE = 166, 15
 """Bytes of a node while everything is in memory, and what weights add to them."""
-_TAKEN_NODE, _TAKEN_LINKING = 57, 74
+_TAKEN_NODE, _TAKEN_LINKING = 47, 84
 """Of these, bytes that are there at once: of any node, and of one with out-links beside that, as
 measured (``python -m benchmarks.memory``).
 """
@@ -59,6 +59,7 @@ class RankRoom:
     taken: int | None = None
 
     def __str__(self) -> str:
+        _load_a_kernel()
         taken = self.memory if self.taken is None else self.taken
         text = f"{format_size(taken + own_memory())} of memory, which holds "
         if not self.blocks:
@@ -72,7 +73,7 @@ class RankRoom:
     @property
     def block(self) -> int:
         """Bytes of a block."""
-        return max((self.memory - _STREAMS) // 2, self.memory // 4, 1)
+        return max((self.memory - _STREAMS) // 2, self.memory // 5, 1)
 
     @property
     def piece(self) -> int:
@@ -87,7 +88,7 @@ class RankRoom:
     def strip(self, weighted: bool) -> int:
         """Links that are sorted at a time."""
         each = _STRIP_LINK + weighted * _WEIGHT_STRIP_LINK
-        return max(1, min(self.memory // 4 // each, _LARGEST_STRIP))
+        return max(1, min(self.memory // 6 // each, _LARGEST_STRIP))
 
 
 def plan_ranks(
@@ -130,9 +131,18 @@ def plan_ranks(
     return RankRoom(room, count, scratch, taken)
 
 
+def _load_a_kernel() -> None:
+    """So that what the process takes beside the data is known: little, or Numba, too, where kernels
+    have to be compiled.
+    """
+    from cocite.kernels import rank
+
+    rank.number_core(np.empty(0, np.uint32), np.uint32(0), np.empty(0, np.uint32))
+
+
 def _memory_of(block: int) -> int:
     """What is needed for blocks of that many bytes."""
-    return max(LEAST, min(4 * block, 2 * block + _STREAMS))
+    return max(LEAST, min(5 * block, 2 * block + _STREAMS))
 
 
 def _linking(graph: Graph) -> int:

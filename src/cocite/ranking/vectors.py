@@ -20,7 +20,7 @@ __all__ = ["PIECE", "Vector", "divide", "order_of", "pieces", "scale", "stretche
 Vector = NDArray[np.float64]
 PIECE = 1 << 14
 """Numbers of a piece."""
-_KEPT = 1 << 16
+_KEPT = 1 << 15
 """Numbers after which what was gone over is given back."""
 
 

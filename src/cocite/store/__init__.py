@@ -24,8 +24,7 @@ from cocite.store.folder import check_folder, new_folder
 from cocite.store.journal import Journal
 from cocite.store.manifest import FORMAT_VERSION, MANIFEST, Manifest, Store, kind_of
 from cocite.store.scratch import Scratch
-from cocite.store.spool import ScratchFile, Spool, SpoolReader
-from cocite.store.stream import Stream
+from cocite.store.spool import ScratchFile, Spool, SpoolReader, Stream
 
 __all__ = [
     "AROUND",

@@ -1,4 +1,5 @@
-"""Rows of three words dealt into buckets in a scratch file, for passes that exceed memory.
+"""Scratch files: rows of three words dealt into buckets, for passes that exceed memory; and arrays
+that are written piece by piece.
 
 A batch is written with one call, its rows sorted by bucket already, and read back bucket by bucket:
 the file is a table of batches by buckets, of which each pass writes rows and reads columns. The
@@ -23,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.store.scratch import no_room
 
-__all__ = ["ROW", "ScratchFile", "Spool", "SpoolReader"]
+__all__ = ["ROW", "ScratchFile", "Spool", "SpoolReader", "Stream"]
 
 ROW = 12
 """Bytes of a row."""
@@ -66,6 +67,25 @@ class ScratchFile:
             return np.empty(0, dtype)
         area = mmap.mmap(self._file, size * np.dtype(dtype).itemsize)
         return np.frombuffer(area, dtype)
+
+
+class Stream:
+    """One array of a length that is not known before: pieces one behind the other, in a nameless
+    file in ``directory``.
+    """
+
+    def __init__(self, directory: Path, dtype: DTypeLike) -> None:
+        self._file, self._dtype = ScratchFile(directory), np.dtype(dtype)
+        self.size = 0
+
+    def append(self, piece: NDArray[Any]) -> None:
+        """Add a contiguous piece of the array's dtype; a full disk is a ResourceError."""
+        self._file.write(self.size * self._dtype.itemsize, piece)
+        self.size += piece.size
+
+    def finish(self) -> NDArray[Any]:
+        """The whole array, mapped and writable."""
+        return self._file.mapped(self._dtype, self.size)
 
 
 class Spool:
