@@ -3,20 +3,22 @@
     NOWHERE   2**32 - 1   no node, no place, among ids and positions (uint32): an ended walk, a head
                           without a parent, a node outside every tree
     NEVER     255         no meeting, among the steps at which walks meet (uint8)
+    UNFINISHED  -2**62    call again, of what a kernel returns that stops now and then to be heard
     ONE       2**48       1 in fixed point: 65,535 samples of it fit 64 bits
     GRAINS    10**12      1 in grains: scores are whole numbers of them, so that equal scores are
                           equal and compare as they are printed
 
-The last two are floats, as kernels multiply by them; both are exact.
+ONE and GRAINS are floats, as kernels multiply by them; both are exact.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["GRAINS", "NEVER", "NOWHERE", "ONE"]
+__all__ = ["GRAINS", "NEVER", "NOWHERE", "ONE", "UNFINISHED"]
 
 NOWHERE = np.uint32(0xFFFFFFFF)
 NEVER = np.uint8(255)
 ONE = float(1 << 48)
 GRAINS = 1e12
+UNFINISHED = -(1 << 62)

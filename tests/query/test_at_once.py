@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import cocite
+from cocite.layouts import stored
 from cocite.layouts.reader import Listed
+from cocite.layouts.trees import reader
 from cocite.layouts.trees.reader import TreeReader
 from tests.conftest import MakeGraph
 
@@ -68,6 +70,13 @@ def test_answers_are_those_made_step_by_step(
     monkeypatch.setattr(TreeReader, "at_once", at_once)
     quick = answers()
     assert max(told) >= 10
+    with monkeypatch.context() as patched:  # a few members at a time
+        patched.setattr(stored, "_AT_ONCE", 100)
+        checks: list[None] = []
+        patched.setattr(reader, "check", lambda: checks.append(None))
+        told.clear()
+        assert answers() == quick
+        assert len(checks) > len(told) or kind == "one sample"
     monkeypatch.setattr(TreeReader, "at_once", lambda *args: None)
     assert answers() == quick
     if kind == "many":
@@ -84,9 +93,9 @@ def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
     assert len(both.readers) == 2
     assert both.related(name, 5)
     one = cocite.build(graph, tmp_path / "one", **WALKS)
-    (reader,), own = one.readers, one.stored.parts[0].ask_settings(one.stored.ask_settings({}))
-    assert reader.at_once(3, 256, 1.0, (40.0, 4e-12), own) is not None
-    assert reader.at_once(3, 257, 1.0, (40.0, 4e-12), own) is None
+    (alone,), own = one.readers, one.stored.parts[0].ask_settings(one.stored.ask_settings({}))
+    assert alone.at_once(3, 256, 1.0, (40.0, 4e-12), own) is not None
+    assert alone.at_once(3, 257, 1.0, (40.0, 4e-12), own) is None
     more = make_graph([*EDGES, (1, 2), (2, 50)])
     cocite.refresh(tmp_path / "one", more, share=0.5, again=True)
     newer = cocite.open(tmp_path / "one")

@@ -162,7 +162,7 @@ def _packed(content: bytes) -> None:
         packed_lookup.meeting_times(table, one, some, out[:, : some.size])
         packed_lookup.spread(table, one, weights[:16], changes, marks)
         packed_lookup.collect(changes, marks, marks.view(np.uint64), used)
-        scratch = flat, marks, marks.view(np.uint64)
+        scratch = flat, marks, marks.view(np.uint64), np.array([0, 0, 1 << 26], np.uint64)
         ids, rows = np.empty(5, np.uint32), np.empty((5, 4))
         packed_answer.answer(
             table, one, weights[:16], np.ones((2, 256)), scratch, numbers, ids, rows

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import GRAINS, ONE
+from cocite.codes import GRAINS, ONE, UNFINISHED
 from cocite.kernels._jit import kernel
 from cocite.kernels.listing import offer, sort, tell
 from cocite.kernels.packed_lookup import BLOCK, SOUND, meeting_times, next_block, outwards
@@ -68,17 +68,21 @@ def answer(
 ) -> Any:
     """The best k of ``node``, each with score, standard error and interval.
 
-    ``table`` is that of ``packed_lookup.spread``; ``scratch`` is uint64[nodes + 1], and the marks
-    of ``packed_lookup.collect``, all zeros before and after. All else, and what is returned, is as
-    for ``trees_answer.answer``.
+    ``table`` is that of ``packed_lookup.spread``; ``scratch`` is uint64[nodes + 1] and the marks of
+    ``packed_lookup.collect``, all zeros before and after, and how far it got. All else, and what is
+    returned, is as for ``trees_answer.answer``; all nodes count as read of a sample.
     """
-    changes, marks, _ = scratch
-    samples = table.shape[0]
-    bad = outwards(table, node, weights, changes, marks)
+    changes, marks, eights, progress = scratch
+    samples, nodes, begin = table.shape[0], changes.size - 1, np.int64(progress[0])
+    some = min(max(1, np.int64(progress[2]) // max(1, nodes)), samples - begin)
+    bad = outwards(table[begin : begin + some], node, weights, changes, marks)
     if bad != SOUND:
-        return -1 - bad, 0, 0
+        return -1 - begin - bad, 0, 0
+    progress[0] = np.uint64(begin + some)
+    if begin + some < samples:
+        return UNFINISHED, 0, 0
     grains = np.empty(ids.size)
-    hits, touched = _best(scratch, np.float64(samples), numbers[0], ids, grains)
+    hits, touched = _best((changes, marks, eights), np.float64(samples), numbers[0], ids, grains)
     if hits == 0:
         return 0, 0, touched
     times = np.empty((samples, hits), np.uint8)

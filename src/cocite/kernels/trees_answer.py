@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from cocite.codes import GRAINS, NOWHERE, ONE
+from cocite.codes import GRAINS, NOWHERE, ONE, UNFINISHED
 from cocite.kernels._jit import helper, kernel, prefetch_at, word_at
 from cocite.kernels.listing import offer, sort, tell
 from cocite.kernels.trees_lookup import AT_ONCE, SOUND, fetch_places, label_at, meeting_times
 
 __all__ = ["answer"]
 
+_FEW = 8
+"""Samples whose places are asked for together, at least."""
 _ZERO32, _ONE32, _THREE32 = np.uint32(0), np.uint32(1), np.uint32(3)
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 
@@ -39,19 +41,26 @@ def _add(member: Any, value: Any, sums: Any, used: Any, count: Any) -> Any:
 
 
 @kernel
-def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any) -> Any:
-    """As ``trees_lookup.gather``, without squares: ``sums`` uint64[nodes]."""
+def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any) -> Any:
+    """As ``trees_lookup.gather``, without squares: ``sums`` uint64[nodes]. ``progress`` is the last
+    of ``answer``'s scratch. Returns SOUND, or the number of a sample that points outside of itself.
+    """
     nodes, samples = np.uint32(sums.size), table.shape[0]
-    count, value = _ZERO64, _ZERO64
-    fetch_places(table, 0, min(AT_ONCE, samples), node)
-    for begin in range(0, samples, AT_ONCE):
-        stop = min(begin + AT_ONCE, samples)
+    first, count, left = np.int64(progress[0]), progress[1], np.int64(progress[2])
+    value = _ZERO64
+    step: Any = min(AT_ONCE, max(_FEW, left // np.int64(nodes)))
+    fetch_places(table, first, min(first + step, samples), node)
+    for begin in range(first, samples, step):
+        if left <= 0:
+            progress[0], progress[1] = np.uint64(begin), count
+            return np.int64(SOUND)
+        stop = min(begin + step, samples)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place != NOWHERE:
                 prefetch_at(table[sample, 1], np.uint64(place))
                 prefetch_at(table[sample, 2], np.uint64(place >> _THREE32))
-        fetch_places(table, stop, min(stop + AT_ONCE, samples), node)
+        fetch_places(table, stop, min(stop + step, samples), node)
         for sample in range(begin, stop):
             place = word_at(table[sample, 0], np.uint64(node))
             if place == NOWHERE:
@@ -59,22 +68,23 @@ def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any) -> Any:
             members, labels = table[sample, 1], table[sample, 2]
             end = np.uint32(table[sample, 3])
             if place >= end or end > nodes or count > np.uint64(nodes):
-                return np.int64(-1 - sample)
+                return np.int64(sample)
             largest, at = _ZERO32, place
             while True:
                 label = label_at(labels, at)
                 if label == _ZERO32:
                     break
                 if at == _ZERO32:
-                    return np.int64(-1 - sample)
+                    return np.int64(sample)
                 if label > largest:
                     largest = label
                     value = weights[label, 0]
                 at = np.uint32(at - _ONE32)
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
-                    return np.int64(-1 - sample)
+                    return np.int64(sample)
                 count = _add(member, value, sums, used, count)
+            left += np.int64(at)
             largest, at = _ZERO32, np.uint32(place + _ONE32)
             while at < end:
                 label = label_at(labels, at)
@@ -85,10 +95,12 @@ def _gather(table: Any, node: Any, weights: Any, sums: Any, used: Any) -> Any:
                     value = weights[label, 0]
                 member = word_at(members, np.uint64(at))
                 if member >= nodes:
-                    return np.int64(-1 - sample)
+                    return np.int64(sample)
                 count = _add(member, value, sums, used, count)
                 at = np.uint32(at + _ONE32)
-    return np.int64(count)
+            left -= np.int64(at)
+    progress[0], progress[1] = np.uint64(samples), count
+    return np.int64(SOUND)
 
 
 @kernel
@@ -122,18 +134,24 @@ def answer(
 
     ``table`` and ``weights`` are those of ``gather``; ``worth`` float64[2, 256] is by meeting time
     what it is worth, and what it may stand for at most; ``scratch`` is uint64[nodes], zeros before
-    and after, and uint32[2 nodes + 1]. ``numbers`` float64[7]: the least score in grains, the
-    wealth that gives up a mean, the least value, the least that it can stand for, the most, the
-    most that a score can be, in grains, and what sums of values may be off by. ``ids`` uint32[k]
-    and ``out`` float64[k, 4] receive the hits: scores, standard errors, ends of intervals.
+    and after, uint32[2 nodes + 1], and how far it got, uint64[3]: samples read and nodes touched,
+    zeros in the beginning, and how many members may be read at a time, 1 or more, and those of some
+    samples to their end. ``numbers`` float64[7]: the least score in grains, the wealth that gives
+    up a mean, the least value, the least that it can stand for, the most, the most that a score can
+    be, in grains, and what sums of values may be off by. ``ids`` uint32[k] and ``out``
+    float64[k, 4] receive the hits: scores, standard errors, ends of intervals.
 
-    Returns how many there are, or -1 - the number of a sample that points outside of itself; how
-    many stand in their order for certain; and how many nodes were touched.
+    Returns how many there are, or -1 - the number of a sample that points outside of itself, or
+    UNFINISHED: then it wants to be called again; how many stand in their order for certain; and how
+    many nodes were touched.
     """
-    (sums, used), samples = scratch, table.shape[0]
-    count = _gather(table, node, weights, sums, used)
-    if count < 0:
-        return count, 0, 0
+    (sums, used, progress), samples = scratch, table.shape[0]
+    bad = _gather(table, node, weights, sums, used, progress)
+    if bad != SOUND:
+        return -1 - bad, 0, 0
+    count = np.int64(progress[1])
+    if np.int64(progress[0]) < samples:
+        return UNFINISHED, 0, count
     grains = np.empty(ids.size)
     hits = _best(sums, used, count, np.float64(samples), numbers[0], ids, grains)
     if hits == 0:

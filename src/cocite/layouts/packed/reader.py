@@ -52,12 +52,14 @@ class PackedReader(TreeReader):
 
         return packed_lookup
 
-    def _answer(self, scratch: QueryScratch, *asked: Any) -> tuple[int, int, int]:
+    def _answer(
+        self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
+    ) -> tuple[int, int, int]:
         from cocite.kernels import packed_answer
 
         table, node, weights, worth, *rest = asked
         changes = scratch.changes.reshape(-1)[: self.part.nodes + 1]
-        arrays = changes, scratch.bytes, scratch.eights
+        arrays = changes, scratch.bytes, scratch.eights, progress
         found: tuple[int, int, int] = packed_answer.answer(
             table, node, weights, worth, arrays, *rest
         )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.codes import GRAINS
+from cocite.codes import GRAINS, UNFINISHED
 from cocite.deadline import check
 from cocite.errors import Damaged
 from cocite.layouts.reader import Ids, Listed, PairsTold, Values, weights_of
@@ -105,31 +105,38 @@ class TreeReader(ReplayedReader):
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> Listed | None:
-        """By one kernel, unless samples are of several graphs, or there are very many values."""
+        """By one kernel, unless samples are of several graphs, or there are very many hits."""
         part = self.part
         one = part.weight == 1 and len(part.freshness.generations) == 1
-        if not one or k > _MOST_HITS or part.samples > part.at_once:
+        if not one or k > _MOST_HITS:
             return None
-        check()
         worth, span = self.worth(settings), self.span(settings)
         weights, (level, rounding) = weights_of(worth.values), bets
         most = math.ceil(span.most * GRAINS)
         numbers = np.array([floor, level, *span, most, rounding])
         ids, rows = np.empty(k, np.uint32), np.empty((k, 4))
+        progress = np.array([0, 0, part.at_once * part.nodes], np.uint64)
         with borrowed(part.nodes) as scratch:
             asked = self.table, np.uint32(node), weights, both_by_time(worth)
-            found, certain, touched = self._answer(scratch, *asked, numbers, ids, rows)
+            found = UNFINISHED
+            while found == UNFINISHED:
+                check()
+                found, certain, touched = self._answer(
+                    scratch, progress, *asked, numbers, ids, rows
+                )
             if found < 0:
                 raise self._damaged(-1 - found)
             scratch.wear += touched
         return Listed(ids[:found], rows[:found], certain)
 
-    def _answer(self, scratch: QueryScratch, *asked: Any) -> tuple[int, int, int]:
+    def _answer(
+        self, scratch: QueryScratch, progress: NDArray[np.uint64], *asked: Any
+    ) -> tuple[int, int, int]:
         """What the kernel tells that answers at once: hits, how many are certain, nodes touched."""
         from cocite.kernels import trees_answer
 
         table, node, weights, worth, *rest = asked
-        arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used
+        arrays = scratch.sums.reshape(-1)[: self.part.nodes], scratch.used, progress
         found: tuple[int, int, int] = trees_answer.answer(
             table, node, weights, worth, arrays, *rest
         )
