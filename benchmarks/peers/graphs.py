@@ -28,6 +28,8 @@ FILES = {
     "wiki-Vote": "wiki-Vote/wiki-Vote.txt",
 }
 MADE = {"web-100k": (100_000, 1_000_000), "web-1M": (1_000_000, 15_000_000)}
+MIXED = {"mixed-1M": (1_000_000, 15_000_000)}
+"""The same, numbered in an order by chance, as ids are where nobody cared for one."""
 PAIRS, PIECE = 100_000, 1 << 20
 Ends = NDArray[np.int64]
 
@@ -44,14 +46,14 @@ def there(name: str) -> bool:
     """Whether a graph can be had: it is made, a stored one, or its data is there."""
     if name in FILES:
         return (DATA / FILES[name]).exists()
-    return name in MADE or Path(name).exists()
+    return name in MADE or name in MIXED or Path(name).exists()
 
 
 def prepare(name: str, folder: Path) -> Text:
     """Write the text of a graph, and its pairs. FileNotFoundError where its data is not there."""
     stored = folder / "stored.graph"
-    if name in MADE:
-        nodes, links = MADE[name]
+    if name in MADE or name in MIXED:
+        nodes, links = (MADE | MIXED)[name]
         graph = cocite.generate_web(
             stored, nodes=nodes, links=links, names="integers", overwrite=True
         )
@@ -60,6 +62,8 @@ def prepare(name: str, folder: Path) -> Text:
     else:
         graph = Graph.open(name)
     sources, targets = _ends(graph)
+    if name in MIXED:
+        sources, targets = _mixed(sources, targets)
     file = folder / f"{Path(name).name.removesuffix('.graph')}.txt"
     with file.open("w") as out:
         for low in range(0, sources.size, PIECE):
@@ -80,6 +84,14 @@ def _ends(graph: Graph) -> tuple[Ends, Ends]:
         sources, targets = ids[sources], ids[targets]
     _, ends = np.unique(np.concatenate((sources, targets)), return_inverse=True)
     sources, targets = ends[: sources.size], ends[sources.size :]
+    order = np.lexsort((targets, sources))
+    return sources[order], targets[order]
+
+
+def _mixed(sources: Ends, targets: Ends) -> tuple[Ends, Ends]:
+    """The links under other ids, by source and target."""
+    ids = np.random.default_rng(1).permutation(int(max(sources.max(), targets.max())) + 1)
+    sources, targets = ids[sources], ids[targets]
     order = np.lexsort((targets, sources))
     return sources[order], targets[order]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite.layouts import stored
+from cocite.layouts import scratch, stored
 from cocite.layouts.reader import Listed
 from cocite.layouts.trees import reader
 from cocite.layouts.trees.reader import TreeReader
@@ -101,3 +102,24 @@ def test_what_one_reader_cannot_tell_alone_is_told_step_by_step(
     newer = cocite.open(tmp_path / "one")
     assert newer.readers[0].at_once(3, 5, 1.0, (40.0, 4e-12), own) is None
     assert newer.related(name, 5)
+
+
+def test_scratch_is_kept_until_its_pages_are_too_many(
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT["one file"])
+    monkeypatch.setattr(scratch, "_MOST_SHARE", 1 << 60)
+
+    def lent(most: int) -> tuple[list[float], bool]:
+        """The scores of two questions, and whether one scratch served both."""
+        monkeypatch.setattr(scratch, "_MOST_MEMORY", most)
+        monkeypatch.setattr(scratch, "_local", threading.local())
+        scores = [hit.score for hit in index.related(index.nodes.name(3))]
+        first = scratch._local.scratch
+        scores += [hit.score for hit in index.related(index.nodes.name(9))]
+        return scores, scratch._local.scratch is first
+
+    scores, one = lent(1 << 20)
+    assert one
+    assert lent(0) == (scores, False)
+    assert lent(4096) == (scores, True)  # all sums are in one page

@@ -2,7 +2,8 @@
 
 Related nodes have neighbouring ids, so an array beats a hash table by ten times. The scratch
 belongs to a thread, is all zero between two queries, is used again, and is given back to the system
-when queries have touched much of it.
+when queries have touched much of it: to have a page anew takes 2 us, as long as to add to a hundred
+sums.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.memory import budget
+
 __all__ = ["QueryScratch", "borrowed"]
 
-_MOST_MEMORY = 1 << 28
-"""Bytes of scratch that a thread may keep between two queries."""
+_MOST_MEMORY, _MOST_SHARE = 1 << 28, 16
+"""Bytes of scratch that a thread may keep between two queries, or that part of the memory that a
+run may take, if it is more.
+"""
 _PAGE = 4096
 _NODE = 44
 
@@ -41,6 +46,8 @@ class QueryScratch:
         self.have = 0
         self.wear = 0
         self.below = False
+        self._most = max(_MOST_MEMORY, budget(None) // _MOST_SHARE)
+        self._pages = np.zeros(8 * nodes // _PAGE + 1, np.bool_)
         self._whole = (
             _mapped(16 * nodes).view(np.float64).reshape(-1, 2),
             _mapped(16 * (nodes + 1)).view(np.uint64).reshape(-1, 2),
@@ -70,10 +77,18 @@ class QueryScratch:
         self.have = nodes.size
         self.touched[: nodes.size] = nodes
 
+    def note_sums(self, count: int) -> None:
+        """Of an answer that touched the nodes ``used[:count]``, in sums that are uint64[nodes]. Of
+        small graphs, all of these may stay.
+        """
+        if 2 * _PAGE * self._pages.size > self._most:
+            self._pages[self.used[:count] // (_PAGE // 8)] = True
+
     @property
     def worn(self) -> bool:
         """Whether its pages may have become too many to keep."""
-        return min(_NODE * self.nodes, 2 * _PAGE * self.wear) > _MOST_MEMORY
+        most = min(_NODE * self.nodes, 2 * _PAGE * self.wear)
+        return most + _PAGE * int(np.count_nonzero(self._pages)) > self._most
 
 
 def _mapped(size: int) -> NDArray[np.uint8]:

@@ -65,6 +65,12 @@ class PackedReader(TreeReader):
         )
         return found
 
+    def _note(self, scratch: QueryScratch, touched: int) -> None:
+        """Nodes are touched by the block, which is part of a page."""
+        from cocite.kernels.packed_lookup import BLOCK
+
+        scratch.wear += touched // BLOCK
+
     def places(self) -> NDArray[np.uint32]:
         """uint32[nodes]: where each node stands in the first sample, 2**32 - 1 for nowhere."""
         member, _ = self._unpacked(0)

@@ -126,7 +126,7 @@ class TreeReader(ReplayedReader):
                 )
             if found < 0:
                 raise self._damaged(-1 - found)
-            scratch.wear += touched
+            self._note(scratch, touched)
         return Listed(ids[:found], rows[:found], certain)
 
     def _answer(
@@ -141,6 +141,10 @@ class TreeReader(ReplayedReader):
             table, node, weights, worth, arrays, *rest
         )
         return found
+
+    def _note(self, scratch: QueryScratch, touched: int) -> None:
+        """Tell the scratch what ``_answer`` touched."""
+        scratch.note_sums(touched)
 
     def _damaged(self, sample: int) -> Damaged:
         """What to raise for the sample of a place."""
