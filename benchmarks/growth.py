@@ -11,8 +11,9 @@ Four series, each of which changes one of four numbers and leaves the others:
     length     5, 10, 20 and 40 steps
 
 with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last three. Of each
-point a web is generated and ranked, an index of PSimRank is built and asked, every step in a
-process of its own (``papers_steps.py``). Exponents of powers are fitted to the points, with
+point a web is generated and ranked, an index of PSimRank is built and asked, and of the default
+measure up to 3.2 million pages of the first series, as it takes a minute for a million; every step
+in a process of its own (``papers_steps.py``). Exponents of powers are fitted to the points, with
 intervals of 95 % (``arithmetic.py``): 1 is linear. With ``--save`` a point is kept when it ends,
 and one of today that is kept is not measured again but with ``--again``. ``--write`` puts table and
 picture into docs/performance.md; the picture takes matplotlib.
@@ -25,6 +26,7 @@ import math
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -42,6 +44,7 @@ KEPT = Kept("growth")
 DEGREE, SAMPLES, LENGTH = 10, 10, 10
 DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 10, 20, 40)
 STEPS = ("generate", "rank", "psimrank", "related psimrank")
+DEFAULT, MOST_DEFAULT = ("neighbourhood", "related neighbourhood"), 3_200_000
 Point = dict[str, int]
 
 
@@ -64,12 +67,12 @@ def points(series: str, least: int, largest: int, middle: int) -> list[Point]:
     return [{**usual, key: value} for value in values]
 
 
-def measured(point: Point, memory: int, folder: Path) -> dict[str, Any]:
+def measured(point: Point, memory: int, folder: Path, steps: Sequence[str]) -> dict[str, Any]:
     """What the steps of a point found."""
     links = point["nodes"] * point["degree"]
     chosen = {**point, "links": links, "memory": memory}
     found: dict[str, Any] = {"point": {**point, "links": links}}
-    for step in STEPS:
+    for step in steps:
         found[step] = run(step, folder, chosen)
     shutil.rmtree(folder)
     return found
@@ -105,8 +108,10 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="cocite-bench-", dir=given.folder) as place:
                 free = format_size(shutil.disk_usage(place).free)
                 print(f"{key}: {free} of disk free", file=sys.stderr, flush=True)
+                few = series == "nodes" and value <= MOST_DEFAULT
+                steps = STEPS + DEFAULT * few
                 with watched() as watch:
-                    found = measured(point, given.memory, Path(place, "web"))
+                    found = measured(point, given.memory, Path(place, "web"), steps)
             parts[key] = {"date": date.today().isoformat(), "machine": "", "others": watch.others}
             parts[key]["found"] = {**found, "series": series}
             if given.save:

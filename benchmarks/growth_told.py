@@ -25,15 +25,23 @@ Row = Mapping[str, Any]
 
 
 def _seconds(step: str) -> Callable[[Row], float]:
-    return lambda found: float(found[step]["spent"][0])
+    return lambda found: float(found[step]["spent"][0]) if step in found else 0.0
 
 
 def _memory(step: str) -> Callable[[Row], float]:
     return lambda found: float(found[step]["peak"] - found[step]["base"])
 
 
-def _milliseconds(which: int) -> Callable[[Row], float]:
-    return lambda found: float(found["related psimrank"]["warm_ms"][which])
+def _milliseconds(step: str, which: int) -> Callable[[Row], float]:
+    return lambda found: float(found[step]["warm_ms"][which]) if step in found else 0.0
+
+
+def _bytes(step: str) -> Callable[[Row], float]:
+    return lambda found: float(found[step]["bytes"]) if step in found else 0.0
+
+
+def _size(size: float) -> str:
+    return format_size(round(size))
 
 
 def _time(seconds: float) -> str:
@@ -47,10 +55,16 @@ QUANTITIES: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     "PageRank, memory": (_memory("rank"), format_size),
     "building": (_seconds("psimrank"), _time),
     "building, memory": (_memory("psimrank"), format_size),
-    "bytes of the graph": (lambda found: found["generate"]["bytes"], format_size),
-    "bytes of the index": (lambda found: found["psimrank"]["bytes"], format_size),
-    "`related`, median": (_milliseconds(0), lambda ms: f"{digits(ms)} ms"),
-    "`related`, 99 %": (_milliseconds(1), lambda ms: f"{digits(ms)} ms"),
+    "bytes of the graph": (_bytes("generate"), _size),
+    "bytes of the index": (_bytes("psimrank"), _size),
+    "`related`, median": (_milliseconds("related psimrank", 0), lambda ms: f"{digits(ms)} ms"),
+    "`related`, 99 %": (_milliseconds("related psimrank", 1), lambda ms: f"{digits(ms)} ms"),
+}
+DEFAULT: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
+    "building": (_seconds("neighbourhood"), _time),
+    "bytes of the index": (_bytes("neighbourhood"), _size),
+    "`related`, median": (_milliseconds("related neighbourhood", 0), lambda ms: f"{digits(ms)} ms"),
+    "`related`, 99 %": (_milliseconds("related neighbourhood", 1), lambda ms: f"{digits(ms)} ms"),
 }
 
 
@@ -95,6 +109,15 @@ def figures(parts: Parts) -> str:
             for row in rows
         ]
         pieces += [_table([series, *QUANTITIES], lines)]
+    some = [row for row in there.get("nodes", ()) if "neighbourhood" in row]
+    if some:
+        pieces += ["**The default measure** (lists of the nearest pages; 10 links a page):"]
+        lines = [
+            [f"{_x(row, 'nodes'):,}", *(_cell(row, *each) for each in DEFAULT.values())]
+            for row in some
+        ]
+        lines += [["*exponent*", *(fitted(some, "nodes", get) for get, _ in DEFAULT.values())]]
+        pieces += [_table(["nodes", *DEFAULT], lines)]
     return "\n\n".join(pieces)
 
 

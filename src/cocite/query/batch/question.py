@@ -2,7 +2,9 @@
 
 What is said of a node is what ``Index.related`` says of it with the same options, to the bit. Where
 the index is a single part of trees, and nothing is asked for that is of each node by itself, many
-nodes are answered together (``kernels/trees_batch.py``); else, and with evidence, each by itself.
+nodes are answered together (``kernels/trees_batch.py``), or one after another by a kernel each
+(``kernels/trees_answer.py``), whichever is quicker: the former where trees have long runs of
+neighbours, the latter where there is little to share. Else, and with evidence, each by itself.
 
 A filter of names is the same for all nodes and is made once. The pages of a node's own site are
 looked up for one site after another, as pages of a site have ids next to each other.
@@ -12,20 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_128_hexdigest
 
-from cocite.codes import GRAINS
 from cocite.errors import UsageError
 from cocite.layouts.trees.reader import TreeReader
 from cocite.measures import AskValue
+from cocite.query.batch.quicker import Quicker
 from cocite.query.batch.rows import words_of
-from cocite.query.confidence import DEFAULT_BOUND, checked_confidence
+from cocite.query.confidence import DEFAULT_BOUND, bets_of, checked_confidence
 from cocite.query.evidence import refuse_evidence
-from cocite.query.filters import Filter, pages_of, site_of
+from cocite.query.filters import Filter, floor_of, pages_of, site_of
 from cocite.query.opened import DEFAULT_CONFIDENCE, check_number
 from cocite.query.ordered import DEFAULT_ORDER, Order, Ordered, RanksLike
 from cocite.query.refine.refiner import Level
@@ -123,6 +126,7 @@ class Question:
                 self._order.candidates,
                 xxh3_128_hexdigest(values.data),
             ]
+        self._quicker = Quicker()
         self._masks: dict[int, NDArray[np.bool_]] = {}
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
@@ -163,9 +167,32 @@ class Question:
             ids, *numbers = self._one(node)
             numbers = numbers if self.intervals else numbers[:2]
             return Found(np.array([ids.size], np.uint32), ids, np.column_stack(numbers))
+        way, begin, allowed = self._quicker.way(), perf_counter(), self._allowed(int(nodes[0]))
+        found = None
+        if way == 1 and allowed.size == 0:
+            found = self._one_by_one(reader, nodes)
+        if found is None:
+            found = self._together(reader, nodes, allowed)
+        self._quicker.took(way, nodes.size, begin)
+        return found
+
+    def _one_by_one(self, reader: TreeReader, nodes: Ids) -> Found | None:
+        """One kernel a node, if there is one for what is asked."""
+        floor, bets = floor_of(self._min_score), bets_of(self._confidence)
+        settings, told = reader.part.ask_settings(self._asked), []
+        for node in nodes.tolist():
+            one = reader.at_once(node, self.k, floor, bets, settings)
+            if one is None:
+                return None
+            told.append(one)
+        counts = np.array([one.ids.size for one in told], np.uint32)
+        ids = np.concatenate([one.ids for one in told])
+        return Found(counts, ids, np.concatenate([one.rows[:, :2] for one in told]))
+
+    def _together(self, reader: TreeReader, nodes: Ids, allowed: NDArray[np.bool_]) -> Found:
+        """From one node to the next, only what changes."""
         out = np.empty((nodes.size, self.k), np.uint32), np.empty((nodes.size, self.k, 2))
-        floor = max(1.0, float(np.rint(self._min_score * GRAINS)))
-        allowed = self._allowed(int(nodes[0]))
+        floor = floor_of(self._min_score)
         reader.related_many(nodes, floor, allowed, reader.part.ask_settings(self._asked), out)
         there = out[0] != _NONE
         counts = there.sum(axis=1).astype(np.uint32)
