@@ -21,7 +21,7 @@ from cocite.layouts.blobs import Blob, Maker
 from cocite.layouts.format import DIGESTS, MEMBERS, shard_file
 from cocite.layouts.stored import StoredPart
 from cocite.layouts.table import sampled_builder
-from cocite.store import Access, advise, copy_array, disk
+from cocite.store import Access, advise, copy_array, disk, forget
 
 __all__ = ["Carried"]
 
@@ -89,6 +89,8 @@ class Carried(Kept):
                 return carry(shard.words, shard.blobs[sample - self._begins[number]])
             except IndexError as error:
                 raise part.damaged(shard.first) from error
+            finally:
+                forget(shard.words)
 
         return [make] * self._threads
 
