@@ -31,6 +31,7 @@ __all__ = [
     "format_size",
     "format_time",
     "give_back_at_once",
+    "light_memory",
     "loading",
     "own_memory",
     "parse_size",
@@ -145,6 +146,13 @@ def own_memory() -> int:
     if not _own.before:
         return max(OWN_MEMORY, resident() + _LOADED)
     return _own.before + _own.kernels
+
+
+def light_memory() -> int:
+    """The same for work whose kernels need no Numba, of which one has been called: what is resident
+    now, if Numba is not there.
+    """
+    return own_memory() if _own.before or "numba" in sys.modules else resident() or OWN_MEMORY
 
 
 @contextmanager

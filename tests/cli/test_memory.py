@@ -92,6 +92,15 @@ def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.parametrize("budget", ["9MB", "30MB"])
+def test_a_ranking_in_blocks_takes_the_memory_that_was_told(web: Path, budget: str) -> None:
+    if not Path("/proc/self/status").exists():
+        pytest.skip("needs /proc")
+    found = measured_compiled(["rank", str(web)], budget)
+    assert found is not None
+    assert abs(found.peak - found.told) <= _SHARE * found.told + _PIECES, found
+
+
 @pytest.mark.parametrize("personal", [False, True])
 def test_a_ranking_takes_the_memory_that_was_told(sparse: Path, personal: bool) -> None:
     """Of many nodes with few links, where little of what there may be is there at once."""

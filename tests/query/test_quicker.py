@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,37 +14,58 @@ from cocite.query.batch import quicker
 from cocite.query.batch.quicker import Quicker
 from tests.conftest import MakeGraph
 
+Cost = Callable[[int, int], float]
+"""Seconds that so many nodes take, at so many nodes from the first."""
 
-def gone(seconds: dict[int, float], runs: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Ways that are gone where each takes so many seconds a node."""
-    now, found, choice = [0.0], [], Quicker()
+
+def gone(
+    costs: tuple[Cost, Cost], nodes: int, monkeypatch: pytest.MonkeyPatch, threads: int = 1
+) -> list[int]:
+    """Of each node, the way that was gone: in runs that grow from one node on in each piece, as
+    long as they are soon done, as pieces have them; ``threads`` begin before the first one ends.
+    """
+    now, found, choice = [0.0], list[int](), Quicker()
     monkeypatch.setattr(quicker, "perf_counter", lambda: now[0])
-    for _ in range(runs):
+    size, piece = 1, 0.0
+    while len(found) < nodes:
+        ways = [choice.way(size) for _ in range(threads)]
         begin = now[0]
-        found.append(choice.way())
-        now[0] += 5 * seconds[found[-1]]
-        choice.took(found[-1], 5, begin)
+        ends = sorted((begin + costs[way](size, len(found)), way) for way in ways)
+        for now[0], way in ends:
+            choice.took(way, size, begin)
+            found += [way] * size
+        piece += now[0] - begin
+        size = min(2 * size, 1024) if now[0] - begin < 0.125 else size
+        if piece > 3.0:
+            size, piece = 1, 0.0
     return found
 
 
-def test_the_way_that_takes_less_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    for best in (0, 1):
-        found = gone({best: 1.0, 1 - best: 3.0}, 2000, monkeypatch)
-        assert found[:2] == [0, 1]
-        assert 15 <= found.count(1 - best) <= 30  # each 96 runs or so
+def linear(once: float, each: float) -> Cost:
+    return lambda size, at: once + each * size
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_way_that_takes_less_is_gone(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its first node takes long, and where nodes take so long that runs stay short."""
+    for unit in (1e-4, 3e-3, 0.07):
+        shared, single = linear(3 * unit, unit), linear(0.0, 1.5 * unit)
+        nodes = 100_000 if unit < 0.01 else 3000
+        if unit < 0.01:
+            assert gone((shared, single), nodes, monkeypatch, threads).count(0) > 0.75 * nodes
+        assert gone((single, shared), nodes, monkeypatch, threads).count(unit < 0.01) > 0.75 * nodes
+        quick = linear(0.0, unit / 3)
+        assert gone((shared, quick), nodes, monkeypatch, threads).count(1) > 0.9 * nodes
 
 
 def test_after_a_change_it_is_the_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, choice = [0.0], Quicker()
-    monkeypatch.setattr(quicker, "perf_counter", lambda: now[0])
-    ways = []
-    for run in range(600):
-        begin, way = now[0], choice.way()
-        now[0] += 1.0 if (way == 0) == (run < 300) else 2.0
-        choice.took(way, 1, begin)
-        ways.append(way)
-    assert ways[250:300].count(0) >= 45
-    assert ways[-50:].count(1) >= 45
+    costs = (
+        lambda size, at: size * (1e-3 if at < 50_000 else 3e-3),
+        lambda size, at: size * (2e-3 if at < 50_000 else 1e-3),
+    )
+    found = gone(costs, 200_000, monkeypatch)
+    assert found[10_000:50_000].count(0) > 37_000
+    assert found[-50_000:].count(1) > 45_000
 
 
 def test_either_way_gives_the_same_bytes(
@@ -62,7 +84,7 @@ def test_either_way_gives_the_same_bytes(
     monkeypatch.setattr(TreeReader, "at_once", at_once)
     files = []
     for way in (0, 1):
-        monkeypatch.setattr(Quicker, "way", lambda self, way=way: way)
+        monkeypatch.setattr(Quicker, "way", lambda self, nodes, way=way: way)
         for k, least in ((7, 0.0), (300, 0.0), (40, 0.2)):
             file = tmp_path / f"{way}-{k}.csv"
             index.related_all(file, k, min_score=least, threads=1)

@@ -137,6 +137,7 @@ def _trees(content: bytes) -> None:
 
 def _packed(content: bytes) -> None:
     """The same of a packed sample of seventy nodes, which all its kernels read."""
+    from cocite.codes import UNFINISHED
     from cocite.kernels import packed, packed_answer, packed_lookup, trees_batch
     from cocite.layouts.packed.build import packed_blob
     from cocite.layouts.packed.format import PackedFormat
@@ -162,18 +163,19 @@ def _packed(content: bytes) -> None:
         packed_lookup.meeting_times(table, one, some, out[:, : some.size])
         packed_lookup.spread(table, one, weights[:16], changes, marks)
         packed_lookup.collect(changes, marks, marks.view(np.uint64), used)
-        scratch = flat, marks, marks.view(np.uint64), np.array([0, 0, 1 << 26], np.uint64)
+        progress = np.array([0, 0, chance.choice((1, 99, 1 << 26))], np.uint64)
+        scratch = flat, marks, marks.view(np.uint64), progress
         ids, rows = np.empty(5, np.uint32), np.empty((5, 4))
-        packed_answer.answer(
-            table, one, weights[:16], np.ones((2, 256)), scratch, numbers, ids, rows
-        )
+        asked = table, one, weights[:16], np.ones((2, 256)), scratch, numbers, ids, rows
+        while packed_answer.answer(*asked)[0] == UNFINISHED:
+            pass
         changes[:], marks[:], flat[:] = 0, 0, 0
     sums, totals = np.zeros((nodes, 2), np.uint64), np.zeros((nodes, 2))
     best = np.empty((nodes, 5), np.uint32), np.empty((nodes, 5, 2))
     who = np.empty(0, np.bool_), np.empty(0, np.uint32)
     room = sums, used, totals, np.zeros(2 * nodes + 1, np.uint32)
-    asked = np.arange(nodes, dtype=np.uint32)
-    trees_batch.related_many(table, weights, asked, 1.0, who, room, *best)
+    every = np.arange(nodes, dtype=np.uint32)
+    trees_batch.related_many(table, weights, every, 1.0, who, room, *best)
 
 
 @cache

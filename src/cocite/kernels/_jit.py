@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from cocite.compiled import native
-from cocite.memory import loading
 
 __all__ = [
     "CALLS",
@@ -89,8 +88,7 @@ class Later:
             ours = self.__module__.startswith("cocite.kernels.") and self._decorator != "helper"
             with _lock:
                 if kinds not in self._found:  # by another thread, while this one waited
-                    with loading():
-                        self._found[kinds] = native.load(where, kinds) if ours else None
+                    self._found[kinds] = native.load(where, kinds) if ours else None
         return self._found[kinds]
 
     def __getattr__(self, name: str) -> Any:

@@ -12,17 +12,18 @@ import mmap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.memory import budget
+from cocite.memory import available, cores
 
 __all__ = ["QueryScratch", "borrowed"]
 
 _MOST_MEMORY, _MOST_SHARE = 1 << 28, 16
-"""Bytes of scratch that a thread may keep between two queries, or that part of the memory that a
-run may take, if it is more.
+"""Bytes of scratch that a thread may keep between two queries; or such a part of the memory that is
+free as the first one is made, less where there are many cores, if it is more.
 """
 _PAGE = 4096
 _NODE = 44
@@ -46,7 +47,8 @@ class QueryScratch:
         self.have = 0
         self.wear = 0
         self.below = False
-        self._most = max(_MOST_MEMORY, budget(None) // _MOST_SHARE)
+        self._most = max(_MOST_MEMORY, _free() // max(2 * _MOST_SHARE, 4 * cores()))
+        self._longest = 0
         self._pages = np.zeros(8 * nodes // _PAGE + 1, np.bool_)
         self._whole = (
             _mapped(16 * nodes).view(np.float64).reshape(-1, 2),
@@ -83,12 +85,19 @@ class QueryScratch:
         """
         if 2 * _PAGE * self._pages.size > self._most:
             self._pages[self.used[:count] // (_PAGE // 8)] = True
+            self._longest = max(self._longest, count)
 
     @property
     def worn(self) -> bool:
         """Whether its pages may have become too many to keep."""
         most = min(_NODE * self.nodes, 2 * _PAGE * self.wear)
-        return most + _PAGE * int(np.count_nonzero(self._pages)) > self._most
+        return most + _PAGE * int(np.count_nonzero(self._pages)) + 4 * self._longest > self._most
+
+
+@cache
+def _free() -> int:
+    """Bytes, looked up once: it takes longer than a question."""
+    return available()
 
 
 def _mapped(size: int) -> NDArray[np.uint8]:

@@ -30,7 +30,9 @@ __all__ = ["DamagedShard", "Shard", "StoredPart", "runs_of"]
 
 
 _AT_ONCE = 1 << 26
-"""Nodes times samples that a kernel looks at between two looks at the clock: 0.2 s at most."""
+"""Nodes times samples that a kernel looks at between two looks at the clock: 0.2 s at most; of very
+many nodes a few samples.
+"""
 
 
 class DamagedShard(Damaged):

@@ -23,7 +23,7 @@ import numpy as np
 from cocite.errors import ResourceError, UsageError
 from cocite.graph import Graph
 from cocite.graph.links import links_of
-from cocite.memory import format_size, own_memory
+from cocite.memory import format_size, light_memory, own_memory
 from cocite.ranking.vectors import pieces
 
 __all__ = ["RankRoom", "plan_ranks"]
@@ -59,9 +59,11 @@ class RankRoom:
     taken: int | None = None
 
     def __str__(self) -> str:
-        _load_a_kernel()
+        if not self.blocks:
+            _load_a_kernel()
+        own = own_memory() if self.blocks else light_memory()
         taken = self.memory if self.taken is None else self.taken
-        text = f"{format_size(taken + own_memory())} of memory, which holds "
+        text = f"{format_size(taken + own)} of memory, which holds "
         if not self.blocks:
             return text + "the graph and the ranks"
         if self.blocks == 1:
@@ -133,7 +135,7 @@ def plan_ranks(
 
 def _load_a_kernel() -> None:
     """So that what the process takes beside the data is known: little, or Numba, too, where kernels
-    have to be compiled.
+    have to be compiled. Blocks always need it.
     """
     from cocite.kernels import rank
 

@@ -167,7 +167,11 @@ class Question:
             ids, *numbers = self._one(node)
             numbers = numbers if self.intervals else numbers[:2]
             return Found(np.array([ids.size], np.uint32), ids, np.column_stack(numbers))
-        way, begin, allowed = self._quicker.way(), perf_counter(), self._allowed(int(nodes[0]))
+        way, begin, allowed = (
+            self._quicker.way(nodes.size),
+            perf_counter(),
+            self._allowed(int(nodes[0])),
+        )
         found = None
         if way == 1 and allowed.size == 0:
             found = self._one_by_one(reader, nodes)
