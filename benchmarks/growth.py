@@ -8,7 +8,7 @@ Four series, each of which changes one of four numbers and leaves the others:
     nodes      from --from to --largest, each about three times the one before, 10 links a page
     links      5, 10, 20 and 40 a page
     samples    5, 10, 20, 40 and 80
-    length     5, 10, 20 and 40 steps
+    length     5, 7, 10 and 15 steps
 
 with 10 links, 10 samples and 10 steps otherwise, and --middle pages in the last three. Of each
 point a web is generated and ranked, an index of PSimRank is built and asked, and of the default
@@ -42,7 +42,7 @@ __all__ = ["main", "points", "sizes"]
 
 KEPT = Kept("growth")
 DEGREE, SAMPLES, LENGTH = 10, 10, 10
-DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 10, 20, 40)
+DEGREES, MANY_SAMPLES, LENGTHS = (5, 10, 20, 40), (5, 10, 20, 40, 80), (5, 7, 10, 15)
 STEPS = ("generate", "rank", "psimrank", "related psimrank")
 DEFAULT, MOST_DEFAULT = ("neighbourhood", "related neighbourhood"), 3_200_000
 Point = dict[str, int]

@@ -33,9 +33,9 @@ RESERVE = 0.35
 """The share of the free disk that an index of samples may take: later steps need some, too."""
 MINHASH = 8
 """Bytes a node, sample and step of min-hashes. Where they do not fit, 8 bits of each are taken."""
-SCANNED = 4
-"""Bytes of scratch a node, sample and step while min-hashes are made. Where they do not fit, fewer
-steps are."""
+SCANNED, BESIDE = 4, 13
+"""Bytes of scratch a node and sample while min-hashes are made: for each step, and beside that.
+Where they do not fit, fewer steps are made."""
 CARRIED = 66
 """Bytes of memory a node that a refresh takes at least."""
 INDEXES = ("psimrank", "simrank", "xjaccard", "neighbourhood")
@@ -107,11 +107,11 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
             settings["samples"] = chosen["samples"] or free_samples(chosen["nodes"], free)
         elif measure == "xjaccard":
             settings["samples"] = 16
-            room, step = 0.8 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
+            room, step = 0.9 * shutil.disk_usage(folder).free, 16 * chosen["nodes"]
             length = chosen["length"]
             if MINHASH * step * length > room:
                 settings["bits"] = 8
-                length = max(1, min(length, int(room / (SCANNED + 1) / step)))
+                length = max(1, min(length, int((room / step - BESIDE) / (SCANNED + 1))))
             settings["length"] = length
         if measure in ("psimrank", "simrank"):
             settings["length"] = chosen["length"]
