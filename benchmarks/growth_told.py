@@ -162,7 +162,7 @@ def picture(parts: Parts, path: Path = PICTURE) -> None:
                     color=colour,
                     marker="o",
                     markersize=3,
-                    label=name,
+                    label=name.replace("`", ""),
                 )
             axes.set(
                 xscale="log", yscale="log", title=series, xlabel=f"times {_x(rows[0], series):,}"
