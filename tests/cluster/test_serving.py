@@ -137,7 +137,9 @@ def test_a_node_that_is_killed_in_a_stream_of_questions(
     """Zero questions fail; samples fall, and are back when the servers are, on other nodes."""
     until_all(spread, 60)
     nodes.kill_node(2)
-    fell = min(samples(spread) for _ in range(20))
+    fell, until = SAMPLES, time.monotonic() + 60
+    while fell == SAMPLES and time.monotonic() < until:  # its servers end a moment after it
+        fell = min(samples(spread) for _ in range(20))
     assert SAMPLES // SHARDS <= fell < SAMPLES
     healed(spread, nodes)
     assert samples(spread) == SAMPLES
