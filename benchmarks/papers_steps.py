@@ -116,7 +116,7 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
         if measure in ("psimrank", "simrank"):
             settings["length"] = chosen["length"]
         output = folder / f"{measure}.index"
-        spent, index = timed(
+        spent, _ = timed(
             lambda: cocite.build(
                 folder / "web.graph",
                 output,
@@ -128,7 +128,7 @@ def build(measure: str) -> Callable[[Path, Chosen], Found]:
             )
         )
         told = {key: settings[key] for key in ("samples", "length", "bits") if key in settings}
-        return {"spent": spent, "bytes": bytes_of(output), "repr": repr(index)[-200:]} | told
+        return {"spent": spent, "bytes": bytes_of(output)} | told
 
     return step
 
@@ -203,7 +203,7 @@ def leave_out(folder: Path, chosen: Chosen) -> Found:
 def refresh(folder: Path, chosen: Chosen) -> Found:
     # What carries samples over holds a walk, a sample and where nodes were at once.
     memory = max(chosen["memory"], CARRIED * chosen["nodes"])
-    spent, index = timed(
+    spent, _ = timed(
         lambda: cocite.refresh(
             folder / "psimrank.index",
             folder / "later.graph",
@@ -213,7 +213,7 @@ def refresh(folder: Path, chosen: Chosen) -> Found:
         )
     )
     size = bytes_of(folder / "psimrank.index")
-    return {"spent": spent, "bytes": size, "memory": memory, "repr": repr(index)[-200:]}
+    return {"spent": spent, "bytes": size, "memory": memory}
 
 
 STEPS: dict[str, Callable[[Path, Chosen], Found]] = {
