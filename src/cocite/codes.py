@@ -1,12 +1,13 @@
 """Numbers that mean something of their own, the same in files, kernels and answers.
 
-    NOWHERE   2**32 - 1   no node, no place, among ids and positions (uint32): an ended walk, a head
-                          without a parent, a node outside every tree
-    NEVER     255         no meeting, among the steps at which walks meet (uint8)
-    UNFINISHED  -2**62    call again, of what a kernel returns that stops now and then to be heard
-    ONE       2**48       1 in fixed point: 65,535 samples of it fit 64 bits
-    GRAINS    10**12      1 in grains: scores are whole numbers of them, so that equal scores are
-                          equal and compare as they are printed
+    NOWHERE     2**32 - 1   no node, no place, among ids and positions (uint32): an ended walk, a
+                            head without a parent, a node outside every tree
+    NEVER       255         no meeting, among the steps at which walks meet (uint8)
+    ONE         2**48       1 in fixed point: 65,535 samples of it fit 64 bits
+    GRAINS      10**12      1 in grains: scores are whole numbers of them, so that equal scores are
+                            equal and compare as they are printed
+    UNFINISHED  -2**62      to be called again: what a kernel tells that stops now and then, so that
+                            interruptions and deadlines are heard
 
 ONE and GRAINS are floats, as kernels multiply by them; both are exact.
 """

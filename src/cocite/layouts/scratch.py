@@ -21,7 +21,7 @@ from cocite.memory import available, cores
 
 __all__ = ["QueryScratch", "borrowed"]
 
-_MOST_MEMORY, _MOST_SHARE = 1 << 28, 16
+_MOST_MEMORY, _MOST_SHARE = 1 << 28, 32
 """Bytes of scratch that a thread may keep between two queries; or such a part of the memory that is
 free as the first one is made, less where there are many cores, if it is more.
 """
@@ -47,7 +47,7 @@ class QueryScratch:
         self.have = 0
         self.wear = 0
         self.below = False
-        self._most = max(_MOST_MEMORY, _free() // max(2 * _MOST_SHARE, 4 * cores()))
+        self._most = max(_MOST_MEMORY, _free() // max(_MOST_SHARE, 4 * cores()))
         self._longest = 0
         self._pages = np.zeros(8 * nodes // _PAGE + 1, np.bool_)
         self._whole = (

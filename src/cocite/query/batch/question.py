@@ -167,14 +167,9 @@ class Question:
             ids, *numbers = self._one(node)
             numbers = numbers if self.intervals else numbers[:2]
             return Found(np.array([ids.size], np.uint32), ids, np.column_stack(numbers))
-        way, begin, allowed = (
-            self._quicker.way(nodes.size),
-            perf_counter(),
-            self._allowed(int(nodes[0])),
-        )
-        found = None
-        if way == 1 and allowed.size == 0:
-            found = self._one_by_one(reader, nodes)
+        allowed = self._allowed(int(nodes[0]))
+        way, begin = self._quicker.way(nodes.size), perf_counter()
+        found = self._one_by_one(reader, nodes) if way == 1 and allowed.size == 0 else None
         if found is None:
             found = self._together(reader, nodes, allowed)
         self._quicker.took(way, nodes.size, begin)
